@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 MODEL  := .cache/home
 
-.PHONY: run test test-fast check docs bench clean
+.PHONY: run test test-fast coverage check docs bench clean
 
 run: $(READY)            ## set up, then show Reverie at work on real input
 	@REVERIE_HOME=$(MODEL) $(BIN)/reverie tour
@@ -15,6 +15,11 @@ test: $(READY)           ## set up, then run every test
 
 test-fast: $(READY)      ## the pure tests: no store, file, process or model; within a minute
 	$(BIN)/python -m pytest --tier 0
+
+coverage: $(READY)       ## which lines the tests run, room by room, held to tools/coverage_floors.toml
+	REVERIE_TEST_CACHE=$(CURDIR)/$(MODEL)/cache $(BIN)/python -m coverage run -m pytest -m "not slow"
+	$(BIN)/python -m coverage json -q -o .cache/coverage.json
+	$(BIN)/python -m tools.coverage_floors .cache/coverage.json
 
 check: $(READY)          ## format, lint, types, requirements, architecture
 	$(BIN)/ruff format --check .
@@ -37,4 +42,4 @@ $(READY): pyproject.toml
 	@touch $@
 
 clean:                   ## remove everything that can be made again
-	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage dist

@@ -36,7 +36,8 @@ from reverie.context_window.condensing.summary_draft import (
 )
 from reverie.context_window.evicted_excerpts import ExcerptTarget, store_evicted_parts
 from reverie.context_window.message_index import MessagePlace
-from reverie.context_window.provider_messages import MessageFacts, get_message_text
+from reverie.context_window.message_parts import get_message_text
+from reverie.context_window.provider_messages import MessageFacts
 from reverie.context_window.window_fitting import FitRequest, fit_messages
 from reverie.core.config import Settings
 from reverie.embedding import Embedder

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,13 @@ def dotted(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+class WithoutTypes(ast.NodeTransformer):
+    """A module without its blocks for type checkers."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        return None if dotted(node.test).endswith("TYPE_CHECKING") else self.generic_visit(node)
+
+
 def test_imports_point_downward():
     """A package may know what it stands on, never what stands on it."""
     upward = []
@@ -103,6 +111,24 @@ def test_imports_point_downward():
             if used in RANK and used != room and RANK[used] >= RANK[room]:
                 upward.append((str(path.relative_to(SRC)), used))
     assert [] == sorted(set(upward))
+
+
+def test_no_modules_import_each_other():
+    """No ring of modules, imports inside functions counted; those for types alone are no imports."""
+    names = {}
+    for _, path, tree in modules():
+        parts = path.relative_to(SRC.parent).with_suffix("").parts
+        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = (path, tree)
+    uses: dict[str, set[str]] = {}
+    for module, (path, tree) in names.items():
+        found = set(imported(WithoutTypes().visit(tree), path)) & names.keys()
+        # `from package import module` names both; only the module is meant.
+        owners = {name.rpartition(".")[0] for name in found}
+        uses[module] = found - owners - {module}
+    try:
+        TopologicalSorter(uses).prepare()
+    except CycleError as ring:
+        pytest.fail(" -> ".join(ring.args[1]))
 
 
 def test_every_module_has_a_rank():

@@ -14,6 +14,7 @@ from typing import Any, is_typeddict
 import reverie
 from reverie.core import config, errors
 from reverie.core.kinds import CUSTOM_KIND, KINDS, Kind
+from reverie.memory.memory_validation import MemoryFields
 from reverie.runtime import verb_options
 from reverie.runtime.mind.mind_context import VerbGroup
 from reverie.testing import memory
@@ -38,7 +39,7 @@ def verbs() -> str:
             for verb, member in members(owner)
             if owner is reverie.Mind or verb not in vars(reverie.Mind)
         ]
-    options = [option for option in vars(verb_options).values() if is_typeddict(option)]
+    options = [MemoryFields, *filter(is_typeddict, vars(verb_options).values())]
     parts.append("## Further keyword arguments\n\n")
     parts += [f"```text\n{inspect.getsource(option).strip()}\n```\n\n" for option in options]
     parts.append(f"## Errors\n\n```text\n{(inspect.getdoc(errors) or '').strip()}\n```\n")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import reverie
 from reverie.activity import COMMIT
-from reverie.activity.commit_history import Commit, make_commit_payload
+from reverie.activity.git_history import Commit, make_commit_payload
 from reverie.code.planning import RankedFiles
 from reverie.core.config import Settings
 from reverie.core.model import Event

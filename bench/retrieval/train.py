@@ -24,12 +24,13 @@ from scipy.optimize import minimize
 import reverie
 from bench.gate.sessions import Desk, held_out
 from bench.retrieval import data, mixed, stores
+from bench.retrieval.columns import build_feature_matrix
 from reverie.core.config import Settings
 from reverie.core.model import visible_spaces
 from reverie.embedding import Embedder
 from reverie.retrieval import hybrid_search
 from reverie.retrieval.candidate_features import CandidatePool, gather_candidates
-from reverie.retrieval.ranker import QuestionSignals, build_feature_matrix, compute_outlook
+from reverie.retrieval.ranker import compute_outlook
 from reverie.retrieval.search_query import SearchQuery
 
 FOLDS = 5
@@ -121,7 +122,7 @@ def among(root: Path | None, cache: Path, chosen: Callable[[Desk], bool]) -> dic
 
     def each(mind: reverie.Mind, asked: mixed.Asked) -> None:
         pool = pool_of(mind, embedder, asked.text)
-        table, _ = build_feature_matrix(QuestionSignals(asked.text), pool)
+        table, _ = build_feature_matrix(asked.text, pool)
         found[asked.name].append(
             Case(
                 asked.name,
@@ -183,7 +184,7 @@ def item(row: data.Row, *, plain: bool) -> dict[str, object]:
 def case_of(
     dataset: data.Dataset, question: data.Question, pool: CandidatePool, ids: Mapping[str, str]
 ) -> tuple[Case, tuple[str, ...]]:
-    table, names = build_feature_matrix(QuestionSignals(question.text), pool)
+    table, names = build_feature_matrix(question.text, pool)
     gold = {ids[one] for one in question.gold if one in ids}
     return Case(
         dataset.name,

@@ -31,7 +31,8 @@ from bench.retrieval import stores
 from bench.window.data import Need, Talk, agents, chats
 from reverie.context_window.evicted_excerpts import ExcerptTarget, store_evicted_parts
 from reverie.context_window.message_index import MessagePlace
-from reverie.context_window.provider_messages import MessageFacts, get_message_text
+from reverie.context_window.message_parts import get_message_text
+from reverie.context_window.provider_messages import MessageFacts
 from reverie.context_window.pruning_strategies import STRATEGIES
 from reverie.context_window.window_fitting import FitRequest, FittedMessages, fit_messages
 from reverie.core.config import Settings

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.activity import activity_events, commit_history
+from reverie.activity import activity_events, git_history
 from reverie.activity.co_change import (
     FileChange,
     collect_renames,
@@ -294,7 +294,7 @@ LOG = (
 def test_history_is_read_however_it_is_cut(size):
     """Names with tabs, renames, binary files, commits without files; chunks of any size."""
     chunks = [LOG[i : i + size] for i in range(0, len(LOG), size)]
-    first, second, empty = commit_history.parse_git_log(chunks)
+    first, second, empty = git_history.parse_git_log(chunks)
     assert (first.id, first.at, first.files) == (
         "aaa",
         100.0,

@@ -17,7 +17,7 @@ from reverie.code.parsed_facts import facts_from_json
 from reverie.code.reference_resolution import link_files, resolve_mention, resolve_repository
 from reverie.code.repository_map import EDGE_WEIGHTS
 from reverie.code.symbol_tables import LoadedFacts
-from reverie.storage.note_index_port import UNSURE_STAMP, IndexedFile
+from reverie.storage.indexed_files import UNSURE_STAMP, IndexedFile
 from reverie.storage.sqlite.code_index import SqliteCodeIndex
 from tests.code.samples import SAMPLES
 

@@ -28,7 +28,7 @@ from reverie.code.planning.plan_answer import FileSuggestion, TaskPlan, list_sim
 from reverie.code.planning.plan_reasons import explain_file
 from reverie.code.planning.task_query import parse_task
 from reverie.core.model import Event
-from reverie.storage.code_index_port import TermColumns
+from reverie.storage.indexed_code import TermColumns
 
 WORDS = st.sampled_from(["proxy", "tunnel", "cookie", "jar", "parse"])
 DOCS = st.lists(st.dictionaries(WORDS, st.integers(1, 9), max_size=4), min_size=1, max_size=8)

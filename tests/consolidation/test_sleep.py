@@ -17,6 +17,7 @@ import pytest
 from bench.common import Given
 from bench.sleep import DAY, NOW, filled, mixed
 from reverie.consolidation import batch_commit, sleep_loop, undo_sleep
+from reverie.consolidation.scheduled_sleep import sleep_if_due
 from reverie.consolidation.sleep_passes import PASSES, SAFE_PASSES
 from reverie.consolidation.sleep_run import SLEEP_LEASE
 from reverie.consolidation.sleep_schedule import (
@@ -26,7 +27,6 @@ from reverie.consolidation.sleep_schedule import (
     assess_outlook,
     is_sleep_due,
     parse_sleep_setting,
-    sleep_if_due,
 )
 from reverie.core.config import Settings
 from reverie.core.errors import BadInput, NotFound

@@ -12,7 +12,7 @@ from reverie.consolidation.nearest_neighbours import SearchStopped, find_nearest
 from reverie.consolidation.sleep_passes import PASSES, SAFE_PASSES
 from reverie.core.kinds import DAY, effective_confidence, retention
 from reverie.core.model import Add, Edge, Event, Link, Retire, Revise
-from reverie.reconciliation import pair_passes, stand_in_rules
+from reverie.reconciliation import merge_rules, pair_passes
 from reverie.reconciliation.paraphrase.statement_comparison import Verdict
 from reverie.reconciliation.pass_view import (
     ClosePair,
@@ -83,21 +83,21 @@ def test_what_differs_in_a_number_or_name_is_never_merged(said, again):
 @pytest.mark.proves("B109")
 def test_only_what_holds_everything_replaces():
     """The source is retired only if its numbers, identifiers and names stand in the replacement."""
-    assert stand_in_rules.holds_marks(
+    assert merge_rules.holds_marks(
         "heron (10.0.0.8:8080) runs `make deploy`", "Heron is 10.0.0.8:8080"
     )
-    assert not stand_in_rules.holds_marks("The server is heron", "The server is heron, port 8080")
-    assert not stand_in_rules.holds_marks("listens on 80801", "listens on 8080")
-    assert not stand_in_rules.holds_marks("calls get_user_name", "calls get_user")
+    assert not merge_rules.holds_marks("The server is heron", "The server is heron, port 8080")
+    assert not merge_rules.holds_marks("listens on 80801", "listens on 8080")
+    assert not merge_rules.holds_marks("calls get_user_name", "calls get_user")
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
 @pytest.mark.proves("B109")
 def test_a_text_holds_itself_and_more_text_holds_no_less(text, more):
     """Adding a sentence never loses what was held before."""
-    assert stand_in_rules.holds_marks(f"{text} {more}", text) or stand_in_rules.find_marks(
+    assert merge_rules.holds_marks(f"{text} {more}", text) or merge_rules.find_marks(
         text
-    ) - stand_in_rules.find_marks(f"{text} {more}")
+    ) - merge_rules.find_marks(f"{text} {more}")
 
 
 @pytest.mark.proves("CC-55", "X22")
@@ -313,7 +313,7 @@ def test_why_it_was_learned_is_no_difference():
         make_memory("Never push to main.", details={"about": about, "because": "x"})
         for about in ("a", "b")
     )
-    assert stand_in_rules.can_replace(one, other) and not stand_in_rules.can_replace(
+    assert merge_rules.can_replace(one, other) and not merge_rules.can_replace(
         one, make_memory("Never push to main before 9:30.")
     )
 

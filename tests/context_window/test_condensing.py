@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from reverie.context_window.condensing.condense_timing import explain_too_early
 from reverie.context_window.condensing.summary_lines import MARK, TITLE
+from reverie.context_window.conversation_summary import explain_too_early
 from reverie.context_window.evicted_excerpts import EvictedPart, ExcerptTarget, store_evicted_parts
 from reverie.context_window.pruning_strategies import WindowSnapshot, score_by_importance
 from reverie.core.errors import BadInput
@@ -397,7 +397,7 @@ def test_a_bad_answer_changes_nothing(clock, bad):
 
 
 def test_on_the_command_line(tmp_path):
-    """`reverie session show condense` prints the conversation as an agent would go on with it; `--json` has its
+    """`reverie session condense` prints the conversation as an agent would go on with it; `--json` has its
     messages.
     """
     file = tmp_path / "talk.json"

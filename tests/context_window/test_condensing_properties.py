@@ -10,11 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.context_window.condensing.condense_strategies import STRATEGIES
-from reverie.context_window.condensing.condense_timing import (
-    COOLDOWN_SECONDS,
-    MIN_MESSAGES,
-    explain_too_early,
-)
 from reverie.context_window.condensing.summary_draft import (
     KEPT_MESSAGES,
     draft_condensing,
@@ -22,6 +17,11 @@ from reverie.context_window.condensing.summary_draft import (
     fit_summary_lines,
 )
 from reverie.context_window.condensing.summary_lines import MARK, NOTE
+from reverie.context_window.conversation_summary import (
+    COOLDOWN_SECONDS,
+    MIN_MESSAGES,
+    explain_too_early,
+)
 from reverie.context_window.provider_messages import (
     has_strict_turns,
     list_answered_ids,

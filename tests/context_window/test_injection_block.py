@@ -7,7 +7,6 @@ from reverie.context_window import (
     HEAD,
     LABEL,
     MAX_LINE_CHARS,
-    escape_line,
     format_time_ago,
     render_block,
     render_memory_hints,
@@ -16,6 +15,7 @@ from reverie.context_window import (
 from reverie.core.kinds import GROUPS
 from reverie.core.model import Hint, Hit
 from reverie.testing import NOON, make_memory
+from reverie.text.escaping import escape_line
 from reverie.text.injection_fence import FENCE, FENCE_END
 from reverie.text.token_counts import estimate_tokens
 

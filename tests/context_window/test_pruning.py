@@ -7,8 +7,7 @@ import pytest
 from reverie.context_window.context_items import TYPE_WEIGHTS, ContextItem
 from reverie.context_window.provider_messages import MessageFacts, split_context_items
 from reverie.context_window.pruning import PruningGoal, plan_pruning
-from reverie.context_window.pruning_strategies import STRATEGIES
-from reverie.context_window.relevance_score import score_relevance
+from reverie.context_window.pruning_strategies import STRATEGIES, score_relevance
 from reverie.context_window.stub_lines import MOVED
 from reverie.context_window.window_fitting import NO_PRIOR_FIT, FitRequest, fit_messages
 from reverie.core.errors import BadInput
@@ -44,7 +43,7 @@ def test_relevance_is_the_formula():
     assert (
         1.5 == score_relevance(an_item(task="a"), NOON, "b") == score_relevance(an_item(), NOON, "")
     )
-    assert 1.5 * 1.6 == pytest.approx(score_relevance(an_item(dependant_count=3), NOON))
+    assert 1.5 * 1.6 == pytest.approx(score_relevance(an_item(), NOON, dependants=3))
     assert 1.5 == score_relevance(
         an_item(minutes=-5), NOON
     )  # a clock that jumped back makes nothing more relevant
@@ -81,7 +80,7 @@ def test_items_go_in_the_order_of_the_formula():
         an_item(3, "code_snippet", 10),
         an_item(4, "tool_result", 10),
         an_item(5, minutes=130),
-        an_item(6, "tool_result", 10, dependant_count=5),
+        an_item(6, "tool_result", 10),
         an_item(7),
         an_item(8),
         an_item(9),

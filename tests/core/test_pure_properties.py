@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reverie.context_window import HEAD, Block, escape_line, render_block
+from reverie.context_window import HEAD, Block, render_block
 from reverie.context_window.injection_history import (
     MAX_IDS,
     InjectionHistory,
@@ -46,6 +46,7 @@ from reverie.storage.sqlite.row_codec import (
     to_row,
 )
 from reverie.testing import NOON, make_memory
+from reverie.text.escaping import escape_line
 from reverie.text.injection_fence import FENCE, FENCE_END, remove_injections
 from reverie.text.text_cleaning import clean_text
 from reverie.text.token_counts import estimate_tokens

@@ -276,7 +276,7 @@ def test_a_file_that_is_left_alone_is_told_everywhere(tmp_path, monkeypatch):
     done = run_command("data", "share", str(path), "--space", SPACE, code=4)
     assert "lines 1, 3, 5" in done.stderr and "merge=union" in done.stderr
     assert json.loads(
-        run_command("--json", "data", "data", "share", str(path), "--space", SPACE, code=4).stdout
+        run_command("--json", "data", "share", str(path), "--space", SPACE, code=4).stdout
     )["stuck"]
     listed = run_command("data", "share", "--space", SPACE)
     assert f"{path}  (not in step)" in listed.stdout and "marks of a merge" in listed.stderr

@@ -17,7 +17,7 @@ from reverie.notes.folder_walk import FolderListing, ListedFile
 from reverie.notes.note_indexing import plan_sync
 from reverie.notes.note_vectors import split_in_halves
 from reverie.runtime.settle import run_settle_step
-from reverie.storage.note_index_port import UNSURE_STAMP, FileStamp, IndexedFile
+from reverie.storage.indexed_files import UNSURE_STAMP, FileStamp, IndexedFile
 from reverie.testing import SPACE, AbsentEmbedder, CountingEmbedder, memory
 from tests.support.helpers import run_command, toy_home, wait_until
 

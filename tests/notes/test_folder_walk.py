@@ -16,7 +16,7 @@ from reverie.notes.folder_walk import (
     walk_folder,
 )
 from reverie.notes.watched_roots import WatchedRoot
-from reverie.storage.note_index_port import UNSURE_STAMP
+from reverie.storage.indexed_files import UNSURE_STAMP
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="needs links and modes of POSIX")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reverie.notes.note_vectors import MAX_WHOLE_CHARS, split_in_halves
 from reverie.notes.text_chunks import MAX_CHUNK_CHARS, MAX_OVERLAP_CHARS, chunk_text, split_lines
-from reverie.storage.note_index_port import Chunk
+from reverie.storage.indexed_files import Chunk
 from reverie.text.tokenization import fingerprint_text
 
 LINES = st.lists(

@@ -6,14 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reverie.context_window import (
-    HEAD,
-    escape_line,
-    escape_text,
-    render_block,
-    render_memory_hints,
-    render_memory_line,
-)
+from reverie.context_window import HEAD, render_block, render_memory_hints, render_memory_line
 from reverie.context_window.injection_block import UNVERIFIED_HEADING, UNVERIFIED_SHARE
 from reverie.core.errors import BadInput
 from reverie.core.kinds import ANYBODY, CUSTOM_KIND, KINDS, USER, is_unverified, kind_of
@@ -34,6 +27,7 @@ from reverie.retrieval.rescoring import (
 )
 from reverie.retrieval.rescoring import order_unverified_last as ordered
 from reverie.testing import NOON, make_memory
+from reverie.text.escaping import escape_line, escape_text
 from reverie.text.injection_fence import FENCE, FENCE_END
 from reverie.text.token_counts import estimate_tokens
 

@@ -382,7 +382,7 @@ def test_votes_that_all_deny_never_merge(relations, likely):
             r,
             0.9,
             dict.fromkeys(RELATIONS, 0.0) | {"same": 0.0, "contradicts": likely},
-            "x",
+            True,
             False,
             0,
         )

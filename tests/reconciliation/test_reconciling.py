@@ -23,7 +23,7 @@ from reverie.reconciliation.neighbour_lookup import find_nearest_rows
 from reverie.reconciliation.reconcile_reader import PATIENCE_SECONDS
 from reverie.runtime.mind import Mind
 from reverie.runtime.settle import READERS, has_work_left, run_settle_step
-from reverie.storage.column_cache import Shard, ShardRow
+from reverie.storage.column_cache import Shard
 from reverie.testing import AbsentEmbedder, make_conversation, memory
 from tests.support.helpers import run_in_threads, wait_until
 
@@ -697,9 +697,7 @@ def test_the_nearest_of_many(monkeypatch):
     rng = np.random.default_rng(1)
     shard = Shard(8)
     for n in range(40):
-        shard.append(
-            ShardRow(n + 1, f"m{n}", 0.0, 1, 0, 0, 0, asks=False, expires=np.inf, counts=True)
-        )
+        shard.append(f"m{n}", num=n + 1, length=1, session=0, expires=np.inf, counts=True)
     vectors = rng.standard_normal((40, 8)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     shard.put(range(40), vectors)

@@ -35,9 +35,9 @@ def test_a_tag_brings_its_other_memories():
     """A – tag – B, A – tag – C: both come along, below A."""
     found = walk_cascade({"A": 1.0}, of(tag("A", "t"), tag("B", "t"), tag("C", "t")), depth=1)
 
-    assert [(w.id, w.from_id, w.relation, w.via, w.hops) for w in found] == [
-        ("B", "A", "has_tag", "tag:t", 1),
-        ("C", "A", "has_tag", "tag:t", 1),
+    assert [(w.id, w.from_id, w.relation, w.via) for w in found] == [
+        ("B", "A", "has_tag", "tag:t"),
+        ("C", "A", "has_tag", "tag:t"),
     ]
     assert all(way.score == pytest.approx(0.8 * 0.7 / (1 + log(1.5))) for way in found)
 
@@ -58,9 +58,9 @@ def test_depth_counts_memories_not_tags():
 
     assert names(walk_cascade({"A": 1.0}, edges, depth=0)) == []
     assert names(walk_cascade({"A": 1.0}, edges, depth=1)) == ["B"]
-    assert [(w.id, w.from_id, w.hops) for w in walk_cascade({"A": 1.0}, edges, depth=2)] == [
-        ("B", "A", 1),
-        ("C", "B", 2),
+    assert [(w.id, w.from_id) for w in walk_cascade({"A": 1.0}, edges, depth=2)] == [
+        ("B", "A"),
+        ("C", "B"),
     ]
 
 
@@ -116,7 +116,7 @@ def test_the_best_way_counts():
     )
     found = walk_cascade({"A": 1.0}, edges, depth=2)
 
-    assert [(w.id, w.from_id, w.hops) for w in found] == [("B", "A", 1), ("C", "B", 2)]
+    assert [(w.id, w.from_id) for w in found] == [("B", "A"), ("C", "B")]
     assert [(w.id, w.from_id) for w in walk_cascade({"A": 1.0}, edges, depth=1)] == [
         ("B", "A"),
         ("C", "A"),
@@ -196,7 +196,7 @@ def test_whatever_the_graph(edges, seeds, depth, random):
 
     assert len(set(names(found))) == len(found)
     assert found == sorted(found, key=lambda way: (-way.score, way.id))
-    assert all(way.score < scores[way.from_id] and way.hops <= depth for way in found)
+    assert all(way.score < scores[way.from_id] for way in found)
     assert all(way.score > seeds.get(way.id, 0.0) for way in found)
     random.shuffle(edges)
     assert walk_cascade(seeds, of(*edges), depth=depth) == found
@@ -238,8 +238,7 @@ def test_linking_again_never_weakens(weight):
 @pytest.mark.proves("CC-58", "B75", "B127")
 def test_a_link_grows_in_small_steps():
     """0.5 at first, 0.95 at most."""
-    assert [strengthen_weight(w) for w in (None, 0.0, 0.5, 0.93, 1.0)] == [
-        0.5,
+    assert [strengthen_weight(w) for w in (0.0, 0.5, 0.93, 1.0)] == [
         0.5,
         0.55,
         0.95,

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import reverie
+from bench.retrieval.columns import build_feature_matrix
 from reverie.core.config import Settings
 from reverie.retrieval import ranker
 from reverie.retrieval.candidate_features import NEIGHBOUR_OFFSETS, CandidatePool
 from reverie.retrieval.hybrid_search import FUSIONS
-from reverie.retrieval.ranker import QuestionSignals, load_ranker
+from reverie.retrieval.ranker import find_months, load_ranker
 from reverie.retrieval.search_query import SearchQuery
 from reverie.text.tokenization import fingerprint_text
 
@@ -45,7 +46,7 @@ def pool(dense, words, **columns) -> CandidatePool:
 
 
 def scores(candidates: CandidatePool, text: str = "which server is staging") -> np.ndarray:
-    return load_ranker().scores(QuestionSignals(text), candidates)
+    return load_ranker().scores(text, candidates)
 
 
 def query(text: str = "q", **fields) -> SearchQuery:
@@ -56,7 +57,7 @@ def test_coefficients_fit_the_columns():
     """Every column has a coefficient and every coefficient a column: the file belongs
     to this code.
     """
-    _, names = ranker.build_feature_matrix(QuestionSignals("q"), pool([0.5], [1.0]))
+    _, names = build_feature_matrix("q", pool([0.5], [1.0]))
     kept = json.loads(Path(ranker.__file__).with_name("ranker.json").read_text("utf-8"))
     assert set(names) == set(kept["weights"])
 
@@ -110,8 +111,8 @@ def test_a_named_month_prefers_that_month():
 
 def test_may_as_a_verb_is_no_month():
     """A sentence that begins with "May" asks for permission."""
-    assert QuestionSignals("May I refactor this?").months == ()
-    assert QuestionSignals("What was decided in May?").months == (5,)
+    assert find_months("May I refactor this?") == []
+    assert find_months("What was decided in May?") == [5]
 
 
 def test_nothing_missing_is_an_error():
@@ -248,6 +249,6 @@ def test_scoring_is_the_matrix_times_the_weights():
     file.
     """
     candidates = pool([0.3, 0.6, np.nan], [2.0, 0.0, 7.0], typical=400.0)
-    table, names = ranker.build_feature_matrix(QuestionSignals("which server"), candidates)
+    table, names = build_feature_matrix("which server", candidates)
     plain = table @ np.array([load_ranker().weights[name] for name in names])
-    assert np.allclose(plain, load_ranker().scores(QuestionSignals("which server"), candidates))
+    assert np.allclose(plain, load_ranker().scores("which server", candidates))

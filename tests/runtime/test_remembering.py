@@ -261,7 +261,7 @@ def test_episodes_by_time_and_context(mind, clock):
     assert ["Deployed heron", "Lost the connection"] == told(since=now - DAY, until=now)
     assert ["Deployed crane"] == told(until=now - 2 * DAY)
     assert ["Deployed heron", "Deployed crane"] == told("deployed")
-    assert ["Deployed heron"] == told("ANN") == told("session", "release")
+    assert ["Deployed heron"] == told("ANN") == told("release")
     assert ["Lost the connection"] == told("staging")
     assert ["Deployed heron"] == told(limit=1)
     assert [] == told("ann staging")

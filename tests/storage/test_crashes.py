@@ -31,7 +31,7 @@ import numpy
 from reverie.core.clock import ticks
 from reverie.core.model import Event
 from reverie.runtime import companion, settle
-from reverie.storage.sqlite import bulk_transfer, column_shards, vector_table
+from reverie.storage.sqlite import bulk_transfer, column_shards
 from reverie.testing import SPACE, memory
 
 def live(home, at, seed, acks):

@@ -24,7 +24,6 @@ from tests.support.crash_at_statement import failing_at_statement
 
 # the package has a function of this name
 migrate = import_module("reverie.storage.sqlite.schema_migration")
-read = import_module("reverie.storage.sqlite.read_queries")
 SCHEMA = Path(str(migrate.__file__)).with_name("schema.sql")
 
 
@@ -98,11 +97,10 @@ def test_what_belongs_to_a_session_is_read_by_its_index(store, path):
     """Events and memories of one session are found without a look at those of others."""
     keep(store, "one")
     asked = []
-    with closing(sqlite3.connect(path)) as db:
+    with store.connections.reading() as db:
         db.set_trace_callback(asked.append)
-        session = read.EventFilter(0, None, ("turn",), "s1", "me/a")
-        read.read_events(db, session, newest=False, limit=5)
-        read.browse_memories(db, Filter(spaces=("me/a",), kinds=("fact",), session="s1"))
+        store.events(verbs=("turn",), session="s1", space="me/a", limit=5)
+        store.browse(Filter(spaces=("me/a",), kinds=("fact",), session="s1"))
         db.set_trace_callback(None)
         plans = [str(db.execute(f"explain query plan {sql}").fetchall()) for sql in asked]
     assert (

@@ -9,11 +9,9 @@ Payloads are bounded before anything else is done with them, so that a tool that
 gigabyte costs as little as one that answers with a word.
 """
 
-from __future__ import annotations
-
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from posixpath import join, normpath
@@ -58,6 +56,7 @@ def keep_text_ends(text: str, most: int) -> str:
 
     Each is CUT_MARGIN longer than will be kept, until `shorten_payload`.
     """
+    # A mark stands only where something was cut: the margins beside it may be taken off again.
     wide = most // 2 + CUT_MARGIN
     if len(text) <= 2 * wide:
         return text
@@ -112,6 +111,7 @@ def keep_new_text(text: str, most: int) -> str:
     """The ends of what a tool gave back, without what Reverie put there, such as an answer of
     `recall`.
     """
+    # Searching a gigabyte for a fence would cost more than the tool did.
     if len(text) > MAX_SCANNED_CHARS:
         return remove_injections(keep_text_ends(text, most))
     return keep_text_ends(remove_injections(text).strip() if FENCE in text else text, most)
@@ -174,6 +174,11 @@ def make_tool_payload(run: ToolRunRecord) -> dict[str, Any]:
         "duration": run.duration,
         "task": keep_label_start(str(run.task)),
     }
+    return without_empty_values(payload)
+
+
+def without_empty_values(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """A payload without what says nothing; False and 0 do."""
     return {name: value for name, value in payload.items() if value not in (None, "", {}, [])}
 
 
@@ -215,7 +220,7 @@ def make_file_payload(
         "task": keep_label_start(task),
         "context": keep_label_start(context),
     }
-    return {name: value for name, value in payload.items() if value not in ("", [])}
+    return without_empty_values(payload)
 
 
 def check_line_range(lines: Sequence[int] | None) -> list[int]:
@@ -257,7 +262,12 @@ def list_parameter_texts(event: Event) -> list[str]:
 
 def get_event_task(event: Event) -> str:
     """The task that an event belongs to; empty if it names none."""
-    return get_payload_task(event.payload)
+    return str(event.payload.get("task") or "")
+
+
+def sort_events(events: Iterable[Event], *, newest_first: bool = False) -> list[Event]:
+    """Events in the order in which things happened; of one moment, in that of the log."""
+    return sorted(events, key=lambda event: (event.at, event.seq), reverse=newest_first)
 
 
 def get_run_command(event: Event) -> str:
@@ -317,16 +327,11 @@ def derive_file_payload(payload: Mapping[str, Any]) -> dict[str, Any] | None:
     operation = FILE_TOOLS.get(tool.lower())
     given = payload.get("parameters")
     paths = [given.get(name) for name in PATH_PARAMETERS] if isinstance(given, Mapping) else []
-    path = next((path for path in paths if isinstance(path, str) and path.strip()), None)
+    path = first_text(path for path in paths if str(path).strip())
     if not operation or not path:
         return None
-    ok, task = payload.get("ok") is True, get_payload_task(payload)
+    ok, task = payload.get("ok") is True, str(payload.get("task") or "")
     return make_file_payload(path, operation, None, "", ok, task, tool)
-
-
-def get_payload_task(payload: Mapping[str, Any]) -> str:
-    """The task that a payload names; empty if none."""
-    return str(payload.get("task") or "")
 
 
 class ToolStats(NamedTuple):
@@ -353,18 +358,23 @@ class WorkStatistics(NamedTuple):
 
 def measure_work(events: Iterable[Event]) -> WorkStatistics:
     """Statistics of these activity events, most used tools first."""
-    ordered = sorted(events, key=lambda event: (event.at, event.seq))
-    runs: dict[str, list[Event]] = {}
+    runs: dict[str, list[Event]] = defaultdict(list)
+    files: list[Event] = []
     met = Counter[str]()
-    for event in ordered:
+    for event in sort_events(events):
         if event.verb == TOOL:
-            runs.setdefault(str(event.payload.get("tool") or "tool"), []).append(event)
-        if read_success(event.payload) is False and (error := get_run_error(event)):
+            tool = str(event.payload.get("tool") or "tool")
+            runs[tool].append(event)
+        elif event.verb == FILE:
+            files.append(event)
+        error = get_run_error(event) if read_success(event.payload) is False else ""
+        if error:
             met[compute_failure_signature(error).key] += 1
-    reads, rereads = count_file_reads(event for event in ordered if event.verb == FILE)
-    tools = [measure_tool_runs(tool, events) for tool, events in runs.items()]
+    reads, rereads = count_file_reads(files)
+    tools = [measure_tool_runs(tool, of_tool) for tool, of_tool in runs.items()]
     tools.sort(key=lambda stats: (-stats.runs, stats.tool))
-    return WorkStatistics(tuple(tools), reads, rereads, met.total(), met.total() - len(met))
+    errors = met.total()
+    return WorkStatistics(tuple(tools), reads, rereads, errors, errors - len(met))
 
 
 def count_file_reads(events: Iterable[Event]) -> tuple[int, int]:
@@ -393,11 +403,8 @@ def measure_tool_runs(tool: str, runs: Sequence[Event]) -> ToolStats:
     outcomes = [read_success(event.payload) for event in runs]
     known = [outcome for outcome in outcomes if outcome is not None]
     durations = [event.payload.get("duration") for event in runs]
-    seconds = sorted(
-        float(value)
-        for value in durations
-        if isinstance(value, (int, float)) and math.isfinite(value)
-    )
+    numbers = [float(value) for value in durations if isinstance(value, (int, float))]
+    seconds = sorted(filter(math.isfinite, numbers))
     return ToolStats(
         tool,
         len(runs),

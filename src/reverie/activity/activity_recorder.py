@@ -8,8 +8,6 @@ Always true: nothing that goes wrong there reaches whoever recorded. `lost` coun
 could not be written, or were more than MAX_WAITING, and `trouble` says why the last one was not.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence

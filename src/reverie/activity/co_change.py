@@ -12,8 +12,6 @@ nothing of any two. Where a commit renamed a file, what was known of the old nam
 one.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
@@ -26,8 +24,10 @@ from reverie.activity.activity_events import get_event_task, list_changed_paths
 from reverie.core.kinds import DAY
 from reverie.core.model import Event
 
-WITHIN_SECONDS = 300.0  # seconds
-MIN_OCCASIONS = 3  # occasions
+# Between two edits that belong to one occasion.
+WITHIN_SECONDS = 300.0
+# Occasions from which it is a pattern: twice may be chance.
+MIN_OCCASIONS = 3
 # Days until an occasion counts half.
 HALF_LIFE_DAYS = 180.0
 MIN_WEIGHT = 0.1
@@ -92,6 +92,7 @@ def resolve_present_path(path: str, at: float, moved: FileRenames) -> str:
     seen = {path}
     while later := [move for move in moved.get(path, ()) if move[0] > at]:
         at, path = later[0]
+        # Renamed back and forth: the names go round in a circle.
         if path in seen:
             break
         seen.add(path)
@@ -224,6 +225,7 @@ def find_occasions(ones: Sequence[FileChange], others: Sequence[FileChange]) -> 
 
     def find_root(node: int) -> int:
         while parent[node] != node:
+            # Path halving keeps the trees flat without recursion.
             parent[node] = node = parent[parent[node]]
         return node
 

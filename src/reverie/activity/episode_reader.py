@@ -4,8 +4,6 @@
 test that fails fifty times is not fifty memories.
 """
 
-from __future__ import annotations
-
 from reverie.core import clock
 from reverie.core.model import Add, Event, Filter, Memory, visible_spaces
 from reverie.memory import episodes
@@ -33,6 +31,7 @@ def read_experience(work: WorkContext, event: Event) -> ReaderDecision:
     lately = work.store.browse(
         Filter(spaces=(home,), kinds=(outcome.kind,), session=event.session, limit=RECENT_EPISODES)
     )
+    # A test that fails fifty times is not fifty memories.
     known = fold_text(memory.text) in (fold_text(one.text) for one in lately)
     return ReaderDecision() if known else ReaderDecision([Add(memory)])
 

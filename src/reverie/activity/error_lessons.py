@@ -79,16 +79,14 @@ _EDIT_TOOLS = frozenset(
 )
 _READING_COMMAND = re.compile(
     r"^(?:ls|cat|head|tail|less|grep|rg|ag|find|fd|pwd|cd|echo|which|wc|diff|file|stat|tree|env|"
-    r"printenv|ps|top|df|du|"
-    r"nvidia-smi|sed -n|git (?:status|diff|log|show|branch|blame)|kubectl (?:get|describe|logs)|"
-    r"docker (?:ps|logs)|"
-    r"man|type|whoami|date|jq|awk|sleep|true|open|code)\b"
+    r"printenv|ps|top|df|du|nvidia-smi|sed -n|git (?:status|diff|log|show|branch|blame)|"
+    r"kubectl (?:get|describe|logs)|docker (?:ps|logs)|man|type|whoami|date|jq|awk|sleep|true|"
+    r"open|code)\b"
 )
 _CHECKING_COMMAND = re.compile(
     r"^(?:(?:python3?|uv run|poetry run|npx|pnpm|yarn)(?: -m)? )*(?:pytest|tox|mypy|pyright|"
-    r"flake8|pylint|jest|vitest|"
-    r"eslint|ruff check|tsc --noEmit|cargo (?:test|check|clippy)|go (?:test|vet)|"
-    r"npm (?:test|run (?:test|lint|check)))\b(?!.*--(?:fix|write)\b)"
+    r"flake8|pylint|jest|vitest|eslint|ruff check|tsc --noEmit|cargo (?:test|check|clippy)|"
+    r"go (?:test|vet)|npm (?:test|run (?:test|lint|check)))\b(?!.*--(?:fix|write)\b)"
 )
 _GIT_SAVE_COMMAND = re.compile(r"^git (?:-\S+ )*(?:add|commit|push|tag|stash list|fetch)\b")
 _GIT_ERROR = re.compile(
@@ -97,35 +95,27 @@ _GIT_ERROR = re.compile(
 )
 _FAILURE_TEXT = re.compile(
     r"(?:^|\n)\s*(?:Exit code [1-9]|(?:\S+: )?(?:fatal|panic)\b|Traceback |FAIL(?:ED|URE)?\b|! |"
-    r"make(?:\[\d+\])?: \*\*\* )|"
-    r"\b(?:command not found|No such file or directory|Permission denied|Connection refused|"
-    r"ModuleNotFoundError|"
-    r"ImportError|Unauthorized|ECONNREFUSED|EADDRINUSE|ENOENT|EACCES|not recognized as|"
-    r"cannot find|could not find|"
+    r"make(?:\[\d+\])?: \*\*\* )|\b(?:command not found|No such file or directory|"
+    r"Permission denied|Connection refused|ModuleNotFoundError|ImportError|Unauthorized|"
+    r"ECONNREFUSED|EADDRINUSE|ENOENT|EACCES|not recognized as|cannot find|could not find|"
     r"No module named|BUILD FAILED|Could not|unable to|is not installed|OutOfMemoryError|"
-    r"timed out)\b|"
-    r"\b\w*(?:Error|Exception)\b(?::|\(|\[)|\berror(?:\[\w+\])?:|npm ERR!|\bBadConnection\b|"
-    r"ConnectionBad",
+    r"timed out)\b|\b\w*(?:Error|Exception)\b(?::|\(|\[)|\berror(?:\[\w+\])?:|npm ERR!|"
+    r"\bBadConnection\b|ConnectionBad",
     re.IGNORECASE,
 )
 _ENVIRONMENT_ERROR = re.compile(
     r"command not found|No module named|ModuleNotFound|not installed|refused|Unauthorized|"
-    r"permission denied|Access "
-    r"denied|must be logged in|credentials|expired|token|does not exist|not found|could not find|"
-    r"couldn'?t find|cannot "
-    r"find|unresolved import|undeclared crate|missing|not up to date|out of date|unsupported|"
-    r"version|already in use|"
-    r"EADDRINUSE|ENOENT|ECONN|timed? ?out|lookup failed|no space|not running|not running|locked|"
-    r"acquiring|environment "
-    r"variable|not set|Undefined control|cannot connect|couldn'?t be resolved|cannot resolve|"
-    r"failed to resolve|"
-    r"peer dep|conflict|certificate|ssl",
+    r"permission denied|Access denied|must be logged in|credentials|expired|token|does not exist|"
+    r"not found|could not find|couldn'?t find|cannot find|unresolved import|undeclared crate|"
+    r"missing|not up to date|out of date|unsupported|version|already in use|EADDRINUSE|ENOENT|"
+    r"ECONN|timed? ?out|lookup failed|no space|not running|not running|locked|acquiring|"
+    r"environment variable|not set|Undefined control|cannot connect|couldn'?t be resolved|"
+    r"cannot resolve|failed to resolve|peer dep|conflict|certificate|ssl",
     re.IGNORECASE,
 )
 _TEST_FAILURE = re.compile(
-    r"\b(?:AssertionError|assert(?:ion)? failed|--- FAIL:|Expected .+ (?:received|but|got)|got "
-    r"\S+, "
-    r"want|Failures?:|expect\()|\d+ failed",
+    r"\b(?:AssertionError|assert(?:ion)? failed|--- FAIL:|Expected .+ (?:received|but|got)|"
+    r"got \S+, want|Failures?:|expect\()|\d+ failed",
     re.IGNORECASE,
 )
 _ERROR_PREFIX = re.compile(r"^(?:\* What went wrong: |E {2,}|e: |\*\* )")
@@ -243,6 +233,7 @@ def find_error_fixes(messages: Sequence[tuple[str, str]]) -> tuple[list[ErrorFix
             known = waiting.get(call.command)
             if known is None or place - known.place > MAX_SPAN:
                 waiting[call.command] = OpenFailure(place, find_error_line(result))
+                # The oldest are given up: a loop of failing commands must not fill the memory.
                 waiting = dict(list(waiting.items())[-MAX_OPEN_FAILURES:])
         elif call.command in waiting:
             fix = judge_error_fix(call.command, waiting.pop(call.command), place)
@@ -274,6 +265,8 @@ def judge_error_fix(command: str, failure: OpenFailure, place: int) -> ErrorFix 
         return None
     if not 1 <= steps <= MAX_STEPS or failure.steps > MAX_STEPS:
         return None
+    # A changed file is a lesson only where the tools or the surroundings failed; else it is the
+    # work itself.
     is_surroundings = _ENVIRONMENT_ERROR.search(failure.error) is not None
     if is_test_failure(failure.error) or (not ran and not is_surroundings):
         return None

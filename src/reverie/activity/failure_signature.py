@@ -8,8 +8,6 @@ number, an address, or several words.
 `python -m bench.errors` measures this on real outputs of compilers, interpreters and tools.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import NamedTuple
@@ -18,7 +16,8 @@ from typing import NamedTuple
 MAX_SCANNED_CHARS = 20_000
 # Lines that tell an error.
 MAX_LINES = 3
-MAX_LINE_CHARS = 300  # characters of one
+# Characters of one.
+MAX_LINE_CHARS = 300
 # Share of words in common from which two errors of one code are alike.
 MIN_SHARED_WORDS = 0.8
 
@@ -39,39 +38,27 @@ ANSI = re.compile(
 # Lines that tell an error, the most telling kind first: of the first kind that occurs, lines are
 # taken.
 ERROR_LINE_PATTERNS = tuple(
-    re.compile(pattern, flags)
-    for pattern, flags in (
-        (r"^E {3,}(?=\S*(?:Error|Exception|Failed|Warning|Exit)\b)", 0),  # pytest
-        (
-            r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Iteration|"
-            r"Group)(?: \[\w+\])?(?::|$)",
-            0,
-        ),
-        (r"^Exception in thread|^Caused by: ", 0),  # Java
-        (r"\bpanicked at ", 0),  # Rust
-        (r"^\s*--- FAIL: |^\s+\S+_test\.go:\d+: ", 0),  # go test
-        (r"^\s*\d+:\d+\s+error\s", 0),  # eslint
-        (
-            r"\berror(?: ?\[?[A-Z]+\d+\]?)?: |\bfatal error\b|\berror TS\d+|"
-            r": undefined reference to|"
-            r"^(?:\[ERROR\])? +symbol: ",
-            0,
-        ),  # the last: javac
-        (r"^\[ERROR\] ", 0),  # Maven
-        (r"^\S+\.go:\d+:\d+: ", 0),
-        (r"^\S+:\d+(?::\d+)?: [A-Z]+\d+ ", 0),  # ruff, flake8
-        (r"^[A-Z]{1,4}\d{3,4} ", 0),  # ruff, full
-        (r"^npm (?:ERR!|error) (?!A complete log|code \w+$|$)", 0),
-        (r"^CMake Error|^make(?:\[\d+\])?: \*\*\*", 0),
-        (r"^(?:fatal|error|ERROR|Error|FAILED|panic|ERR!)\b\S*:?", 0),
-        (
-            r"\b(?:fatal|panic|command not found|[Nn]o such file|[Pp]ermission denied|"
-            r"[Cc]onnection refused|not found|"
-            r"cannot|could not|couldn't|unable to|denied|refused|failed|invalid|unknown|"
-            r"unrecognized|unexpected|"
-            r"missing|near \")",
-            0,
-        ),
+    re.compile(pattern)
+    for pattern in (
+        r"^E {3,}(?=\S*(?:Error|Exception|Failed|Warning|Exit)\b)",  # pytest
+        r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Iteration|"
+        r"Group)(?: \[\w+\])?(?::|$)",
+        r"^Exception in thread|^Caused by: ",  # Java
+        r"\bpanicked at ",  # Rust
+        r"^\s*--- FAIL: |^\s+\S+_test\.go:\d+: ",  # go test
+        r"^\s*\d+:\d+\s+error\s",  # eslint
+        r"\berror(?: ?\[?[A-Z]+\d+\]?)?: |\bfatal error\b|\berror TS\d+|"
+        r": undefined reference to|^(?:\[ERROR\])? +symbol: ",  # the last: javac
+        r"^\[ERROR\] ",  # Maven
+        r"^\S+\.go:\d+:\d+: ",
+        r"^\S+:\d+(?::\d+)?: [A-Z]+\d+ ",  # ruff, flake8
+        r"^[A-Z]{1,4}\d{3,4} ",  # ruff, full
+        r"^npm (?:ERR!|error) (?!A complete log|code \w+$|$)",
+        r"^CMake Error|^make(?:\[\d+\])?: \*\*\*",
+        r"^(?:fatal|error|ERROR|Error|FAILED|panic|ERR!)\b\S*:?",
+        r"\b(?:fatal|panic|command not found|[Nn]o such file|[Pp]ermission denied|"
+        r"[Cc]onnection refused|not found|cannot|could not|couldn't|unable to|denied|refused|"
+        r"failed|invalid|unknown|unrecognized|unexpected|missing|near \")",
     )
 )
 NOISE_LINE = re.compile(
@@ -82,7 +69,8 @@ NOISE_LINE = re.compile(
     r"error: (?:could not compile|aborting due to|test failed, to rerun)|"
     r"\[ERROR\] *(?:$|To see|Re-run|For more|\[Help|COMPILATION ERROR))"
 )
-RUST_PANIC = re.compile(r"(\bpanicked at \S+:)\n")  # Rust says on the next line why
+# Rust says on the next line why.
+RUST_PANIC = re.compile(r"(\bpanicked at \S+:)\n")
 ERROR_CODE = re.compile(
     r"\b([A-Za-z_]\w*(?:Error|Exception|Interrupt|Warning|Exit))\b|\b(TS\d+)|error\[(E\d+)\]|"
     r"\b(E(?!RROR\b)[A-Z]{3,}\d*|[A-Z]{1,4}\d{3,4})\b|\[([a-z]+(?:-[a-z]+)+|-W[\w=-]+|syntax|"
@@ -97,41 +85,28 @@ QUOTED_VALUE = re.compile(
     r"((?:invalid literal|could not convert|invalid value|invalid choice|time data|unable to parse|"
     r"cannot parse|not a git repository|has arg)[^'\"\n]{0,60}?)(?:'[^'\n]*'|\"[^\"\n]*\")"
 )
-VOLATILE_PATTERNS = tuple(
-    (re.compile(pattern), mark)
-    for pattern, mark in (
-        (r"\bwhile parsing ['\"{\[].*", "while parsing <text>"),
-        (r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)]+", "<url>"),
-        (
-            r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b",
-            "<id>",
-        ),
-        (
-            r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?",
-            "<time>",
-        ),
-        (r"\b\d\d?:\d\d:\d\d(?:[.,]\d+)?\b", "<time>"),
-        (r"\b0[xX][0-9a-fA-F]+\b", "<hex>"),
-        (r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b", "<address>"),
-        (r"(?<![\w.])(?:[A-Za-z]:\\|\\\\)[^\s'\":*?<>|]+", "<path>"),
-        (r"(?<![\w<>/])(?:~|\.{1,2})?/(?:[\w.@+~%-]+/)*[\w.@+~%-]*[\w@~%-]", "<path>"),
-        (r"(?<![\w<>/])(?:[\w.@+~-]+/)+[\w.@+~-]*[\w~]", "<path>"),
-        (
-            r"\b[\w-]+(?:\.[\w-]+)*\.(?:py|pyi|js|mjs|cjs|jsx|ts|tsx|json|ya?ml|toml|c|cc|cpp|"
-            r"cxx|h|hpp|o|so|a|rs|go|java|rb|"
-            r"php|sh|txt|md|csv|cfg|ini|lock|log|sql|db|xml|html|css|mk|cmake|sqlite3?|pl|pm|"
-            r"patch|diff|whl|gz|zip|tar|tgz|"
-            r"bz2|xz|jar|ipynb|proto|png|jpe?g|svg|pdf)\b",
-            "<path>",
-        ),
-        (r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b", "<hash>"),
-        (
-            r"(?<![\w<])[-+]?v?\d[\d_,]*(?:\.\d+)*(?:e[-+]?\d+)?(?:ns|us|µs|ms|s|m|h|[KMG]i?B|B|"
-            r"%)?(?![\w>])",
-            "<n>",
-        ),
-    )
-)
+VOLATILE_PATTERNS = {
+    re.compile(pattern): mark
+    for pattern, mark in {
+        r"\bwhile parsing ['\"{\[].*": "while parsing <text>",
+        r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)]+": "<url>",
+        r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b": "<id>",
+        r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?": "<time>",
+        r"\b\d\d?:\d\d:\d\d(?:[.,]\d+)?\b": "<time>",
+        r"\b0[xX][0-9a-fA-F]+\b": "<hex>",
+        r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b": "<address>",
+        r"(?<![\w.])(?:[A-Za-z]:\\|\\\\)[^\s'\":*?<>|]+": "<path>",
+        r"(?<![\w<>/])(?:~|\.{1,2})?/(?:[\w.@+~%-]+/)*[\w.@+~%-]*[\w@~%-]": "<path>",
+        r"(?<![\w<>/])(?:[\w.@+~-]+/)+[\w.@+~-]*[\w~]": "<path>",
+        r"\b[\w-]+(?:\.[\w-]+)*\.(?:py|pyi|js|mjs|cjs|jsx|ts|tsx|json|ya?ml|toml|c|cc|cpp|cxx|"
+        r"h|hpp|o|so|a|rs|go|java|rb|php|sh|txt|md|csv|cfg|ini|lock|log|sql|db|xml|html|css|"
+        r"mk|cmake|sqlite3?|pl|pm|patch|diff|whl|gz|zip|tar|tgz|bz2|xz|jar|ipynb|proto|png|"
+        r"jpe?g|svg|pdf)\b": "<path>",
+        r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b": "<hash>",
+        r"(?<![\w<])[-+]?v?\d[\d_,]*(?:\.\d+)*(?:e[-+]?\d+)?(?:ns|us|µs|ms|s|m|h|[KMG]i?B|B|"
+        r"%)?(?![\w>])": "<n>",
+    }.items()
+}
 # What looks like a path and is the name of a module or package: a different one needs another
 # remedy.
 PACKAGE_NAME = re.compile(
@@ -140,8 +115,10 @@ PACKAGE_NAME = re.compile(
     r"\w[\w-]*(?:/[\w-]+)+(?![\w./-])"
 )
 SOURCE_LOCATION = re.compile(r"<path>(?:[:(,]<n>)+\)?")
-KEPT_SLASH = "\0"  # stands for a slash in a name
+# Stands for a slash in a name while paths become marks.
+KEPT_SLASH = "\0"
 WHITESPACE = re.compile(r"\s+")
+SIGNATURE_WORD = re.compile(r"<?[\w.-]+>?")
 
 
 def compute_failure_signature(error: str) -> FailureSignature:
@@ -168,39 +145,31 @@ def extract_error_lines(error: str) -> list[str]:
     for pattern in ERROR_LINE_PATTERNS:
         found = [line.strip() for line in lines if pattern.search(line)]
         if found:
-            return pick_python_errors(found, pattern)
+            # Of several Python exceptions the last one, which is what was seen. pytest, the first
+            # pattern, tells each failed test's own.
+            is_python = pattern is ERROR_LINE_PATTERNS[1]
+            return found[-1:] if is_python else found[:MAX_LINES]
     return [line.strip() for line in lines[-1:]]
-
-
-def pick_python_errors(found: list[str], pattern: re.Pattern[str]) -> list[str]:
-    """The first MAX_LINES; of several Python exceptions the last one, which is what was seen.
-
-    pytest, the first pattern, tells each failed test's own.
-    """
-    is_python = pattern is ERROR_LINE_PATTERNS[1]
-    return found[-1:] if is_python else found[:MAX_LINES]
 
 
 @lru_cache(maxsize=4_096)
 def normalize_error_line(line: str) -> str:
     """A line with marks in place of all that changes from run to run."""
-    line = QUOTED_TEXT.sub(
-        replace_quoted_text, QUOTED_VALUE.sub(r"\1'<text>'", line[: 4 * MAX_LINE_CHARS])
-    )
+    line = QUOTED_VALUE.sub(r"\1'<text>'", line[: 4 * MAX_LINE_CHARS])
+    line = QUOTED_TEXT.sub(replace_quoted_text, line)
+    # Before paths become marks: the name of a package is no path.
     line = PACKAGE_NAME.sub(lambda name: name[0].replace("/", KEPT_SLASH), line)
-    for pattern, mark in VOLATILE_PATTERNS:
+    for pattern, mark in VOLATILE_PATTERNS.items():
         line = pattern.sub(mark, line)
-    line = (
-        SOURCE_LOCATION.sub("<path>", line)
-        .replace(KEPT_SLASH, "/")
-        .replace("<path> - error", "<path>: error")
-    )
+    line = SOURCE_LOCATION.sub("<path>", line).replace(KEPT_SLASH, "/")
+    line = line.replace("<path> - error", "<path>: error")
     return WHITESPACE.sub(" ", line).strip().lower()[:MAX_LINE_CHARS]
 
 
 def replace_quoted_text(match: re.Match[str]) -> str:
     """A quotation as it stays: a name or a piece of code; a longer text becomes a mark."""
-    inner = next(part for part in match.groups() if part is not None)
+    inner = get_matched_group(match)
+    # A short text in quotes is a name, and so is a longer one that looks like code.
     is_name = " " not in inner or len(inner) < 40 or re.search(r"[(<\[*&]", inner)
     return f"'{inner}'" if is_name else "'<text>'"
 
@@ -208,10 +177,14 @@ def replace_quoted_text(match: re.Match[str]) -> str:
 def find_error_code(lines: list[str]) -> str:
     """The name of the kind of error that these lines tell; empty if it has none."""
     for line in lines:
-        found = ERROR_CODE.search(line)
-        if found:
-            return next(part for part in found.groups() if part)
+        if found := ERROR_CODE.search(line):
+            return get_matched_group(found)
     return ""
+
+
+def get_matched_group(match: re.Match[str]) -> str:
+    """The one group that took part in a match of alternatives with a group each."""
+    return str(match[match.lastindex or 0])
 
 
 def compare_signatures(one: FailureSignature, other: FailureSignature) -> float:
@@ -225,23 +198,16 @@ def compare_signatures(one: FailureSignature, other: FailureSignature) -> float:
         return 0.0
     if one.key == other.key:
         return 1.0
+    # Another module needs another remedy, however alike the words.
     if one.code != other.code or list_quoted_names(one.key) != list_quoted_names(other.key):
         return 0.0
-    ones, others = set(split_signature_words(one.key)), set(split_signature_words(other.key))
+    ones, others = (set(SIGNATURE_WORD.findall(key)) for key in (one.key, other.key))
     share = len(ones & others) / max(1, len(ones | others))
     return share if share >= MIN_SHARED_WORDS and (ones <= others or others <= ones) else 0.0
-
-
-def split_signature_words(key: str) -> list[str]:
-    """The words of a signature."""
-    return re.findall(r"<?[\w.-]+>?", key)
 
 
 def list_quoted_names(key: str) -> tuple[str, ...]:
     """What is named in a signature, in quotes and in order: errors about different things are
     different.
     """
-    return tuple(
-        next(part for part in match.groups() if part is not None)
-        for match in QUOTED_TEXT.finditer(key)
-    )
+    return tuple(map(get_matched_group, QUOTED_TEXT.finditer(key)))

@@ -6,9 +6,8 @@ followed. After a change, the next run of a command that had gone well before, i
 conversation, and now fails is what the change broke. Pure.
 """
 
-from __future__ import annotations
-
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,17 +19,15 @@ from reverie.activity.activity_events import (
     get_run_error,
     list_changed_paths,
     normalize_event_path,
+    sort_events,
 )
 from reverie.activity.failure_signature import compute_failure_signature
 from reverie.activity.remedies import MAX_SECONDS_BETWEEN
 from reverie.core.model import Event
 from reverie.memory.episodes import read_success
 
-# how a tool touched it: its command names the file, or only its error does
-RUN_NAMES_FILE, ERROR_NAMES_FILE = (
-    "run",
-    "error",
-)
+# How a tool touched it: its command names the file, or only its error does.
+RUN_NAMES_FILE, ERROR_NAMES_FILE = "run", "error"
 
 
 class FileTouch(NamedTuple):
@@ -52,8 +49,8 @@ class FileTouch(NamedTuple):
 
 def build_file_history(names: Collection[str], events: Iterable[Event]) -> list[FileTouch]:
     """The history of a file that bore these names, newest first, from events that may name it."""
-    ordered = sorted(events, key=lambda event: (event.at, event.seq), reverse=True)
-    touches = [touch for event in ordered if (touch := match_file_touch(event, names)) is not None]
+    ordered = sort_events(events, newest_first=True)
+    touches = [touch for event in ordered if (touch := match_file_touch(event, names))]
     # A tool that edits a file is logged as a run and as a `file`: the run has the error.
     errors = {
         (event.at, event.session): get_error_line(event)
@@ -68,10 +65,11 @@ def build_file_history(names: Collection[str], events: Iterable[Event]) -> list[
 
 def add_broken_commands(found: Iterable[FileTouch], runs: Iterable[Event]) -> list[FileTouch]:
     """The touches with what each change broke; `runs` are the runs of tools around them."""
-    theirs = group_runs_by_session(runs)
-    return [
-        one._replace(broke=find_broken_commands(one, theirs.get(one.session, ()))) for one in found
-    ]
+    by_session: dict[str, list[Event]] = defaultdict(list)
+    for event in sort_events(runs):
+        if event.session and get_run_command(event):
+            by_session[event.session].append(event)
+    return [one._replace(broke=find_broken_commands(one, by_session[one.session])) for one in found]
 
 
 def match_file_touch(event: Event, names: Collection[str]) -> FileTouch | None:
@@ -143,26 +141,16 @@ def get_payload_text(payload: Mapping[str, object], name: str) -> str:
 
 def get_error_line(event: Event) -> str:
     """The line that tells most of why a run failed; empty where it did not."""
-    return (
-        compute_failure_signature(get_run_error(event)).line
-        if read_success(event.payload) is False
-        else ""
-    )
-
-
-def group_runs_by_session(runs: Iterable[Event]) -> dict[str, list[Event]]:
-    """Runs of commands by conversation, oldest first."""
-    found: dict[str, list[Event]] = {}
-    for event in sorted(runs, key=lambda event: (event.at, event.seq)):
-        if event.session and get_run_command(event):
-            found.setdefault(event.session, []).append(event)
-    return found
+    if read_success(event.payload) is not False:
+        return ""
+    return compute_failure_signature(get_run_error(event)).line
 
 
 def find_broken_commands(change: FileTouch, runs: Sequence[Event]) -> tuple[str, ...]:
     """Commands that had gone well before a change and failed when they were next run after it."""
     if change.how in ("read", COMMIT, RUN_NAMES_FILE, ERROR_NAMES_FILE) or change.ok is False:
         return ()
+    # Only commands that had gone well: what failed before was not broken by this.
     before: dict[str, bool | None] = {}
     after: dict[str, Event] = {}
     for event in runs:

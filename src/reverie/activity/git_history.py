@@ -5,26 +5,23 @@ then is asked of git and appended in one transaction; where history was rewritte
 already is left out. Merges are passed over: what they brought stands in the commits that they
 joined.
 
+What `git log --numstat -z` prints is read as it comes. A commit of more than 50 files keeps only
+how many they were: it was a move, an import or a new formatter, and says nothing about any two
+files.
+
 Always true: nothing of the repository is run and nothing is fetched: no hook, pager, filter,
 external diff, signature check or remote, whatever its configuration says.
 """
 
-from __future__ import annotations
-
+import re
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reverie.activity import COMMIT
-from reverie.activity.commit_history import (
-    GIT_LOG_FORMAT,
-    Commit,
-    get_rewrite_key,
-    make_commit_payload,
-    parse_git_log,
-)
+from reverie.activity.co_change import MAX_FILES_PER_CHANGE
 from reverie.core import config
 from reverie.core.errors import BadInput
 from reverie.core.model import Event
@@ -33,7 +30,20 @@ from reverie.memory.memory_validation import to_clean_json
 from reverie.pipeline.event_reader import WorkContext
 from reverie.privacy.redacted_text import redact_short_text
 
-GIT_COMMAND = (
+GIT_LOG_FORMAT = "%x01%H%x1f%ct%x1f%at%x1f%s"
+# Longer messages are cut, changes of longer paths left out.
+MAX_MESSAGE_CHARS = 300
+MAX_PATH_CHARS = 400
+
+# Words of a message that says that it puts something right.
+FIX_WORDS = re.compile(
+    r"\b(?:bug ?)?fix(?:e[sd]|ing)?\b|\bhot ?fix|\bbugs?\b|\bregressions?\b|\bcrash(?:es|ed)?\b|"
+    r"\brepairs?\b|\bresolves? (?:#|issue)",
+    re.IGNORECASE,
+)
+# No hook, file system monitor, signature check or remote of the repository's own may run, whatever
+# its configuration says; paths come as they are, and renames are looked for in 200 files at most.
+GIT_COMMAND = [
     "git",
     "--no-pager",
     "--no-optional-locks",
@@ -50,22 +60,30 @@ GIT_COMMAND = (
     "core.quotePath=false",
     "-c",
     "diff.renameLimit=200",
-)
+]
 LOG_ARGUMENTS = (
-    "log",
-    "-z",
-    "--numstat",
-    "-M",
-    "--reverse",
-    "--no-merges",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--no-color",
-    "--no-show-signature",
+    *["log", "-z", "--numstat", "-M", "--reverse", "--no-merges"],
+    *["--no-ext-diff", "--no-textconv", "--no-color", "--no-show-signature"],
     f"--format={GIT_LOG_FORMAT}",
 )
 MAX_KNOWN_COMMITS = 1_000_000
 CHUNK_BYTES = 1 << 16
+
+
+class Commit(NamedTuple):
+    """One commit."""
+
+    id: str
+    at: float  # when it was committed, seconds since 1970
+    message: str  # its first line
+    # (path, lines added, lines taken away) and, if renamed, the name before
+    files: tuple[tuple[Any, ...], ...]
+    authored: float = 0.0  # when it was written; a rebase leaves that as it was
+
+    @property
+    def fixes(self) -> bool:
+        """True if its message says that it puts something right."""
+        return FIX_WORDS.search(self.message) is not None
 
 
 class GitImport(NamedTuple):
@@ -83,19 +101,22 @@ def import_git_history(work: WorkContext, folder: Path, space: str) -> GitImport
     """Take in what is new in the history of the repository at `folder`: each commit once, whoever
     else is at it.
     """
+    # A repository is known by its first commit: the same in every clone, whatever the folder.
     roots = list_root_commits(folder)
+    first = roots[0]
     seen = work.store.search_events(
-        (COMMIT,), space=space, containing=[roots[0]], limit=MAX_KNOWN_COMMITS
+        (COMMIT,), space=space, containing=[first], limit=MAX_KNOWN_COMMITS
     )
-    known = [event for event in seen if event.payload.get("repository") == roots[0]]
+    known = [event for event in seen if event.payload.get("repository") == first]
     # The roots of a shallow clone seem to have made all files at once.
     left_out = list(roots) if is_shallow_clone(folder) else []
     if known:
         last = str(max(known, key=lambda event: event.seq).payload.get("commit"))
+        # After a rebase the last one known is no part of the history: then all of it is read again.
         if last and is_ancestor_commit(folder, last):
             left_out.append(last)
     commits = list(read_git_commits(folder, tuple(f"^{id}" for id in left_out)))
-    done = GitImport(roots[0], known=len(known))
+    done = GitImport(first, known=len(known))
     if not commits:
         return done
     with work.store.transaction():
@@ -115,7 +136,12 @@ def append_new_commits(
         event = to_commit_event(commit, done.repository, space, work.policy)
         if commit.id not in known_ids and get_rewrite_key(event.payload) not in known_keys:
             new.append(event)
-            done = count_commit(done, commit, event)
+            done = done._replace(
+                commits=done.commits + 1,
+                files=done.files + len(commit.files),
+                fixes=done.fixes + commit.fixes,
+                left_out=done.left_out + ("left_out" in event.payload),
+            )
     work.store.append(new)
     return done
 
@@ -198,11 +224,81 @@ def to_commit_event(commit: Commit, repository: str, space: str, policy: Policy)
     return Event(verb=COMMIT, space=space, at=commit.at, payload={**payload, "files": files})
 
 
-def count_commit(done: GitImport, commit: Commit, event: Event) -> GitImport:
-    """The tally with one more commit."""
-    return done._replace(
-        commits=done.commits + 1,
-        files=done.files + len(commit.files),
-        fixes=done.fixes + commit.fixes,
-        left_out=done.left_out + ("left_out" in event.payload),
+# What git prints
+
+
+def parse_git_log(chunks: Iterable[bytes]) -> Iterator[Commit]:
+    """The commits in git's output, which may be cut anywhere."""
+    head: list[str] = []
+    files: list[tuple[Any, ...]] = []
+    parts = (part.decode("utf-8", "replace").lstrip("\n") for part in split_nul_fields(chunks))
+    for part in parts:
+        if part.startswith("\x01"):
+            if head:
+                yield make_commit(head, files)
+            head, files = part[1:].split("\x1f", 3), []
+        elif part.count("\t") >= 2:
+            added, deleted, path = part.split("\t", 2)
+            # Of a renamed file the path is empty, and the old and the new name follow.
+            before = () if path else (next(parts, ""),)
+            path = path or next(parts, "")
+            files.append((path, parse_line_count(added), parse_line_count(deleted), *before))
+    if head:
+        yield make_commit(head, files)
+
+
+def split_nul_fields(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The fields between NUL bytes."""
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\0")
+        yield from whole
+    if rest:
+        yield rest
+
+
+def parse_line_count(count: str) -> int:
+    """A number of lines; 0 for the "-" that git writes for binary files."""
+    return int(count) if count.isdecimal() else 0
+
+
+def make_commit(head: list[str], files: list[tuple[Any, ...]]) -> Commit:
+    """A commit from git's head line and its files."""
+    id, at, authored, message = (*head, "", "", "")[:4]
+    return Commit(
+        id, parse_git_time(at), message[:MAX_MESSAGE_CHARS], tuple(files), parse_git_time(authored)
     )
+
+
+def parse_git_time(seconds: str) -> float:
+    """Seconds since 1970; 0 for what is no time."""
+    return float(seconds) if seconds.lstrip("-").isdecimal() else 0.0
+
+
+def get_rewrite_key(payload: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """The (author's time, message) that a commit shares with its rewritten version; None if not
+    known.
+    """
+    at, message = payload.get("authored"), payload.get("message")
+    return (at, message) if at and message else None
+
+
+def make_commit_payload(commit: Commit, repository: str, message: str) -> dict[str, Any]:
+    """What the log keeps of a commit; `message` is its own, without secrets."""
+    is_small = len(commit.files) <= MAX_FILES_PER_CHANGE
+    renamed = [file for file in commit.files if len(file) > 3 and file[0] != file[3]]
+    # Names must be followed, whatever else a commit did.
+    kept = commit.files if is_small else renamed
+    payload: dict[str, Any] = {
+        "commit": commit.id,
+        "repository": repository,
+        "message": message,
+        "fix": commit.fixes,
+        "authored": commit.authored,
+        "files": [list(file) for file in kept if len(str(file[0])) <= MAX_PATH_CHARS],
+    }
+    if renamed:
+        payload["renames"] = len(renamed)
+    if not is_small:
+        payload["left_out"] = len(commit.files)
+    return payload

@@ -7,19 +7,15 @@
 | `workflow` | steps, approved, memory | that of the procedure | pieces of work |
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reverie.activity.co_change import FileChange, find_all_co_changes
-from reverie.activity.remedies import rank_known_remedies
+from reverie.activity.remedies import FixSuggestion, rank_known_remedies
 from reverie.activity.workflows import SHAPE_DETAIL
 from reverie.core.foreign_numbers import to_count
 from reverie.core.kinds import is_mature
 from reverie.core.model import Memory
-
-ERROR_FIX, CO_EDIT, WORKFLOW = "error_fix", "co_edit", "workflow"
 
 
 class LearnedPattern(NamedTuple):
@@ -40,64 +36,46 @@ def list_learned_patterns(
     now: float,
 ) -> list[LearnedPattern]:
     """All patterns, the surest first."""
-    found = [
-        *list_error_fixes(lessons),
-        *list_workflow_patterns(procedures),
-        *list_co_edits(touched, now),
-    ]
+    found = [to_error_fix(one) for one in rank_known_remedies(lessons)]
+    recurring = [one for one in procedures if one.active and SHAPE_DETAIL in one.details]
+    found += map(to_workflow_pattern, recurring)
+    for pair in find_all_co_changes(touched, now):
+        files = {"files": list(pair.files)}
+        seen = pair.occasions, pair.first_at, pair.last_at
+        found.append(LearnedPattern("co_edit", files, pair.share, *seen))
     return sorted(
         found,
         key=lambda one: (-one.confidence, -one.times, -one.last_seen, one.type, str(one.data)),
     )
 
 
-def list_error_fixes(lessons: Iterable[Memory]) -> list[LearnedPattern]:
-    """Remedies with their record."""
-    return [
-        LearnedPattern(
-            ERROR_FIX,
-            {
-                "error": one.memory.title,
-                "ran": list(one.ran),
-                "changed": list(one.changed),
-                "worked": one.worked,
-                "failed": one.failed,
-                "memory": one.memory.id,
-            },
-            one.chance,
-            one.worked + one.failed,
-            one.memory.at,
-            one.last_at,
-        )
-        for one in rank_known_remedies(lessons)
-    ]
+def to_error_fix(fix: FixSuggestion) -> LearnedPattern:
+    """A remedy with its record."""
+    data = {
+        "error": fix.memory.title,
+        "ran": list(fix.ran),
+        "changed": list(fix.changed),
+        "worked": fix.worked,
+        "failed": fix.failed,
+        "memory": fix.memory.id,
+    }
+    tried = fix.worked + fix.failed
+    return LearnedPattern("error_fix", data, fix.chance, tried, fix.memory.at, fix.last_at)
 
 
-def list_workflow_patterns(procedures: Iterable[Memory]) -> list[LearnedPattern]:
-    """Procedures that recurring commands became, approved or waiting."""
-    return [
-        LearnedPattern(
-            WORKFLOW,
-            {
-                "steps": list(one.details.get("steps") or ()),
-                "approved": is_mature(one),
-                "memory": one.id,
-            },
-            one.confidence,
-            to_count(one.details.get("occasions")),
-            one.created_at,
-            one.at,
-        )
-        for one in procedures
-        if one.active and SHAPE_DETAIL in one.details
-    ]
-
-
-def list_co_edits(touched: Sequence[FileChange], now: float) -> list[LearnedPattern]:
-    """Every two files that change together."""
-    return [
-        LearnedPattern(
-            CO_EDIT, {"files": list(one.files)}, one.share, one.occasions, one.first_at, one.last_at
-        )
-        for one in find_all_co_changes(touched, now)
-    ]
+def to_workflow_pattern(procedure: Memory) -> LearnedPattern:
+    """A procedure that recurring commands became, approved or waiting."""
+    details = procedure.details
+    data = {
+        "steps": list(details.get("steps") or ()),
+        "approved": is_mature(procedure),
+        "memory": procedure.id,
+    }
+    return LearnedPattern(
+        "workflow",
+        data,
+        procedure.confidence,
+        to_count(details.get("occasions")),
+        procedure.created_at,
+        procedure.at,
+    )

@@ -10,8 +10,6 @@ Whoever asks about an error gets remedies of errors that are the same, with thei
 What conversations taught about errors (`error_lessons`) is searched too. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -48,7 +46,8 @@ MAX_EVENTS_BETWEEN = 30
 MAX_SECONDS_BETWEEN = 7_200.0
 # Things done in between; after more nobody knows which of them it was.
 MAX_REMEDY_STEPS = 4
-MAX_COMMAND_CHARS = 160  # characters
+# A longer command is a script, which nobody runs again word for word.
+MAX_COMMAND_CHARS = 160
 # Events that are named as evidence.
 MAX_EVIDENCE_EVENTS = 20
 # A command that goes into another folder and stays there.
@@ -108,21 +107,19 @@ def find_fix_attempt(before: Sequence[Event], again: Event) -> FixAttempt | None
     if not command or len(command) > MAX_COMMAND_CHARS or read_success(again.payload) is None:
         return None
     between: list[Event] = []
+    task = get_event_task(again)
     for event in reversed(before[-MAX_EVENTS_BETWEEN:]):
+        # The events come newest first, so that all others lie still farther back.
         if again.at - event.at > MAX_SECONDS_BETWEEN:
             return None
-        if (
-            get_event_task(event)
-            and get_event_task(again)
-            and get_event_task(event) != get_event_task(again)
-        ):
+        if task and get_event_task(event) not in ("", task):
             continue
         if event.verb == TOOL and strip_command_noise(get_run_command(event)) == command:
-            failed = read_success(event.payload) is False and get_run_folder(again) in (
-                "",
-                get_run_folder(event),
-            )
-            return make_fix_attempt(event, between[::-1], again, command) if failed else None
+            same_folder = get_run_folder(again) in ("", get_run_folder(event))
+            if not same_folder or read_success(event.payload) is not False:
+                return None
+            return make_fix_attempt(event, between[::-1], again, command)
+        # What comes after was run in another folder: it says nothing about this failure.
         if FOLDER_CHANGE.match(get_run_command(event)):
             return None
         between.append(event)
@@ -138,38 +135,30 @@ def make_fix_attempt(
     for call in list_successful_calls(between):
         failure = add_fix_step(failure, call)
     ran = tuple(dict.fromkeys(one for one in failure.ran if len(one) <= MAX_COMMAND_CHARS))
-    if (
-        not error.key
-        or is_test_failure(error.line)
-        or len(ran) + len(failure.changed) > MAX_REMEDY_STEPS
-    ):
+    steps = len(ran) + len(failure.changed)
+    if not error.key or is_test_failure(error.line) or steps > MAX_REMEDY_STEPS:
         return None
-    made = FixAttempt(
-        failed,
-        again,
-        ErrorFix(command, error.line, ran, failure.changed, failed.seq, again.seq),
-        error,
-    )
-    came_again = (
-        compare_signatures(compute_failure_signature(get_run_error(again)), error) > 0.0
-        and not made.is_without_fix
-    )
-    return made if made.worked or came_again else None
+    fix = ErrorFix(command, error.line, ran, failure.changed, failed.seq, again.seq)
+    made = FixAttempt(failed, again, fix, error)
+    if made.worked:
+        return made
+    # It failed again: that tells something only where something was done, and of the same error.
+    new_error = compute_failure_signature(get_run_error(again))
+    came_again = compare_signatures(new_error, error) > 0.0
+    return made if came_again and not made.is_without_fix else None
 
 
 def list_successful_calls(events: Iterable[Event]) -> list[AgentCall]:
     """What went well of these events, as calls: commands first, then files changed."""
-    events = list(events)
-    commands = [
-        get_run_command(event)
-        for event in events
-        if event.verb == TOOL and read_success(event.payload) is not False
-    ]
-    calls = [AgentCall("", strip_command_noise(command), "") for command in commands if command]
+    commands: list[AgentCall] = []
+    changes: list[AgentCall] = []
     for event in events:
         if event.verb == FILE:
-            calls += [AgentCall("", "", path) for path in list_changed_paths(event)]
-    return calls
+            changes += [AgentCall("", "", path) for path in list_changed_paths(event)]
+        command = get_run_command(event)
+        if event.verb == TOOL and command and read_success(event.payload) is not False:
+            commands.append(AgentCall("", strip_command_noise(command), ""))
+    return commands + changes
 
 
 def describe_remedy(attempt: FixAttempt) -> dict[str, Any]:
@@ -227,7 +216,7 @@ def record_attempt(memory: Memory, attempt: FixAttempt, now: float) -> Revise:
     }
     if outcome == "worked":
         fields |= {"access_count": memory.access_count + 1, "last_accessed_at": now}
-    return Revise(id=memory.id, fields=fields)
+    return Revise(memory.id, fields)
 
 
 def estimate_success(worked: int, failed: int, alone: int = 0) -> float:
@@ -237,11 +226,8 @@ def estimate_success(worked: int, failed: int, alone: int = 0) -> float:
 
 def read_remedy_counts(record: Mapping[str, Any]) -> tuple[int, int, int]:
     """How often a remedy (worked, failed, was not needed as the error went away without it)."""
-    return (
-        to_count(record.get("worked")),
-        to_count(record.get("failed")),
-        to_count(record.get("alone")),
-    )
+    worked, failed, alone = (to_count(record.get(name)) for name in ("worked", "failed", "alone"))
+    return worked, failed, alone
 
 
 def get_remedy_record(memory: Memory) -> Mapping[str, Any]:
@@ -303,6 +289,7 @@ def suggest_from_memory(
     sentence = FIX_SENTENCE.search(memory.text)
     if sentence is None:
         return None
+    # The sentence quotes the line shortened: the mark for that is not the error's.
     quoted = compute_failure_signature(sentence["error"].rstrip("…"))
     if not quoted.key or not (quoted.key == line.key or quoted.key in asked.key.splitlines()):
         return None

@@ -7,8 +7,6 @@ sequences of commands that recur become procedures that wait in `pending`: they 
 somebody approves, unless `settings.curate` is "off".
 """
 
-from __future__ import annotations
-
 from reverie.activity import FILE, TASK, TOOL, remedies
 from reverie.activity.activity_events import get_run_command
 from reverie.activity.episode_reader import get_event_project
@@ -36,6 +34,7 @@ def learn_from_run(work: WorkContext, event: Event) -> ReaderDecision:
     home = get_event_project(event)
     if work.settings.is_off(home, event.session):
         return ReaderDecision()
+    # A task that has ended is the moment to look for what recurs.
     if event.verb == TASK:
         has_ended = read_success(event.payload) is not None
         return find_new_workflows(work, event, home) if has_ended else ReaderDecision()

@@ -6,29 +6,29 @@ that occurs in at least three pieces of work (tasks, or conversations) is a work
 part of a longer one, as often, is not listed by itself. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.activity import TOOL
-from reverie.activity.activity_events import get_event_task, get_run_command
+from reverie.activity.activity_events import get_event_task, get_run_command, sort_events
 from reverie.activity.error_lessons import is_read_command, strip_command_noise
 from reverie.activity.failure_signature import normalize_error_line
 from reverie.core.model import Event
 from reverie.memory.episodes import read_success
 
-MIN_OCCASIONS = 3  # pieces of work
+# Pieces of work (tasks, or conversations) in which commands must have recurred.
+MIN_OCCASIONS = 3
 MIN_STEPS, MAX_STEPS = 2, 6
 MAX_COMMAND_CHARS = 160
 # in the details of a procedure that a workflow became: the commands without what changes
 SHAPE_DETAIL = "workflow"
 
-QUOTED_TEXT = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'")
+QUOTED_ARGUMENT = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'")
 
 
+# Commands without what changes from time to time.
 Shape = tuple[str, ...]
 
 
@@ -46,33 +46,31 @@ class CommandWorkflow(NamedTuple):
     steps: tuple[str, ...]  # as they were last run
     occasions: int  # pieces of work in which they were
     last_at: float
-    shape: tuple[str, ...]  # without what changes
+    shape: Shape
 
 
 def normalize_step(command: str) -> str:
     """A command without what changes from time to time."""
-    return normalize_error_line(QUOTED_TEXT.sub("…", command))
+    return normalize_error_line(QUOTED_ARGUMENT.sub("…", command))
 
 
-def find_workflows(events: Iterable[Event], least: int = MIN_OCCASIONS) -> list[CommandWorkflow]:
+def find_workflows(events: Iterable[Event]) -> list[CommandWorkflow]:
     """Sequences that recur, the most frequent first, the longer of two that are as frequent."""
     found: dict[Shape, dict[str, Sequence[CommandStep]]] = defaultdict(dict)
     for work, steps in collect_steps(events).items():
         for run in iterate_step_runs(steps):
-            found[tuple(step.shape for step in run)][work] = run
-    often = {shape: runs for shape, runs in found.items() if len(runs) >= least}
-    workflows = [
-        make_workflow(shape, runs)
-        for shape, runs in often.items()
-        if not is_part_of_longer(shape, often)
-    ]
+            shape = tuple(step.shape for step in run)
+            found[shape][work] = run
+    often = {shape: runs for shape, runs in found.items() if len(runs) >= MIN_OCCASIONS}
+    whole = [shape for shape in often if not is_part_of_longer(shape, often)]
+    workflows = [make_workflow(shape, often[shape]) for shape in whole]
     return sorted(workflows, key=lambda one: (-one.occasions, -len(one.steps), one.steps))
 
 
 def collect_steps(events: Iterable[Event]) -> dict[str, list[CommandStep]]:
     """For each piece of work the commands that went well and did something, repetitions once."""
     works: dict[str, list[CommandStep]] = defaultdict(list)
-    for event in sorted(events, key=lambda event: (event.at, event.seq)):
+    for event in sort_events(events):
         command = strip_command_noise(get_run_command(event))
         work = get_event_task(event) or event.session
         if event.verb != TOOL or not work or not command or is_read_command(command):
@@ -89,12 +87,9 @@ def is_part_of_longer(
     shape: Shape, often: Mapping[Shape, Mapping[str, Sequence[CommandStep]]]
 ) -> bool:
     """True if a sequence is part of a longer one that occurs as often."""
-    return any(
-        len(other) > len(shape)
-        and len(often[other]) >= len(often[shape])
-        and is_subsequence(shape, other)
-        for other in often
-    )
+    longer = [other for other in often if len(other) > len(shape)]
+    as_often = [other for other in longer if len(often[other]) >= len(often[shape])]
+    return any(is_subsequence(shape, other) for other in as_often)
 
 
 def iterate_step_runs(steps: Sequence[CommandStep]) -> Iterator[Sequence[CommandStep]]:
@@ -114,5 +109,6 @@ def is_subsequence(part: Shape, whole: Shape) -> bool:
 
 def make_workflow(shape: Shape, runs: Mapping[str, Sequence[CommandStep]]) -> CommandWorkflow:
     """A workflow as it was last run; `runs` are its steps in each piece of work."""
+    # As it was last run: paths and options change with the times.
     last = sorted(runs.values(), key=lambda run: run[-1].at)[-1]
     return CommandWorkflow(tuple(step.command for step in last), len(runs), last[-1].at, shape)

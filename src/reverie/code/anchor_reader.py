@@ -13,7 +13,7 @@ tree that is not there any more pass on to the project.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,9 +32,7 @@ from reverie.core.code_anchors import (
 from reverie.core.errors import BadInput, NotFound, ReverieError
 from reverie.core.kinds import is_conversation_turn
 from reverie.core.model import (
-    EMPTY_MAPPING,
     Change,
-    Edge,
     Event,
     Filter,
     Link,
@@ -49,6 +47,7 @@ if TYPE_CHECKING:
     from reverie.code.anchor_tracking import RepositoryView, RepositoryViews
     from reverie.code.code_mentions import CodeWords
     from reverie.storage import Store
+    from reverie.storage.indexed_code import Symbol
 
 ADDING_VERBS = ("remember", "learn", "gather", "extract", "answer", "revise", "mirror", "import")
 # held by who parses: the work is done once
@@ -65,19 +64,22 @@ PAGE_SIZE = 500
 MAX_EVENT_PLACES = 20
 
 
-def replace_anchors(memory: Memory, anchors: Sequence[CodeAnchor], now: float) -> list[Change]:
+def replace_anchors(
+    memory: Memory,
+    anchors: Sequence[CodeAnchor],
+    now: float,
+) -> list[Change]:
     """The changes that give a memory these anchors instead of those it has."""
-    details = details_with_anchors(memory, anchors)
-    if details == memory.details:
+    if details_with_anchors(memory, anchors) == memory.details:
         return []
     kept = anchors[:MAX_ANCHORS]
+    details = details_with_anchors(memory, kept)
     old = about_edges(memory, anchors_of(memory))
     new = about_edges(memory, kept)
-    return [
-        Revise(memory.id, {"details": details_with_anchors(memory, kept), "updated_at": now}),
-        *(Link(edge._replace(weight=0.0)) for node, edge in old.items() if node not in new),
-        *(Link(edge) for node, edge in new.items() if node not in old),
-    ]
+    changes: list[Change] = [Revise(memory.id, {"details": details, "updated_at": now})]
+    changes += (Link(old[node]._replace(weight=0.0)) for node in old if node not in new)
+    changes += (Link(new[node]) for node in new if node not in old)
+    return changes
 
 
 # Making
@@ -97,7 +99,7 @@ def anchor_named_code(work: WorkContext, event: Event) -> ReaderDecision:
         said_at = event.at if event.verb == "revise" else memory.at
         anchors = find_text_anchors(work, memory, roots, views, said_at)
         changes += replace_anchors(memory, anchors, work.now)
-    record_change_roots(work.store, changes)
+    record_anchored_roots(work.store, list_revised_anchors(changes))
     return ReaderDecision(changes, memories)
 
 
@@ -129,19 +131,24 @@ def find_text_anchors(
     words = words._replace(paths=tuple(dict.fromkeys((*words.paths, *memory.files))))
     if not words:
         return others
-    by_root = [
-        find_anchors_in_root(work, root, words, views, said_at)
-        for root in list_space_roots(memory.space, roots)
-    ]
-    candidates = [anchors for anchors in by_root if anchors]
-    if not candidates:
-        return others
+    candidates: list[list[CodeAnchor]] = []
+    for root in list_space_roots(memory.space, roots):
+        anchors = find_anchors_in_root(work, root, words, views, said_at)
+        if anchors:
+            candidates.append(anchors)
     # work trees that differ would each say something else of the memory
-    looks = [[(one.path, one.symbol, one.shape) for one in anchors] for anchors in candidates]
-    if any(look != looks[0] for look in looks):
+    looks = {tuple((one.path, one.symbol, one.shape) for one in found) for found in candidates}
+    if len(looks) != 1:
         return others
     known = {anchor.location for anchor in others}
     return others + [one for one in candidates[0] if one.location not in known]
+
+
+def open_view(work: WorkContext, root: str, views: RepositoryViews) -> RepositoryView:
+    """The view of one repository: the same for all who share `views`."""
+    from reverie.code.anchor_tracking import view_repository
+
+    return view_repository(work.store.code, root, work.now, views, work.policy)
 
 
 def list_space_roots(space: str, roots: Sequence[str]) -> list[str]:
@@ -152,13 +159,17 @@ def list_space_roots(space: str, roots: Sequence[str]) -> list[str]:
 
 
 def find_anchors_in_root(
-    work: WorkContext, root: str, words: CodeWords, views: RepositoryViews, said_at: float
+    work: WorkContext,
+    root: str,
+    words: CodeWords,
+    views: RepositoryViews,
+    said_at: float,
 ) -> list[CodeAnchor]:
     """What words mean in one repository, in files that have not been altered since `said_at`."""
-    from reverie.code.anchor_tracking import observe_anchor, view_repository
+    from reverie.code.anchor_tracking import observe_anchor
     from reverie.code.code_mentions import resolve_code_words
 
-    view = view_repository(work.store.code, root, work.now, views, work.policy)
+    view = open_view(work, root, views)
     anchors: list[CodeAnchor] = []
     for place in resolve_code_words(work.store.code, root, words, view.known):
         file = view.file(place.path)
@@ -169,21 +180,19 @@ def find_anchors_in_root(
     return anchors
 
 
-def record_change_roots(store: Store, changes: Sequence[Change]) -> None:
-    """Keep in which repositories there are anchors, once these changes are made."""
-    revisions = [change for change in changes if isinstance(change, Revise)]
-    roots: set[str] = set()
-    for revision in revisions:
-        anchors = anchors_in(revision.fields.get("details", EMPTY_MAPPING))
-        roots.update(anchor.root for anchor in anchors)
-    record_anchored_roots(store, roots)
+def list_revised_anchors(changes: Sequence[Change]) -> Iterator[CodeAnchor]:
+    """The anchors that memories have once these changes are made."""
+    for change in changes:
+        if isinstance(change, Revise):
+            yield from anchors_in(change.fields["details"])
 
 
-def record_anchored_roots(store: Store, roots: set[str]) -> None:
-    """Keep that there are anchors in these repositories."""
+def record_anchored_roots(store: Store, anchors: Iterable[CodeAnchor]) -> None:
+    """Keep in which repositories these anchors are."""
     known = set(load_anchored_roots(store))
-    if not roots <= known:
-        store.set_meta(ROOTS_META, json.dumps(sorted(known | roots)))
+    roots = known.union(anchor.root for anchor in anchors)
+    if roots != known:
+        store.set_meta(ROOTS_META, json.dumps(sorted(roots)))
 
 
 def load_anchored_roots(store: Store) -> list[str]:
@@ -204,44 +213,56 @@ def anchor_places(work: WorkContext, places: Sequence[str]) -> list[CodeAnchor]:
         )
     views: RepositoryViews = {}
     anchors = [anchor_place(work, place, views) for place in places]
-    record_anchored_roots(work.store, {anchor.root for anchor in anchors})
+    record_anchored_roots(work.store, anchors)
     return anchors
 
 
-def anchor_place(work: WorkContext, text: str, views: RepositoryViews) -> CodeAnchor:
+def anchor_place(
+    work: WorkContext,
+    text: str,
+    views: RepositoryViews,
+) -> CodeAnchor:
     """An anchor at one file or symbol as it looks now."""
-    from reverie.code.anchor_tracking import observe_anchor, view_repository
-    from reverie.storage.code_index_port import find_indexed_root
+    from reverie.code.anchor_tracking import observe_anchor
+    from reverie.storage.indexed_code import find_indexed_root
 
     path, _, symbol = text.strip().replace("::", ":").partition(":")
     place = (config.working_directory() / Path(path).expanduser()).resolve()
     root = find_indexed_root(work.store.code, place)
     inside, name = place.relative_to(root).as_posix(), symbol.strip().removesuffix("()")
-    view = view_repository(work.store.code, root, work.now, views, work.policy)
+    view = open_view(work, root, views)
     file = view.file(inside)
     if file is None:
         raise NotFound(
             f"{place} is no file that memory may read. "
             "Name a file, or a symbol of it: path:Class.method"
         )
-    names = sorted(
-        {
-            one.qual
-            for one in file.symbols
-            if name in (one.qual, one.name) or one.qual.endswith(f".{name}")
-        }
-    )
-    if name and name not in names:
-        if len(names) != 1:
-            several = f"; it has {', '.join(names[:5])}" if names else ""
-            raise NotFound(
-                f"{inside} does not define {name}{several}. "
-                f"`reverie code symbol {name}` tells where it is"
-            )
-        name = names[0]
+    if name:
+        name = find_symbol_name(inside, file.symbols, name)
     anchor = observe_anchor(view, inside, name)
     assert anchor is not None
     return anchor
+
+
+def find_symbol_name(
+    path: str,
+    symbols: Sequence[Symbol],
+    name: str,
+) -> str:
+    """The qualified name of the symbol of a file that a name means; NotFound if none or several.
+
+    A qualified name means all that bear it; another one is looked for as the end of one.
+    """
+    ending = f".{name}"
+    names = {one.qual for one in symbols if one.name == name or f".{one.qual}".endswith(ending)}
+    if name in names:
+        return name
+    if len(names) == 1:
+        return names.pop()
+    several = f"; it has {', '.join(sorted(names)[:5])}" if names else ""
+    raise NotFound(
+        f"{path} does not define {name}{several}. `reverie code symbol {name}` tells where it is"
+    )
 
 
 # Checking
@@ -249,15 +270,19 @@ def anchor_place(work: WorkContext, text: str, views: RepositoryViews) -> CodeAn
 
 def check_repository_anchors(work: WorkContext, root: str) -> None:
     """Hold every anchor of a repository against its index, which must be up to date."""
-    from reverie.code.anchor_tracking import RepositoryView
-
-    view = RepositoryView(work.store.code, root, work.now, work.policy)
+    view = open_view(work, root, {})
 
     def decide(memories: Sequence[Memory]) -> list[Change]:
         edges = set(work.store.edges([memory.id for memory in memories], ("about",)))
         changes: list[Change] = []
         for memory in memories:
-            changes += check_memory_anchors(view, memory, edges, work.now)
+            anchors = refresh_anchors(view, memory)
+            renewed = replace_anchors(memory, anchors, work.now)
+            changes += renewed
+            # A memory that took in another one has its anchors, but perhaps not its edges.
+            known = edges.union(change.edge for change in renewed if isinstance(change, Link))
+            wanted = about_edges(memory, anchors).values()
+            changes += (Link(edge) for edge in wanted if edge not in known)
         return changes
 
     for page in find_anchored_memories(work, root):
@@ -277,7 +302,11 @@ def find_anchored_memories(work: WorkContext, root: str) -> Iterator[list[Memory
         ]
 
 
-def is_anchor_in(anchor: CodeAnchor, memory: Memory, root: str) -> bool:
+def is_anchor_in(
+    anchor: CodeAnchor,
+    memory: Memory,
+    root: str,
+) -> bool:
     """True if an anchor is in this repository, or in a work tree of it that is gone."""
     if anchor.root == root:
         return True
@@ -304,24 +333,10 @@ def apply_when_unchanged(
             return
         with work.store.transaction():
             if work.store.get(ids) == memories:
-                record_change_roots(work.store, changes)
+                record_anchored_roots(work.store, list_revised_anchors(changes))
                 payload = {"code": describe_anchor_changes(changes)}
                 work.store.apply(changes, Event("anchor", space, work.now, payload=payload))
                 return
-
-
-def check_memory_anchors(
-    view: RepositoryView, memory: Memory, edges: set[Edge], now: float
-) -> list[Change]:
-    """What becomes of a memory whose code may have changed, given the `about` edges that there are.
-
-    A memory that took in another one has its anchors, but perhaps not its edges.
-    """
-    anchors = refresh_anchors(view, memory)
-    changes = replace_anchors(memory, anchors, now)
-    known = edges | {change.edge for change in changes if isinstance(change, Link)}
-    missing = [edge for edge in about_edges(memory, anchors).values() if edge not in known]
-    return [*changes, *map(Link, missing)]
 
 
 def refresh_anchors(view: RepositoryView, memory: Memory) -> list[CodeAnchor]:
@@ -338,11 +353,8 @@ def refresh_anchors(view: RepositoryView, memory: Memory) -> list[CodeAnchor]:
 
 def describe_anchor_changes(changes: Sequence[Change]) -> list[str]:
     """What happened to the code, in words, as an event keeps it."""
-    lines: dict[str, None] = {}
-    for change in changes:
-        if isinstance(change, Revise):
-            for anchor in anchors_in(change.fields["details"]):
-                lines[f"{anchor.location} {anchor.state or 'holds'}"] = None
+    anchors = list_revised_anchors(changes)
+    lines = dict.fromkeys(f"{one.location} {one.state or 'holds'}" for one in anchors)
     return list(lines)[:MAX_EVENT_PLACES]
 
 
@@ -365,14 +377,17 @@ def anchor_existing_memories(work: WorkContext, root: str) -> None:
             apply_when_unchanged(work, space, [memory.id for memory in page], decide)
 
 
-def confirm_anchors(work: WorkContext, anchors: Sequence[CodeAnchor]) -> list[CodeAnchor]:
+def confirm_anchors(
+    work: WorkContext,
+    anchors: Sequence[CodeAnchor],
+) -> list[CodeAnchor]:
     """Anchors at what the code is now, for a memory found to be so; none at what is gone."""
-    from reverie.code.anchor_tracking import observe_anchor, view_repository
+    from reverie.code.anchor_tracking import observe_anchor
 
     views: RepositoryViews = {}
     confirmed: list[CodeAnchor] = []
     for one in anchors:
-        view = view_repository(work.store.code, one.root, work.now, views, work.policy)
+        view = open_view(work, one.root, views)
         anchor = observe_anchor(view, one.path, one.symbol, one.by)
         if anchor is not None:
             confirmed.append(anchor)
@@ -380,7 +395,10 @@ def confirm_anchors(work: WorkContext, anchors: Sequence[CodeAnchor]) -> list[Co
 
 
 def renew_code_index(
-    work: WorkContext, root: str, holder: str, check_going: Callable[[], object]
+    work: WorkContext,
+    root: str,
+    holder: str,
+    check_going: Callable[[], object],
 ) -> bool:
     """Renew the index of a repository; False if it is not there, or somebody else is at it.
 
@@ -390,11 +408,18 @@ def renew_code_index(
 
     store = work.store
 
-    def report_progress(_stage: str, _done: int, _total: int | None) -> None:
-        store.acquire(LEASE, holder, LEASE_SECONDS, clock.now())
+    def acquire_lease() -> bool:
+        return store.acquire(LEASE, holder, LEASE_SECONDS, clock.now())
+
+    def report_progress(
+        _stage: str,
+        _done: int,
+        _total: int | None,
+    ) -> None:
+        acquire_lease()
         check_going()
 
-    if not Path(root).is_dir() or not store.acquire(LEASE, holder, LEASE_SECONDS, clock.now()):
+    if not Path(root).is_dir() or not acquire_lease():
         return False
     try:
         update_code_index(store.code, root, clock.now, report_progress, work.policy)
@@ -403,7 +428,11 @@ def renew_code_index(
     return True
 
 
-def check_anchors_if_due(work: WorkContext, holder: str, check_going: Callable[[], object]) -> None:
+def check_anchors_if_due(
+    work: WorkContext,
+    holder: str,
+    check_going: Callable[[], object],
+) -> None:
     """Check the anchors of all repositories, unless that was done within the last minute."""
     roots = load_anchored_roots(work.store)
     if not roots or work.now - float(work.store.meta(LAST_CHECK_META) or 0.0) < CHECK_INTERVAL:

@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from posixpath import basename
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from reverie.code.definition_digest import (
     compare_definitions,
@@ -33,13 +34,14 @@ from reverie.code.definition_digest import (
 from reverie.code.file_parser import parse_file
 from reverie.code.languages import detect_language
 from reverie.code.parsed_facts import strip_qualifiers
+from reverie.code.symbol_tables import group_by_key
 from reverie.core.code_anchors import CHANGED, GIVEN, GONE, CodeAnchor
 from reverie.core.errors import BadInput
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.notes.folder_walk import admit_path, read_text_file, walk_folder
 from reverie.notes.watched_roots import WatchedRoot
-from reverie.storage.code_index_port import CodeIndex, Symbol, SymbolLocation
-from reverie.storage.note_index_port import IndexedFile
+from reverie.storage.indexed_code import CodeIndex, Symbol
+from reverie.storage.indexed_files import IndexedFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -76,13 +78,20 @@ class FileView(NamedTuple):
 
 
 SymbolsByName = dict[str, list[Symbol]]
+# a file, and the qualified name of a symbol in it; empty: the file itself
+CodePlace = tuple[str, str]
+T = TypeVar("T")
 
 
 class RepositoryView:
     """The files of a repository, each opened at most once, and what the index says of them."""
 
     def __init__(
-        self, index: CodeIndex, root: str, now: float, policy: Policy = DEFAULT_POLICY
+        self,
+        index: CodeIndex,
+        root: str,
+        now: float,
+        policy: Policy = DEFAULT_POLICY,
     ) -> None:
         self.index, self.root, self.now, self.policy = index, root, now, policy
         self.known = index.indexed_files(root)
@@ -120,7 +129,7 @@ class RepositoryView:
         """What the index says that a file defines, by qualified name."""
         if path not in self._indexed:
             places = self.index.symbols(self.root, [path]) if path in self.known else []
-            self._indexed[path] = group_by_qualified_name(place.symbol for place in places)
+            self._indexed[path] = group_by_key((one.symbol.qual, one.symbol) for one in places)
         return self._indexed[path]
 
     def is_behind(self, path: str) -> bool:
@@ -149,23 +158,16 @@ def view_repository(
     return views[root]
 
 
-def group_by_qualified_name(symbols: Iterable[Symbol]) -> SymbolsByName:
-    """Symbols by qualified name: overloads share one, and a property's getter and setter."""
-    groups: SymbolsByName = {}
-    for symbol in symbols:
-        groups.setdefault(symbol.qual, []).append(symbol)
-    return groups
-
-
-def combine_body_digests(same: Sequence[Symbol]) -> str:
+def combine_digests(digests: Sequence[str]) -> str:
     """One digest for all definitions of a name."""
-    if len(same) == 1:
-        return same[0].body
-    return hash_bytes("".join(one.body for one in same).encode())
+    return digests[0] if len(digests) == 1 else hash_bytes("".join(digests).encode())
 
 
 def observe_anchor(
-    view: RepositoryView, path: str, name: str = "", by: str = GIVEN
+    view: RepositoryView,
+    path: str,
+    name: str = "",
+    by: str = GIVEN,
 ) -> CodeAnchor | None:
     """An anchor at a file, or at a symbol by its qualified name, as it looks now; None if gone."""
     file = view.file(path)
@@ -173,52 +175,57 @@ def observe_anchor(
         return None
     if not name:
         return observe_file_anchor(view, path, file, by)
-    same = group_by_qualified_name(file.symbols).get(name, [])
+    # overloads share a name, and a property's getter and setter
+    same = [one for one in file.symbols if one.qual == name]
     if not same:
         return None
-    digest = combine_body_digests(same)
+    digest = combine_digests([one.body for one in same])
     tree = view.tree(path, file)
     nodes = [find_definition_node(tree, file.data, symbol) for symbol in same]
-    shapes = [digest_syntax(node, same[0].name) for node in nodes]
     text = "\n\n".join((node.text or b"").decode("utf-8", "replace") for node in nodes)
-    namesakes = [
-        one.path
-        for one in view.index.find_symbols(view.root, name, MAX_NAMESAKES + 1)
-        if one.symbol.qual == name and one.path != path
-    ]
-    has_twins = any(
-        (one.path, one.symbol.qual) != (path, name)
-        for one in view.index.symbols_with_body(view.root, digest)
-    )
+    names = [digest_name(one.qual) for one in file.symbols[:MAX_MARKS]]
+    found = view.index.find_symbols(view.root, name, MAX_NAMESAKES + 1)
+    namesakes = [one.path for one in found if one.symbol.qual == name and one.path != path]
+    with_text = view.index.symbols_with_body(view.root, digest)
     return CodeAnchor(
         view.root,
         path,
         name,
-        same[0].kind,
-        digest,
-        shapes[0] if len(shapes) == 1 else hash_bytes("".join(shapes).encode()),
-        take_excerpt(text),
-        digest_names(one.qual for one in file.symbols),
-        tuple(dict.fromkeys(namesakes)),
-        has_twins,
-        view.now,
-        by,
+        kind=same[0].kind,
+        digest=digest,
+        shape=combine_digests([digest_syntax(node, same[0].name) for node in nodes]),
+        body=take_excerpt(text),
+        beside="".join(names),
+        namesakes=tuple(dict.fromkeys(namesakes)),
+        twins=any((one.path, one.symbol.qual) != (path, name) for one in with_text),
+        at=view.now,
+        by=by,
     )
 
 
-def observe_file_anchor(view: RepositoryView, path: str, file: FileView, by: str) -> CodeAnchor:
+def observe_file_anchor(
+    view: RepositoryView,
+    path: str,
+    file: FileView,
+    by: str,
+) -> CodeAnchor:
     """An anchor at a file as it looks now."""
     same_content = sum(one.hash == file.hash for one in view.known.values())
-    has_twins = same_content > (path in view.known)
     if file.language:
         shape = digest_syntax(view.tree(path, file))
     else:
         shape = hash_bytes(b" ".join(file.data.split()))
-    top_level = select_top_level(file.symbols)[:MAX_MARKS]
-    parts = "".join(symbol.body[:MARK_DIGITS] for symbol in top_level)
-    digest = shorten_hash(file.hash)
+    # what it consists of: its definitions, without what stands in them
+    parts = [one.body[:MARK_DIGITS] for one in file.symbols if one.parent < 0]
     return CodeAnchor(
-        view.root, path, "", "", digest, shape, "", parts, (), has_twins, view.now, by
+        view.root,
+        path,
+        digest=shorten_hash(file.hash),
+        shape=shape,
+        beside="".join(parts[:MAX_MARKS]),
+        twins=same_content > (path in view.known),
+        at=view.now,
+        by=by,
     )
 
 
@@ -227,24 +234,9 @@ def shorten_hash(hash: bytes) -> str:
     return hash.hex()[:16]
 
 
-def select_top_level(symbols: Iterable[Symbol]) -> list[Symbol]:
-    """What a file consists of: its definitions, without what stands in them."""
-    return [symbol for symbol in symbols if symbol.parent < 0]
-
-
-def digest_names(names: Iterable[str]) -> str:
-    """Digests of names, in a row."""
-    return "".join(digest_name(name) for name in list(names)[:MAX_MARKS])
-
-
 def digest_name(name: str) -> str:
     """The few digits by which a name is known again."""
     return hash_bytes(name.encode())[:MARK_DIGITS]
-
-
-def has_digest(mark: str, row: str) -> bool:
-    """True if a digest stands in a row of them."""
-    return mark in split_digests(row)
 
 
 def split_digests(row: str) -> set[str]:
@@ -264,19 +256,27 @@ def track_anchor(view: RepositoryView, anchor: CodeAnchor) -> CodeAnchor:
         if former:
             return former
     if present is None:
-        follow = follow_definition if anchor.symbol else follow_file
-        return follow(view, anchor) or anchor._replace(state=GONE)
+        return follow_anchor(view, anchor) or anchor._replace(state=GONE)
+    return update_state(anchor, present)
+
+
+def update_state(anchor: CodeAnchor, present: CodeAnchor) -> CodeAnchor:
+    """The anchor with what has become of its code, which is at the anchor's place."""
     if present.shape == anchor.shape:
         return mark_holding(anchor._replace(digest=present.digest))
-    is_same = is_mostly_unchanged(anchor, present)
-    return anchor._replace(state="") if is_same else mark_changed(anchor, present)
+    if is_mostly_unchanged(anchor, present):
+        return anchor._replace(state="")
+    if anchor.judged == present.shape:
+        return anchor._replace(state=CHANGED)
+    # what a model said of another text does not count
+    return anchor._replace(state=CHANGED, judged="", verdict="")
 
 
 def is_unaltered(view: RepositoryView, anchor: CodeAnchor) -> bool:
     """True if the index says that the code is what it was, letter by letter."""
     if anchor.symbol:
         same = view.indexed_symbols(anchor.path).get(anchor.symbol, [])
-        return bool(same) and combine_body_digests(same) == anchor.digest
+        return bool(same) and combine_digests([one.body for one in same]) == anchor.digest
     known = view.known.get(anchor.path)
     return known is not None and has_content(known, anchor)
 
@@ -291,50 +291,44 @@ def mark_holding(anchor: CodeAnchor) -> CodeAnchor:
     return anchor._replace(state="", judged="", verdict="")
 
 
-def mark_changed(anchor: CodeAnchor, present: CodeAnchor) -> CodeAnchor:
-    """An anchor whose code has changed; what a model said of another text does not count."""
-    if anchor.judged == present.shape:
-        return anchor._replace(state=CHANGED)
-    return anchor._replace(state=CHANGED, judged="", verdict="")
-
-
 def is_mostly_unchanged(anchor: CodeAnchor, present: CodeAnchor) -> bool:
     """True for a file that a text only names and that is still mostly what it was."""
     if anchor.by == GIVEN or anchor.symbol:
         return False
     before, now = split_digests(anchor.beside), split_digests(present.beside)
-    return not anchor.beside or measure_overlap(before, now) >= MIN_SHARED_PARTS
+    return not before or has_most_of(before, now)
 
 
-def measure_overlap(before: set[str], now: set[str]) -> float:
-    """How much of what was there is there now, 0..1."""
-    return len(before & now) / max(1, len(before))
-
-
-def follow_definition(view: RepositoryView, anchor: CodeAnchor) -> CodeAnchor | None:
-    """The anchor where its definition stands now; None if that is not known."""
-    place = find_same_text(view, anchor)
-    if place is not None:
-        there = observe_anchor(view, place.path, place.symbol.qual, anchor.by)
+def follow_anchor(view: RepositoryView, anchor: CodeAnchor) -> CodeAnchor | None:
+    """The anchor where its file or definition stands now; None if that is not known."""
+    # what stood in two places may have gone from one and come to the other
+    if not anchor.twins:
+        find_same = find_same_text if anchor.symbol else find_same_content
+        there = observe_found(view, find_same(view, anchor), anchor)
         if there:
             return there._replace(at=anchor.at, was=note_former_place(anchor, there.location))
-    similar = find_similar_text(view, anchor)
-    if similar is None:
-        return None
-    there = observe_anchor(view, similar.path, similar.symbol, anchor.by)
+    find_similar = find_similar_text if anchor.symbol else find_same_parts
+    there = observe_found(view, find_similar(view, anchor), anchor)
     if there is None:
         return None
-    moved = anchor._replace(
-        path=there.path,
-        symbol=there.symbol,
-        kind=there.kind,
-        beside=there.beside,
-        namesakes=there.namesakes,
-        was=note_former_place(anchor, there.location),
-    )
-    if there.shape == anchor.shape:
-        return mark_holding(moved._replace(digest=there.digest))
-    return mark_changed(moved, there)
+    moved = anchor._replace(path=there.path, was=note_former_place(anchor, there.location))
+    if anchor.symbol:
+        moved = moved._replace(
+            symbol=there.symbol,
+            kind=there.kind,
+            beside=there.beside,
+            namesakes=there.namesakes,
+        )
+    return update_state(moved, there)
+
+
+def observe_found(
+    view: RepositoryView,
+    place: CodePlace | None,
+    anchor: CodeAnchor,
+) -> CodeAnchor | None:
+    """An anchor at what was found for another one; None if nothing was."""
+    return observe_anchor(view, *place, anchor.by) if place else None
 
 
 def follow_back(view: RepositoryView, anchor: CodeAnchor) -> CodeAnchor | None:
@@ -352,58 +346,54 @@ def note_former_place(anchor: CodeAnchor, location: str) -> str:
     return "" if former == location else former
 
 
-def find_same_text(view: RepositoryView, anchor: CodeAnchor) -> SymbolLocation | None:
+def pick_only(found: Sequence[T]) -> T | None:
+    """The only one; None if there are none or several: a wrong anchor is worse than none."""
+    return found[0] if len(found) == 1 else None
+
+
+def find_same_text(view: RepositoryView, anchor: CodeAnchor) -> CodePlace | None:
     """The one place where the text of a definition stands now, that did not have it before."""
-    if anchor.twins:
-        return None
     candidates = [
         one
         for one in view.index.symbols_with_body(view.root, anchor.digest)
-        if can_become_kind(one.symbol.kind, anchor.kind)
-        and not was_known_before(anchor, one.path, one.symbol.qual)
+        if can_have_moved_to(anchor, one.path, one.symbol)
     ]
     named = [one for one in candidates if one.symbol.name == strip_qualifiers(anchor.symbol)]
     # a short text such as `pass` says nothing under another name
     if not named and len(anchor.body) >= MIN_RENAMED_CHARS:
         named = candidates
-    return named[0] if len(named) == 1 else None
+    only = pick_only(named)
+    return (only.path, only.symbol.qual) if only else None
 
 
-class SimilarDefinition(NamedTuple):
-    """A definition that may be the one that is looked for."""
-
-    similarity: float
-    path: str
-    symbol: str
-
-
-def find_similar_text(view: RepositoryView, anchor: CodeAnchor) -> SimilarDefinition | None:
+def find_similar_text(
+    view: RepositoryView,
+    anchor: CodeAnchor,
+) -> CodePlace | None:
     """The definition most similar to the one that is gone, if it stands out."""
-    elsewhere: dict[str, tuple[str, Symbol]] = {}
+    elsewhere: dict[str, Symbol] = {}
     # of a name that many files have, it is not known who was there before
     if len(anchor.namesakes) <= MAX_NAMESAKES:
         for one in view.index.find_symbols(view.root, anchor.symbol, MAX_NAMESAKES + 1):
             if one.symbol.qual == anchor.symbol:
-                elsewhere[one.path] = (one.path, one.symbol)
+                elsewhere[one.path] = one.symbol
     here = [(anchor.path, same[0]) for same in view.indexed_symbols(anchor.path).values()]
-    moved = rank_similar_definitions(view, anchor, elsewhere.values(), MIN_MOVED_SIMILARITY)
-    renamed = rank_similar_definitions(view, anchor, here, MIN_RENAMED_SIMILARITY)
-    return pick_standout(moved) or pick_standout(renamed)
+    return find_standout(view, anchor, elsewhere.items(), MIN_MOVED_SIMILARITY) or find_standout(
+        view, anchor, here, MIN_RENAMED_SIMILARITY
+    )
 
 
-def rank_similar_definitions(
+def find_standout(
     view: RepositoryView,
     anchor: CodeAnchor,
     candidates: Iterable[tuple[str, Symbol]],
     least: float,
-) -> list[SimilarDefinition]:
-    """The definitions that were not there before, with their similarity; most similar first."""
+) -> CodePlace | None:
+    """The definition most similar to the anchored one, if no other one comes near."""
     own_name = strip_qualifiers(anchor.symbol)
-    found = []
+    found: list[tuple[float, str, str]] = []
     for path, symbol in candidates:
-        if not can_become_kind(symbol.kind, anchor.kind):
-            continue
-        if was_known_before(anchor, path, symbol.qual) or view.is_behind(path):
+        if not can_have_moved_to(anchor, path, symbol) or view.is_behind(path):
             continue
         there = observe_anchor(view, path, symbol.qual)
         if there is None:
@@ -413,74 +403,65 @@ def rank_similar_definitions(
             anchor.body.replace(own_name, "_"), there.body.replace(symbol.name, "_")
         )
         if similarity >= least:
-            found.append(SimilarDefinition(similarity, path, symbol.qual))
-    return sorted(found, key=lambda one: (-one.similarity, one.path, one.symbol))
-
-
-def pick_standout(found: Sequence[SimilarDefinition]) -> SimilarDefinition | None:
-    """The most similar, if no other one comes near."""
-    if not found:
+            found.append((-similarity, path, symbol.qual))
+    found.sort()
+    if not found or (len(found) > 1 and found[1][0] - found[0][0] < MIN_LEAD):
         return None
-    is_ahead = len(found) == 1 or found[0].similarity - found[1].similarity >= MIN_LEAD
-    return found[0] if is_ahead else None
+    return found[0][1:]
 
 
-def was_known_before(anchor: CodeAnchor, path: str, symbol: str) -> bool:
+def can_have_moved_to(
+    anchor: CodeAnchor,
+    path: str,
+    symbol: Symbol,
+) -> bool:
+    """True if a definition may be the anchored one: of a like kind, and not there before."""
+    if was_known_before(anchor, path, symbol.qual):
+        return False
+    return any(symbol.kind in group and anchor.kind in group for group in KIND_GROUPS)
+
+
+def was_known_before(
+    anchor: CodeAnchor,
+    path: str,
+    symbol: str,
+) -> bool:
     """True if a definition stood there when the anchor was made, as far as the anchor knows."""
     if path == anchor.path:
-        return has_digest(digest_name(symbol), anchor.beside)
+        return digest_name(symbol) in split_digests(anchor.beside)
     return symbol == anchor.symbol and path in anchor.namesakes
 
 
-def can_become_kind(kind: str, other: str) -> bool:
-    """True if one kind of symbol may become the other by moving."""
-    return any(kind in group and other in group for group in KIND_GROUPS)
-
-
-def follow_file(view: RepositoryView, anchor: CodeAnchor) -> CodeAnchor | None:
-    """The anchor of a file where that is now; None if that is not known."""
-    path = "" if anchor.twins else find_same_content(view, anchor)
-    if path:
-        there = observe_anchor(view, path, "", anchor.by)
-        if there:
-            return there._replace(at=anchor.at, was=note_former_place(anchor, path))
-    path = find_same_parts(view, anchor)
-    there = observe_anchor(view, path, "", anchor.by) if path else None
-    if there is None:
-        return None
-    moved = anchor._replace(path=path, was=note_former_place(anchor, path))
-    if there.shape == anchor.shape:
-        return mark_holding(moved._replace(digest=there.digest))
-    if is_mostly_unchanged(anchor, there):
-        return moved._replace(state="")
-    return mark_changed(moved, there)
-
-
-def find_same_content(view: RepositoryView, anchor: CodeAnchor) -> str:
-    """The one file with the content of the anchored one; empty if there is none, or several."""
+def find_same_content(
+    view: RepositoryView,
+    anchor: CodeAnchor,
+) -> CodePlace | None:
+    """The one file with the content of the anchored one; None if there is none, or several."""
     found = [path for path, file in view.known.items() if has_content(file, anchor)]
     # what is no code is in no index: it is looked for in the folder
     if not found and detect_language(anchor.path) is None:
-        suffix = anchor.path.rpartition("/")[2].rpartition(".")[2]
+        suffix = basename(anchor.path).rpartition(".")[2]
         root = WatchedRoot(view.root, "")
         listing = walk_folder(root, lambda name: name.endswith(suffix), view.policy)
         for one in listing.files[:MAX_SEARCHED_FILES]:
             file = view.file(one.path)
             if file and has_content(file, anchor):
                 found.append(one.path)
-    return found[0] if len(found) == 1 else ""
+    only = pick_only(found)
+    return (only, "") if only else None
 
 
-def find_same_parts(view: RepositoryView, anchor: CodeAnchor) -> str:
-    """The one file with most definitions of the anchored one; empty if none or several."""
+def find_same_parts(view: RepositoryView, anchor: CodeAnchor) -> CodePlace | None:
+    """The one file with most definitions of the anchored one; None if none or several."""
     before = split_digests(anchor.beside)
     if len(before) < MIN_PARTS:
-        return ""
-    parts: dict[str, set[str]] = {}
-    for place in view.index.symbols(view.root):
-        if place.symbol.parent < 0:
-            parts.setdefault(place.path, set()).add(place.symbol.body[:MARK_DIGITS])
-    found = [
-        path for path, now in parts.items() if measure_overlap(before, now) >= MIN_SHARED_PARTS
-    ]
-    return found[0] if len(found) == 1 else ""
+        return None
+    top_level = [one for one in view.index.symbols(view.root) if one.symbol.parent < 0]
+    parts = group_by_key((one.path, one.symbol.body[:MARK_DIGITS]) for one in top_level)
+    only = pick_only([path for path, now in parts.items() if has_most_of(before, set(now))])
+    return (only, "") if only else None
+
+
+def has_most_of(before: set[str], now: set[str]) -> bool:
+    """True if enough of what was there is there now."""
+    return len(before & now) / max(1, len(before)) >= MIN_SHARED_PARTS

@@ -14,18 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from reverie.code.code_indexing import is_generated
-from reverie.code.file_terms import count_chunk_terms
+from reverie.code.code_terms import tokenize_code
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.notes.folder_walk import FileContent, FileSkipped, ListedFile, read_text_file
 from reverie.notes.note_indexing import Progress, group_by_bytes
 from reverie.notes.text_chunks import chunk_text, split_lines
 from reverie.privacy import redact
-from reverie.storage.code_index_port import CodeIndex, Symbol
-from reverie.storage.note_index_port import Chunk, ChunkedFile, FileIndex, IndexedFile
+from reverie.storage.indexed_code import CodeIndex, Symbol, TermBag
+from reverie.storage.indexed_files import Chunk, ChunkedFile, FileIndex, IndexedFile
 from reverie.text.tokenization import fingerprint_text
 
 # how lines begin that belong to the definition below them: decorators, comments, attributes
@@ -34,6 +35,10 @@ LEADING_MARKS = ("@", "#", "//", "/*", "*", "[")
 MAX_SMALL_CHARS = 200
 # parts of a path that stand in a heading
 HEADING_PARTS = 2
+# as often as a term counts in one chunk, at most
+MAX_TERM_COUNT = 255
+# chunks of a file whose terms are counted
+MAX_COUNTED_CHUNKS = 2_000
 
 
 class LineRange(NamedTuple):
@@ -47,7 +52,11 @@ class LineRange(NamedTuple):
     is_rest: bool
 
 
-def chunk_code(path: str, text: str, symbols: Sequence[Symbol]) -> list[Chunk]:
+def chunk_code(
+    path: str,
+    text: str,
+    symbols: Sequence[Symbol],
+) -> list[Chunk]:
     """The chunks of a file in order.
 
     The text should be redacted already, with every line still in its place.
@@ -78,18 +87,16 @@ def read_heading_symbol(text: str) -> str:
     return text.partition("\n")[0].rpartition("/")[2].partition(" ")[2]
 
 
-def split_into_ranges(lines: Sequence[str], symbols: Sequence[Symbol]) -> Iterator[LineRange]:
+def split_into_ranges(
+    lines: Sequence[str],
+    symbols: Sequence[Symbol],
+) -> Iterator[LineRange]:
     """Stretches of lines with one owner, in order; blank ones around them are left out."""
-    number = 0
-    for owner, run in groupby(find_line_owners(lines, symbols)):
-        first = number + 1
-        number += len(list(run))
-        last = number
-        while first <= last and not lines[first - 1].strip():
-            first += 1
-        while last > first and not lines[last - 1].strip():
-            last -= 1
-        if first <= last:
+    owners = enumerate(find_line_owners(lines, symbols), start=1)
+    for owner, run in groupby(owners, key=itemgetter(1)):
+        filled = [number for number, _ in run if lines[number - 1].strip()]
+        if filled:
+            first, last = filled[0], filled[-1]
             is_rest = owner < 0 or not first <= symbols[owner].first <= last
             yield LineRange(first, last, owner, is_rest)
 
@@ -121,19 +128,19 @@ def find_line_owners(lines: Sequence[str], symbols: Sequence[Symbol]) -> list[in
     return owners
 
 
-def join_small_rests(ranges: Iterable[LineRange], lines: Sequence[str]) -> Iterator[LineRange]:
+def join_small_rests(
+    ranges: Iterable[LineRange],
+    lines: Sequence[str],
+) -> list[LineRange]:
     """The ranges, each with the few lines around definitions that follow it."""
-    waiting: LineRange | None = None
+    joined: list[LineRange] = []
     for one in ranges:
         size = sum(map(len, lines[one.first - 1 : one.last]))
-        if waiting and one.is_rest and size < MAX_SMALL_CHARS:
-            waiting = waiting._replace(last=one.last)
-            continue
-        if waiting:
-            yield waiting
-        waiting = one
-    if waiting:
-        yield waiting
+        if joined and one.is_rest and size < MAX_SMALL_CHARS:
+            joined[-1] = joined[-1]._replace(last=one.last)
+        else:
+            joined.append(one)
+    return joined
 
 
 def update_code_chunks(
@@ -142,7 +149,7 @@ def update_code_chunks(
     root: str,
     now: Callable[[], float],
     progress: Progress,
-    policy: Policy = DEFAULT_POLICY,
+    policy: Policy,
 ) -> int:
     """Make the chunks those of the files as the code index has them; returns how many were stale.
 
@@ -151,11 +158,11 @@ def update_code_chunks(
     known = index.indexed_files(root)
     chunked = chunks.indexed_files(root)
     bag_hashes = index.bag_hashes(root)
-    stale = [
-        ListedFile(path, one.stamp)
-        for path, one in known.items()
-        if path not in chunked or chunked[path].hash != one.hash or bag_hashes.get(path) != one.hash
-    ]
+    stale: list[ListedFile] = []
+    for path, one in known.items():
+        is_chunked = path in chunked and chunked[path].hash == one.hash
+        if not is_chunked or bag_hashes.get(path) != one.hash:
+            stale.append(ListedFile(path, one.stamp))
     chunks.drop(root, [path for path in chunked if path not in known])
     total = sum(one.stamp.size for one in stale)
     done = 0
@@ -163,11 +170,11 @@ def update_code_chunks(
         symbols: dict[str, list[Symbol]] = {one.path: [] for one in batch}
         for place in index.symbols(root, list(symbols)):
             symbols[place.path].append(place.symbol)
-        entries: list[ChunkedFile] = []
-        for path, defined in symbols.items():
-            entry = read_chunk_entry(root, known[path], defined, now(), policy)
-            if entry is not None:
-                entries.append(entry)
+        read = (
+            read_chunk_entry(root, known[path], defined, now(), policy)
+            for path, defined in symbols.items()
+        )
+        entries = [entry for entry in read if entry is not None]
         chunks.put(root, entries)
         index.put_bags(root, [count_chunk_terms(entry) for entry in entries])
         done += sum(one.stamp.size for one in batch)
@@ -175,8 +182,21 @@ def update_code_chunks(
     return len(stale)
 
 
+def count_chunk_terms(entry: ChunkedFile) -> TermBag:
+    """The index terms in the chunks of a file, with how often they occur; texts are redacted."""
+    counts: list[dict[str, int]] = []
+    for chunk in entry.chunks[:MAX_COUNTED_CHUNKS]:
+        terms = tokenize_code(chunk.text)
+        counts.append({term: min(times, MAX_TERM_COUNT) for term, times in terms.items()})
+    return TermBag(entry.file.path, entry.file.hash, counts)
+
+
 def read_chunk_entry(
-    root: str, file: IndexedFile, symbols: Sequence[Symbol], now: float, policy: Policy
+    root: str,
+    file: IndexedFile,
+    symbols: Sequence[Symbol],
+    now: float,
+    policy: Policy,
 ) -> ChunkedFile | None:
     """A file with its chunks; None if it is not what was parsed any more."""
     content = read_current_content(root, file.path, now, policy)
@@ -187,7 +207,12 @@ def read_chunk_entry(
     return ChunkedFile(file, chunk_code(file.path, redact_code(content.text), symbols))
 
 
-def read_current_content(root: str, path: str, now: float, policy: Policy) -> FileContent | None:
+def read_current_content(
+    root: str,
+    path: str,
+    now: float,
+    policy: Policy,
+) -> FileContent | None:
     """A file's bytes and text; None if it cannot be read."""
     try:
         return read_text_file(Path(root, path), now, policy)

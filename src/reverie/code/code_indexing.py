@@ -14,8 +14,7 @@ resolved.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,25 +25,20 @@ from reverie.code.name_resolution import NameResolver
 from reverie.code.parsed_facts import FileFacts, facts_from_json, facts_to_json
 from reverie.code.reference_resolution import link_files, resolve_mention
 from reverie.code.symbol_tables import LoadedFacts
-from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
-from reverie.notes.folder_walk import (
-    FileContent,
-    FileSkipped,
-    ListedFile,
-    read_text_file,
-    walk_folder,
-)
+from reverie.core.privacy_policy import Policy
+from reverie.notes.folder_walk import FileSkipped, ListedFile, read_text_file, walk_folder
 from reverie.notes.note_indexing import (
     OpenedFiles,
     Progress,
     SyncPlan,
+    SyncRun,
     group_by_bytes,
     open_changed_files,
     plan_sync,
 )
 from reverie.notes.watched_roots import WatchedRoot
-from reverie.storage.code_index_port import CodeIndex, IndexSize, ParsedFile
-from reverie.storage.note_index_port import IndexedFile
+from reverie.storage.indexed_code import CodeIndex, IndexSize, ParsedFile
+from reverie.storage.indexed_files import IndexedFile
 
 VENDORED_FOLDERS = frozenset(
     ("vendor", "vendored", "_vendor", "_vendored", "third_party", "thirdparty", "third-party")
@@ -67,24 +61,11 @@ ALWAYS_AMENDED = 20
 AMENDED_SHARE = 8
 
 
-class IndexRun(NamedTuple):
-    """One indexing of a repository: what it works on and what it may read."""
-
-    code_index: CodeIndex
-    root: str
-    # the files in the index when it began
-    known: Mapping[str, IndexedFile]
-    now: Callable[[], float]
-    # files left out, by reason
-    skipped: Counter[str]
-    policy: Policy
-
-
 class ParseCounts(NamedTuple):
     """How many files were parsed, and how many bytes were read."""
 
-    parsed: int
-    bytes: int
+    parsed: int = 0
+    bytes: int = 0
 
 
 class CodeIndexReport(NamedTuple):
@@ -104,12 +85,11 @@ def update_code_index(
     root: str,
     now: Callable[[], float],
     progress: Progress,
-    policy: Policy = DEFAULT_POLICY,
+    policy: Policy,
 ) -> CodeIndexReport:
     """Bring the index of a repository up to date; NotFound if there is no such folder."""
-    listing = walk_folder(
-        WatchedRoot(root, ""), lambda name: detect_language(name) is not None, policy
-    )
+    place = WatchedRoot(root, "")
+    listing = walk_folder(place, lambda name: detect_language(name) is not None, policy)
     skipped = listing.skipped.copy()
     files: list[ListedFile] = []
     for file in listing.files:
@@ -118,91 +98,95 @@ def update_code_index(
             skipped[reason] += 1
         else:
             files.append(file)
-    run = IndexRun(index, root, index.indexed_files(root), now, skipped, policy)
+    run = SyncRun(root, index.indexed_files(root), now, skipped, policy)
     plan = plan_sync(run.known, listing._replace(files=files))
-    counts = apply_plan(run, plan, progress)
+    counts = apply_plan(index, run, plan, progress)
     return CodeIndexReport(
         root,
-        len(files),
-        counts.parsed,
-        len(plan.gone),
-        counts.bytes,
-        +skipped,
-        index.size(root),
+        files=len(files),
+        parsed=counts.parsed,
+        gone=len(plan.gone),
+        bytes=counts.bytes,
+        skipped=+skipped,
+        size=index.size(root),
     )
 
 
-def apply_plan(run: IndexRun, plan: SyncPlan, progress: Progress) -> ParseCounts:
+def apply_plan(
+    index: CodeIndex,
+    run: SyncRun,
+    plan: SyncPlan,
+    progress: Progress,
+) -> ParseCounts:
     """Make the index what the plan says: by amending it if little has changed, else anew."""
+    name = Path(run.root).name
     total = sum(file.stamp.size for file in plan.changed)
-    progress(f"parsing {Path(run.root).name}", 0, total)
+    progress(f"parsing {name}", 0, total)
     changed = len(plan.changed) + len(plan.gone)
-    is_resolved = bool(run.known) and run.code_index.resolved(run.root)
+    is_resolved = bool(run.known) and index.resolved(run.root)
     if is_resolved and changed <= max_amended_files(run.known):
-        counts = amend_index(run, plan) if changed else ParseCounts(0, 0)
+        counts = amend_index(index, run, plan) if changed else ParseCounts()
         if counts is not None:
             return counts
-    counts = reparse_files(run, plan, progress)
-    if not run.code_index.resolved(run.root) or run.root not in run.code_index.roots():
-        progress(f"resolving {Path(run.root).name}", 0, None)
-        resolve_all_files(run)
+    counts = ParseCounts()
+    # A transaction a batch: what is interrupted goes on the next time.
+    for batch in group_by_bytes(plan.changed):
+        found = open_changed_files(run, batch)
+        facts = parse_opened_files(run, found)
+        index.update_stamps(run.root, found.same)
+        index.drop(run.root, found.left)
+        index.put(run.root, [to_parsed_file(*pair) for pair in facts.items()])
+        counts = ParseCounts(counts.parsed + len(facts), counts.bytes + found.bytes)
+        progress(f"parsing {name}", counts.bytes, total)
+    index.drop(run.root, plan.gone)
+    if not index.resolved(run.root) or run.root not in index.roots():
+        progress(f"resolving {name}", 0, None)
+        resolve_all_files(index, run)
     return counts
 
 
-def reparse_files(run: IndexRun, plan: SyncPlan, progress: Progress) -> ParseCounts:
-    """Parse what has changed, a transaction a batch; what is interrupted goes on the next time."""
-    total = sum(file.stamp.size for file in plan.changed)
-    parsed, size = 0, 0
-    for batch in group_by_bytes(plan.changed):
-        found = parse_changed_files(run, batch)
-        run.code_index.update_stamps(run.root, found.same)
-        run.code_index.drop(run.root, found.left)
-        run.code_index.put(run.root, [to_parsed_file(*pair) for pair in found.fresh])
-        parsed += len(found.fresh)
-        size += found.bytes
-        progress(f"parsing {Path(run.root).name}", size, total)
-    run.code_index.drop(run.root, plan.gone)
-    return ParseCounts(parsed, size)
-
-
-def resolve_all_files(run: IndexRun) -> None:
+def resolve_all_files(index: CodeIndex, run: SyncRun) -> None:
     """Resolve all names of a repository anew from the facts that are kept."""
-    texts = run.code_index.facts(run.root)
-    facts = {path: facts_from_json(text) for path, text in texts.items()}
-    name = read_repository_name(run.root, run.now)
-    resolver = NameResolver(name, LoadedFacts(facts), resolve_mention)
-    run.code_index.link(run.root, link_files(resolver, sorted(facts)))
+    facts = {path: facts_from_json(text) for path, text in index.facts(run.root).items()}
+    resolver = NameResolver(read_repository_name(run), LoadedFacts(facts), resolve_mention)
+    index.link(run.root, link_files(resolver, sorted(facts)))
 
 
-def amend_index(run: IndexRun, plan: SyncPlan) -> ParseCounts | None:
+def amend_index(
+    index: CodeIndex,
+    run: SyncRun,
+    plan: SyncPlan,
+) -> ParseCounts | None:
     """Bring the index up to date after a few files changed, in one transaction.
 
     None, with nothing done, if that alters too much.
     """
     tried = run._replace(skipped=run.skipped.copy())
-    found = parse_changed_files(tried, plan.changed)
+    found = open_changed_files(tried, plan.changed)
+    facts = parse_opened_files(tried, found)
     gone = [*plan.gone, *found.left]
-    fresh = {file.path: facts for file, facts in found.fresh}
-    name = read_repository_name(run.root, run.now)
+    fresh = {file.path: one for file, one in facts.items()}
+    name = read_repository_name(run)
     most = max_amended_files(run.known)
-    amendment = amend_edges(run.code_index, run.root, name, run.known, fresh, gone, most)
+    amendment = amend_edges(index, run.root, name, run.known, fresh, gone, most)
     if amendment is None:
         return None
     run.skipped.update(tried.skipped - run.skipped)
-    run.code_index.update_stamps(run.root, found.same)
-    if found.fresh or gone:
-        files = [to_parsed_file(*pair) for pair in found.fresh]
-        run.code_index.amend(run.root, files, gone, *amendment)
-    return ParseCounts(len(found.fresh), found.bytes)
+    index.update_stamps(run.root, found.same)
+    if facts or gone:
+        files = [to_parsed_file(*pair) for pair in facts.items()]
+        index.amend(run.root, files, gone, *amendment)
+    return ParseCounts(len(facts), found.bytes)
 
 
-def read_repository_name(root: str, now: Callable[[], float]) -> str:
+def read_repository_name(run: SyncRun) -> str:
     """What a repository is called in its own imports: as its go.mod says, else as its folder."""
+    root = Path(run.root)
     try:
-        module = GO_MODULE.search(read_text_file(Path(root, "go.mod"), now()).text)
+        module = GO_MODULE.search(read_text_file(root / "go.mod", run.now()).text)
     except (OSError, FileSkipped):
         module = None
-    return module[1].rpartition("/")[2] if module else Path(root).name
+    return module[1].rpartition("/")[2] if module else root.name
 
 
 def max_amended_files(known: Mapping[str, IndexedFile]) -> int:
@@ -210,24 +194,26 @@ def max_amended_files(known: Mapping[str, IndexedFile]) -> int:
     return max(ALWAYS_AMENDED, len(known) // AMENDED_SHARE)
 
 
-def parse_changed_files(
-    run: IndexRun, files: Iterable[ListedFile]
-) -> OpenedFiles[tuple[IndexedFile, FileFacts]]:
-    """Parse those of some files that have changed."""
-
-    def parse_content(file: IndexedFile, content: FileContent) -> tuple[IndexedFile, FileFacts]:
-        run.skipped["generated"] += is_generated(content.text)
-        return file, parse_facts(file.path, content.text)
-
-    return open_changed_files(
-        run.root, files, run.known, run.now, run.skipped, parse_content, run.policy
-    )
+def parse_opened_files(
+    run: SyncRun,
+    found: OpenedFiles,
+) -> dict[IndexedFile, FileFacts]:
+    """The facts of those of some files that have changed."""
+    facts: dict[IndexedFile, FileFacts] = {}
+    for file, text in found.fresh:
+        run.skipped["generated"] += is_generated(text)
+        facts[file] = parse_facts(file.path, text)
+    return facts
 
 
 def to_parsed_file(file: IndexedFile, facts: FileFacts) -> ParsedFile:
     """A file as it is indexed."""
     return ParsedFile(
-        file, facts.language, facts.symbols, facts_to_json(facts), list_file_modules(facts)
+        file,
+        facts.language,
+        facts.symbols,
+        facts_to_json(facts),
+        list_file_modules(facts),
     )
 
 

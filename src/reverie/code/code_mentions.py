@@ -12,7 +12,8 @@ import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from reverie.storage.code_index_port import CodeIndex, SymbolLocation
+from reverie.code.parsed_facts import strip_qualifiers
+from reverie.storage.indexed_code import CodeIndex, SymbolLocation
 
 QUOTED = re.compile(r"`([^`\n]{2,200})`")
 PATH = re.compile(
@@ -50,35 +51,38 @@ class CodeWords(NamedTuple):
 
 def find_code_words(text: str) -> CodeWords:
     """What of a text may name code; nothing for most texts."""
-    paths = [match.group().removeprefix("./") for match in PATH.finditer(text)]
+    paths = (match[0].removeprefix("./") for match in PATH.finditer(text))
     quoted = (part.strip().partition("(")[0] for part in QUOTED.findall(text))
-    matches = [NAME.fullmatch(part) for part in quoted]
-    written = [match.group() for match in matches if match]
-    written += [match.group() for match in NAME.finditer(text) if CODE_LIKE.search(match.group())]
-    names = []
-    for spelling in written:
+    spellings = [part for part in quoted if NAME.fullmatch(part)]
+    spellings += (match[0] for match in NAME.finditer(text) if CODE_LIKE.search(match[0]))
+    names: dict[str, None] = {}
+    for spelling in spellings:
         name = spelling.removesuffix("()").replace("::", ".").replace("#", ".")
         # __init__ and the like belong to every class
-        if len(name) >= MIN_NAME_CHARS and not name.rpartition(".")[2].startswith("__"):
-            names.append(name)
-    return CodeWords(
-        tuple(dict.fromkeys(paths))[:MAX_WORDS], tuple(dict.fromkeys(names))[:MAX_WORDS]
-    )
+        if len(name) >= MIN_NAME_CHARS and not strip_qualifiers(name).startswith("__"):
+            names[name] = None
+    return CodeWords(tuple(dict.fromkeys(paths))[:MAX_WORDS], tuple(names)[:MAX_WORDS])
 
 
 def resolve_code_words(
-    index: CodeIndex, root: str, words: CodeWords, known: Collection[str]
+    index: CodeIndex,
+    root: str,
+    words: CodeWords,
+    known: Collection[str],
 ) -> list[NamedPlace]:
     """The files and symbols that these words mean; `known` are the paths of the repository.
 
     A file is left out of which a symbol is meant: that says more.
     """
     named_files = (find_named_file(word, root, known) for word in words.paths)
-    files = list(dict.fromkeys(path for path in named_files if path))
-    locations = (find_named_symbol(index, root, name, files) for name in words.names)
-    symbols = list(dict.fromkeys(NamedPlace(one.path, one.symbol.qual) for one in locations if one))
+    files = dict.fromkeys(filter(None, named_files))
+    symbols: dict[NamedPlace, None] = {}
+    for name in words.names:
+        one = find_named_symbol(index, root, name, files)
+        if one:
+            symbols[NamedPlace(one.path, one.symbol.qual)] = None
     innermost = [one for one in symbols if not holds_another(one, symbols)]
-    with_symbols = {one.path for one in innermost}
+    with_symbols = {one.path for one in symbols}
     whole_files = [NamedPlace(path) for path in files if path not in with_symbols]
     return [*innermost, *whole_files][:MAX_ANCHORS]
 
@@ -89,7 +93,11 @@ def holds_another(place: NamedPlace, places: Collection[NamedPlace]) -> bool:
     return any(one.path == place.path and one.symbol.startswith(prefix) for one in places)
 
 
-def find_named_file(word: str, root: str, known: Collection[str]) -> str:
+def find_named_file(
+    word: str,
+    root: str,
+    known: Collection[str],
+) -> str:
     """The one file that a path, or the end of one, means; empty if none or several."""
     path = word.removeprefix(f"{root}/").lstrip("/")
     if path in known:
@@ -99,21 +107,26 @@ def find_named_file(word: str, root: str, known: Collection[str]) -> str:
 
 
 def find_named_symbol(
-    index: CodeIndex, root: str, name: str, files: Collection[str]
+    index: CodeIndex,
+    root: str,
+    name: str,
+    files: Collection[str],
 ) -> SymbolLocation | None:
     """The one definition that a name means; of several the one in a file that is named, too."""
     for qual, module in split_module_from_name(name):
+        # another case, or another end of the name, is another name
         found = [
             one
             for one in index.find_symbols(root, qual, MAX_NAMESAKES + 1)
-            if qual in (one.symbol.qual, one.symbol.name) or one.symbol.qual.endswith(f".{qual}")
+            if qual == one.symbol.name or f".{one.symbol.qual}".endswith(f".{qual}")
         ]
         exact = [one for one in found if one.symbol.qual == qual]
         if module:
             found = [one for one in exact if is_in_module(one.path, module)]
         if len(found) > 1:
             in_files = [one for one in found if one.path in files]
-            found = in_files or [one for one in found if one.symbol.qual == qual and "." in qual]
+            qualified = [one for one in found if one in exact and "." in qual]
+            found = in_files or qualified
         if len({(one.path, one.symbol.qual) for one in found}) == 1:
             return found[0]
     return None

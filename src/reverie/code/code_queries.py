@@ -8,15 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from reverie.storage.code_index_port import CodeEdge, CodeIndex, SymbolLocation
+from reverie.storage.indexed_code import CodeEdge, CodeIndex, Symbol, SymbolLocation
 from reverie.text.tokenization import tokenize_query
 
 # symbols of one name that are looked at
 MAX_NAMESAKES = 1_000
-CALL_KINDS = ("calls",)
-
-# (file, number of a symbol in it) → the symbol's qualified name
-NamesByPlace = dict[tuple[str, int], str]
 
 
 class FoundSymbol(NamedTuple):
@@ -73,7 +69,15 @@ class MatchingFile(NamedTuple):
 def to_found_symbol(place: SymbolLocation, *why: str) -> FoundSymbol:
     """A symbol as an answer."""
     one = place.symbol
-    return FoundSymbol(place.path, one.first, one.last, one.kind, one.qual, one.head, why)
+    return FoundSymbol(
+        place.path,
+        one.first,
+        one.last,
+        one.kind,
+        one.qual,
+        one.head,
+        why,
+    )
 
 
 def strip_path(name: str) -> str:
@@ -82,7 +86,10 @@ def strip_path(name: str) -> str:
 
 
 def find_places_named(
-    index: CodeIndex, root: str, name: str, limit: int = MAX_NAMESAKES
+    index: CodeIndex,
+    root: str,
+    name: str,
+    limit: int = MAX_NAMESAKES,
 ) -> list[SymbolLocation]:
     """The symbols of a name: exactly, else but for case, else by the end of their qualified name.
 
@@ -95,7 +102,12 @@ def find_places_named(
     return [one for one in places if f"/{one.path}".endswith(f"/{path}")][:limit]
 
 
-def find_symbols(index: CodeIndex, root: str, name: str, limit: int) -> list[FoundSymbol]:
+def find_symbols(
+    index: CodeIndex,
+    root: str,
+    name: str,
+    limit: int,
+) -> list[FoundSymbol]:
     """The symbols of a name as answers, as `find_places_named` finds them."""
     plain = strip_path(name)
     found = []
@@ -105,7 +117,11 @@ def find_symbols(index: CodeIndex, root: str, name: str, limit: int) -> list[Fou
     return found
 
 
-def list_file_contents(index: CodeIndex, root: str, path: str) -> list[FoundSymbol]:
+def list_file_contents(
+    index: CodeIndex,
+    root: str,
+    path: str,
+) -> list[FoundSymbol]:
     """What a file contains, by line; `why` names what it stands in."""
     places = index.symbols(root, [path])
     contents = []
@@ -120,7 +136,6 @@ def find_callers(
     index: CodeIndex,
     root: str,
     name: str,
-    kinds: Sequence[str] = CALL_KINDS,
     unsure: bool = True,
 ) -> list[SymbolUse]:
     """Where the functions and classes of a name are called, by path and line.
@@ -128,23 +143,27 @@ def find_callers(
     Then come, if `unsure`, calls that could be meant.
     """
     places = find_places_named(index, root, name)
-    names = {(one.path, one.num): one.symbol.qual for one in places}
-    edges = [edge for edge in index.edges_into(root, places) if edge.kind in kinds]
-    found = to_symbol_uses(index, root, edges, names)
+    edges = index.edges_into(root, places)
     if unsure and places:
-        edges = index.unresolved_edges(root, places[0].symbol.name)
-        possible = [edge for edge in edges if edge.kind in kinds]
-        found += to_symbol_uses(index, root, possible, names, strip_path(name))
-    return found
+        edges += index.unresolved_edges(root, places[0].symbol.name)
+    return to_symbol_uses(index, root, keep_calls(edges), strip_path(name))
 
 
-def find_callees(index: CodeIndex, root: str, name: str) -> list[SymbolUse]:
+def find_callees(
+    index: CodeIndex,
+    root: str,
+    name: str,
+) -> list[SymbolUse]:
     """What the functions of a name call; a class calls what its methods do."""
     places = find_places_named(index, root, name)
     symbols = index.symbols(root, sorted({one.path for one in places}))
     inside = [one for one in symbols if any(lies_within(one, place) for place in places)]
-    edges = [edge for edge in index.edges_out_of(root, inside) if edge.kind in CALL_KINDS]
-    return to_symbol_uses(index, root, edges, load_target_names(index, root, edges))
+    return to_symbol_uses(index, root, keep_calls(index.edges_out_of(root, inside)))
+
+
+def keep_calls(edges: Iterable[CodeEdge]) -> list[CodeEdge]:
+    """The edges that are calls."""
+    return [edge for edge in edges if edge.kind == "calls"]
 
 
 def lies_within(one: SymbolLocation, place: SymbolLocation) -> bool:
@@ -157,73 +176,90 @@ def to_symbol_uses(
     index: CodeIndex,
     root: str,
     edges: Sequence[CodeEdge],
-    names: NamesByPlace,
     unresolved_name: str = "",
 ) -> list[SymbolUse]:
     """Edges as answers; what leads nowhere bears `unresolved_name`."""
-    places = index.symbols(root, sorted({edge.path for edge in edges}))
-    scopes = {(one.path, one.num): one.symbol for one in places}
+    symbols = load_symbols(index, root, (path for edge in edges for path in (edge.path, edge.to)))
     uses = []
     for edge in edges:
-        scope = scopes.get((edge.path, edge.scope))
-        first, last = (scope.first, scope.last) if scope else (edge.line, edge.line)
-        name = unresolved_name
-        if edge.to:
-            name = names.get((edge.to, edge.symbol), edge.to)
+        scope = symbols.get((edge.path, edge.scope))
+        target = symbols.get((edge.to, edge.symbol))
         use = SymbolUse(
             edge.path,
             edge.line,
             edge.kind,
-            scope.qual if scope else "",
-            first,
-            last,
-            name,
-            edge.to,
-            bool(edge.to),
-            (edge.how or "edge",),
+            within=scope.qual if scope else "",
+            first=scope.first if scope else edge.line,
+            last=scope.last if scope else edge.line,
+            name=target.qual if target else edge.to or unresolved_name,
+            to=edge.to,
+            sure=bool(edge.to),
+            why=(edge.how or "edge",),
         )
         uses.append(use)
     return uses
 
 
-def load_target_names(index: CodeIndex, root: str, edges: Iterable[CodeEdge]) -> NamesByPlace:
-    """The names of what edges lead to."""
-    paths = sorted({edge.to for edge in edges if edge.to})
-    return {(one.path, one.num): one.symbol.qual for one in index.symbols(root, paths)}
+def load_symbols(
+    index: CodeIndex,
+    root: str,
+    paths: Iterable[str],
+) -> dict[tuple[str, int], Symbol]:
+    """The symbols of some files, by file and number; there are none of no file."""
+    places = index.symbols(root, sorted({path for path in paths if path}))
+    return {(one.path, one.num): one.symbol for one in places}
 
 
-def list_dependencies(index: CodeIndex, root: str, path: str) -> list[FileDependency]:
+def list_dependencies(
+    index: CodeIndex,
+    root: str,
+    path: str,
+) -> list[FileDependency]:
     """What a file imports, by line: from this repository and from outside."""
     edges = index.edges_of_file(root, path, "imports")
-    names = load_target_names(index, root, edges)
+    symbols = load_symbols(index, root, (edge.to for edge in edges))
     dependencies = []
     for edge in edges:
-        symbol = names.get((edge.to, edge.symbol), "")
+        target = symbols.get((edge.to, edge.symbol))
+        name = target.qual if target else ""
         dependencies.append(
-            FileDependency(path, edge.line, edge.name, edge.to, symbol, edge.kind, (edge.how,))
+            FileDependency(
+                path,
+                edge.line,
+                edge.name,
+                edge.to,
+                name,
+                edge.kind,
+                (edge.how,),
+            )
         )
     return dependencies
 
 
 def find_matching_files(
-    index: CodeIndex, root: str, keywords: str, limit: int
+    index: CodeIndex,
+    root: str,
+    keywords: str,
+    limit: int,
 ) -> list[MatchingFile]:
     """Files in whose path or names the keywords occur, best first, with the symbols so named."""
     terms = tokenize_query(keywords)
     best = index.search_files(root, terms, limit)
     defined: dict[str, list[SymbolLocation]] = {path: [] for path, _ in best}
-    for one in index.symbols(root, [path for path, _ in best]):
+    for one in index.symbols(root, list(defined)):
         defined[one.path].append(one)
     files = []
     for path, score in best:
+        places = defined[path]
         symbols = [
             to_found_symbol(one, "named like the keywords")
-            for one in defined[path]
+            for one in places
             if any(term in one.symbol.qual.lower() for term in terms)
         ]
-        last = max((one.symbol.last for one in defined[path]), default=1)
-        texts = [path.lower(), *(one.name.lower() for one in symbols)]
-        met = sorted({term for term in terms if any(term in text for text in texts)})
+        last = max((one.symbol.last for one in places), default=1)
+        # no term has a line break in it
+        text = "\n".join((path, *(one.name for one in symbols))).lower()
+        met = sorted({term for term in terms if term in text})
         why = tuple(met) or ("words of its names",)
         files.append(MatchingFile(path, 1, last, "file", score, tuple(symbols), why))
     return files

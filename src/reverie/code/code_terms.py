@@ -122,13 +122,18 @@ def normalize_identifier(identifier: str) -> str:
     return remove_accents(identifier).replace("_", "").lower()
 
 
-def tokenize_code(text: str) -> Counter[str]:
-    """The terms of some code, with how often they occur."""
+def count_terms(words: Iterable[str]) -> Counter[str]:
+    """The terms of words and identifiers, with how often they occur."""
     terms: Counter[str] = Counter()
-    for identifier, times in Counter(find_code_names(text)).items():
-        for term in tokenize_identifier(identifier):
+    for word, times in Counter(words).items():
+        for term in tokenize_identifier(word):
             terms[term] += times
     return terms
+
+
+def tokenize_code(text: str) -> Counter[str]:
+    """The terms of some code, with how often they occur."""
+    return count_terms(find_code_names(text))
 
 
 def select_task_words(text: str) -> Iterator[str]:
@@ -141,13 +146,12 @@ def select_task_words(text: str) -> Iterator[str]:
 
 def tokenize_task(text: str) -> Counter[str]:
     """The terms of a task's text, with how often they occur."""
-    return Counter(term for word in select_task_words(text) for term in tokenize_identifier(word))
+    return count_terms(select_task_words(text))
 
 
 def tokenize_path(parts: Iterable[str]) -> Counter[str]:
     """The terms of parts of a path, which come without file endings."""
-    words = (word for part in parts for word in re.split(r"[-.\s]", part))
-    return Counter(term for word in words for term in tokenize_identifier(word))
+    return count_terms(word for part in parts for word in re.split(r"[-.\s]", part))
 
 
 def is_code_like(word: str) -> bool:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from reverie.code.languages import load_parser_and_query
 from reverie.core.privacy_policy import DEFAULT_POLICY
 from reverie.privacy import redact
-from reverie.storage.code_index_port import Symbol
+from reverie.storage.indexed_code import Symbol
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -36,10 +36,13 @@ LIST_NODE_TYPES = """
     argument_list parameters list dictionary set arguments formal_parameters array object
 """
 LIST_NODES = frozenset(LIST_NODE_TYPES.split())
-LAYOUT_NODES = frozenset(("line_continuation",))
 
 
-def digest_definition(data: bytes, node: Node, name: str) -> str:
+def digest_definition(
+    data: bytes,
+    node: Node,
+    name: str,
+) -> str:
     """The digest of a definition's text, without its own name and common indentation."""
     line_start = data.rfind(b"\n", 0, node.start_byte) + 1
     indent = data[line_start : node.start_byte]
@@ -57,24 +60,22 @@ def hash_bytes(data: bytes) -> str:
 def with_decorators(node: Node) -> Node:
     """The node of a definition with its decorators."""
     parent = node.parent
-    if parent is not None and parent.type == "decorated_definition":
-        return parent
-    return node
+    return parent if parent is not None and parent.type == "decorated_definition" else node
 
 
 def enclosing_statement(node: Node) -> Node:
     """The outermost node, short of the file, that begins on the same line."""
     parent = node.parent
-    while (
-        parent is not None
-        and parent.parent is not None
-        and parent.start_point[0] == node.start_point[0]
-    ):
+    while parent and parent.parent and parent.start_point[0] == node.start_point[0]:
         node, parent = parent, parent.parent
     return node
 
 
-def find_definition_node(root: Node, data: bytes, symbol: Symbol) -> Node:
+def find_definition_node(
+    root: Node,
+    data: bytes,
+    symbol: Symbol,
+) -> Node:
     """The innermost node on a symbol's first line that has its digest; the root if none has."""
     row = symbol.first - 1
     waiting = [root]
@@ -108,7 +109,7 @@ def iter_syntax_tokens(top: Node) -> Iterator[bytes]:
         if node is None:
             yield b")"
             continue
-        if "comment" in node.type or node.type in LAYOUT_NODES:
+        if "comment" in node.type or node.type == "line_continuation":
             continue
         if not node.child_count or has_text_between_children(node):
             text = node.text or b""
@@ -125,30 +126,25 @@ def iter_syntax_tokens(top: Node) -> Iterator[bytes]:
 
 def is_insignificant(node: Node, text: bytes) -> bool:
     """True for brackets, quotes and trailing commas, in which equal trees may differ."""
-    return node.type in BRACKETS or not text.strip(b"\"'`") or is_trailing_comma(node)
+    if node.type == ",":
+        in_list = node.parent is not None and node.parent.type in LIST_NODES
+        following = node.next_sibling
+        return in_list and following is not None and following.type in CLOSING_BRACKETS
+    return node.type in BRACKETS or not text.strip(b"\"'`")
 
 
 def has_text_between_children(node: Node) -> bool:
     """True if a node has text of its own between its parts: a string, between its escapes."""
     text = node.text or b""
-    end = node.start_byte
+    edges = [node.start_byte]
     for child in node.children:
-        if has_words(text, end - node.start_byte, child.start_byte - node.start_byte):
+        edges += (child.start_byte, child.end_byte)
+    edges.append(node.end_byte)
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        between = text[start - node.start_byte : end - node.start_byte]
+        if between.strip(b" \t\r\n\\"):
             return True
-        end = child.end_byte
-    return has_words(text, end - node.start_byte, node.end_byte - node.start_byte)
-
-
-def has_words(text: bytes, start: int, end: int) -> bool:
-    """True if a stretch holds more than blanks and backslashes."""
-    return bool(text[start:end].strip(b" \t\r\n\\"))
-
-
-def is_trailing_comma(node: Node) -> bool:
-    """True for a comma behind which a list ends."""
-    if node.type != "," or node.parent is None or node.parent.type not in LIST_NODES:
-        return False
-    return node.next_sibling is not None and node.next_sibling.type in CLOSING_BRACKETS
+    return False
 
 
 def parse_tree(data: bytes, language: str) -> Node:

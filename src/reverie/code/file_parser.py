@@ -17,18 +17,28 @@ A query's captures mean:
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.code.definition_digest import digest_definition, enclosing_statement, with_decorators
 from reverie.code.expression_chains import parse_chain, parse_type_chain
 from reverie.code.import_resolution import parse_use_tree, strip_quotes
 from reverie.code.languages import BY_NAME, Language, load_parser_and_query
-from reverie.code.parsed_facts import NO_SYMBOL, THIS_FILE, FileFacts, Import, Mention, NameBinding
+from reverie.code.parsed_facts import (
+    NO_SYMBOL,
+    THIS_FILE,
+    FileFacts,
+    Import,
+    Mention,
+    NameBinding,
+    strip_qualifiers,
+)
 from reverie.core.privacy_policy import DEFAULT_POLICY
 from reverie.privacy import redact
-from reverie.storage.code_index_port import Symbol
+from reverie.storage.indexed_code import Symbol
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -50,14 +60,12 @@ MAX_HEAD_CHARS = 160
 
 
 class ScopeArea(NamedTuple):
-    """A stretch of the file, in bytes, that names belong to."""
+    """A stretch of the file that names belong to."""
 
-    start: int
-    end: int
+    node: Node
     role: str
     name: str
     of: str
-    node: Node
     type: str
 
 
@@ -75,6 +83,13 @@ class CapturedSource(NamedTuple):
     data: bytes
     language: Language
     matches: dict[str, list[Captures]]
+
+    def nodes(self, groups: Iterable[str], *names: str) -> Iterator[Node]:
+        """All nodes that were captured under any of these names."""
+        for group in groups:
+            for captures in self.matches[group]:
+                for name in names:
+                    yield from captures.get(name, ())
 
     def text(self, captures: Captures, name: str) -> str:
         """The text of a capture; empty if there is none."""
@@ -97,13 +112,17 @@ def parse_file(data: bytes, language: str) -> FileFacts:
         group = next(CAPTURE_GROUPS[name] for name in captures if name in CAPTURE_GROUPS)
         matches[group].append(captures)
     source = CapturedSource(data, BY_NAME[language], matches)
-    areas = sorted(set(collect_areas(source)), key=lambda area: (area.start, -area.end))
-    scopes = ScopeTable(source, areas)
+    scopes = ScopeTable(source)
     imports = list(collect_imports(source))
     # this adds variables and attributes to the symbols, which mentions are looked up in
-    bindings = list(collect_bindings(source, scopes))
-    mentions = collect_mentions(source, scopes, imports)
+    bindings = list(collect_bindings(scopes))
+    mentions = collect_mentions(scopes, imports)
     return FileFacts(language, redact_heads(scopes.symbols), imports, mentions, bindings)
+
+
+def line_of(node: Node) -> int:
+    """The line that a node begins in, from 1."""
+    return node.start_point[0] + 1
 
 
 def collect_areas(source: CapturedSource) -> Iterator[ScopeArea]:
@@ -118,81 +137,82 @@ def collect_areas(source: CapturedSource) -> Iterator[ScopeArea]:
             continue
         seen.add(key)
         owner = source.text(captures, "of").partition("<")[0].replace("::", ".")
-        type = parse_type_chain(source.text(captures, "type"))
-        yield ScopeArea(node.start_byte, node.end_byte, role, name, owner, node, type)
+        yield ScopeArea(
+            node,
+            role,
+            name,
+            owner,
+            parse_type_chain(source.text(captures, "type")),
+        )
 
 
 class ScopeTable:
     """The symbols of a file, and which of them a byte stands in."""
 
-    def __init__(self, source: CapturedSource, areas: list[ScopeArea]) -> None:
+    def __init__(self, source: CapturedSource) -> None:
+        self.source = source
         self.symbols: list[Symbol] = []
-        self.classes: dict[str, int] = {
-            area.name: NO_SYMBOL for area in areas if area.role == "class"
-        }
+        areas = sorted(
+            collect_areas(source), key=lambda area: (area.node.start_byte, -area.node.end_byte)
+        )
+        self.classes = {area.name: NO_SYMBOL for area in areas if area.role == "class"}
         # (byte from which on, symbol), in order
         self.bounds: list[tuple[int, int]] = [(0, NO_SYMBOL)]
         self.attributes: dict[tuple[int, str], int] = {}
         # the bytes at which names of definitions begin
-        self.named = {
-            captures["name"][0].start_byte
-            for captures in source.matches["area"]
-            if "name" in captures
-        }
-        open_scopes: list[OpenScope] = []
+        self.named = {node.start_byte for node in source.nodes(["area"], "name")}
+        # the file itself is never closed
+        open_scopes = [OpenScope(sys.maxsize, NO_SYMBOL, "")]
         for area in areas:
-            self._close_scopes(open_scopes, area.start)
-            scope = self._open_scope(source, area, open_scopes)
+            start = area.node.start_byte
+            self._close_scopes(open_scopes, start)
+            scope = self._open_scope(area, open_scopes[-1])
             open_scopes.append(scope)
-            self.bounds.append((area.start, scope.symbol))
+            self.bounds.append((start, scope.symbol))
         self._close_scopes(open_scopes, len(source.data) + 1)
-        self._starts = [start for start, _ in self.bounds]
 
     def _close_scopes(self, open_scopes: list[OpenScope], place: int) -> None:
         """Close what ends at or before a place."""
-        while open_scopes and open_scopes[-1].end <= place:
+        while open_scopes[-1].end <= place:
             end = open_scopes.pop().end
-            self.bounds.append((end, open_scopes[-1].symbol if open_scopes else NO_SYMBOL))
+            self.bounds.append((end, open_scopes[-1].symbol))
 
-    def _open_scope(
-        self, source: CapturedSource, area: ScopeArea, open_scopes: list[OpenScope]
-    ) -> OpenScope:
+    def _open_scope(self, area: ScopeArea, around: OpenScope) -> OpenScope:
         """Begin an area: a symbol, or only the owner of what stands in it."""
-        around = open_scopes[-1] if open_scopes else OpenScope(0, NO_SYMBOL, "")
+        end = area.node.end_byte
         if area.role == "space":
-            return around._replace(end=area.end)
+            return around._replace(end=end)
         if area.role == "impl":
-            return OpenScope(area.end, self.classes.get(area.of, NO_SYMBOL), area.of)
+            return OpenScope(end, self.classes.get(area.of, NO_SYMBOL), area.of)
         parent, owner = around.symbol, around.owner
         if area.of:
             owner = area.of
-            parent = self.classes.get(area.of.rpartition(".")[2], NO_SYMBOL)
+            parent = self.classes.get(strip_qualifiers(area.of), NO_SYMBOL)
         prefix = owner or (self.symbols[parent].qual if parent >= 0 else "")
         qual = f"{prefix}.{area.name}" if prefix else area.name
         is_method = area.role == "function" and bool(owner)
-        index = len(self.symbols)
-        self.symbols.append(
-            Symbol(
-                area.name,
-                qual,
-                "method" if is_method else area.role,
-                parent,
-                owner if is_method else "",
-                area.node.start_point[0] + 1,
-                area.node.end_point[0] + 1,
-                extract_head(source.data, area),
-                area.type,
-                body=digest_definition(source.data, with_decorators(area.node), area.name),
-            )
+        symbol = Symbol(
+            area.name,
+            qual,
+            kind="method" if is_method else area.role,
+            parent=parent,
+            owner=owner if is_method else "",
+            first=line_of(area.node),
+            last=area.node.end_point[0] + 1,
+            head=extract_head(self.source.data, area.node),
+            type=area.type,
+            body=digest_definition(self.source.data, with_decorators(area.node), area.name),
         )
+        index = len(self.symbols)
+        self.symbols.append(symbol)
         if area.role != "class":
-            return OpenScope(area.end, index, "")
+            return OpenScope(end, index, "")
         self.classes[area.name] = index
-        return OpenScope(area.end, index, qual)
+        return OpenScope(end, index, qual)
 
     def at(self, byte: int) -> int:
         """The innermost symbol that a byte stands in."""
-        return self.bounds[bisect_right(self._starts, byte) - 1][1]
+        return self.bounds[bisect_right(self.bounds, byte, key=itemgetter(0)) - 1][1]
 
     def is_function(self, scope: int) -> bool:
         """True if a scope is a function or method, not a class or the file."""
@@ -205,43 +225,46 @@ class ScopeTable:
         return scope
 
     def add_variable(
-        self, scope: int, name: str, node: Node, text: str, type: str, value: str, body: str
+        self,
+        node: Node,
+        head: str,
+        binding: NameBinding,
     ) -> None:
-        """Add a variable of the file or attribute of a class.
+        """Add a variable of the file or attribute of a class, which is the scope of the binding.
 
         If it is there already, only the type and value that it lacks are taken.
         """
-        key = (scope, name)
-        if key in self.attributes:
-            index = self.attributes[key]
+        scope, name, type, value = binding
+        index = self.attributes.setdefault((scope, name), len(self.symbols))
+        if index < len(self.symbols):
             old = self.symbols[index]
             self.symbols[index] = old._replace(type=old.type or type, value=old.value or value)
             return
         owner = self.symbols[scope].qual if scope >= 0 else ""
-        self.attributes[key] = len(self.symbols)
-        line = node.start_point[0] + 1
-        self.symbols.append(
-            Symbol(
-                name,
-                f"{owner}.{name}" if owner else name,
-                "attribute" if owner else "variable",
-                scope,
-                owner,
-                line,
-                line,
-                text[:MAX_HEAD_CHARS],
-                type,
-                value,
-                body,
-            )
+        line = line_of(node)
+        symbol = Symbol(
+            name,
+            f"{owner}.{name}" if owner else name,
+            kind="attribute" if owner else "variable",
+            parent=scope,
+            owner=owner,
+            first=line,
+            last=line,
+            head=head[:MAX_HEAD_CHARS],
+            type=type,
+            value=value,
+            body=digest_definition(self.source.data, enclosing_statement(node), name),
         )
+        self.symbols.append(symbol)
 
 
-def extract_head(data: bytes, area: ScopeArea) -> str:
+def extract_head(data: bytes, node: Node) -> str:
     """What a definition says before its body, on one line."""
-    body = area.node.child_by_field_name("body")
-    end = body.start_byte if body is not None else area.end
-    line = b" ".join(data[area.start : min(end, area.start + 4 * MAX_HEAD_CHARS)].split())
+    body = node.child_by_field_name("body")
+    start = node.start_byte
+    end = body.start_byte if body is not None else node.end_byte
+    # four bytes a character, and blanks that go
+    line = b" ".join(data[start : min(end, start + 4 * MAX_HEAD_CHARS)].split())
     return line.decode("utf-8", "replace")[:MAX_HEAD_CHARS].rstrip(" {:")
 
 
@@ -251,8 +274,7 @@ def collect_imports(source: CapturedSource) -> Iterator[Import]:
         module = strip_quotes(source.text(captures, "module"))
         name = source.text(captures, "name")
         alias = source.text(captures, "alias")
-        node = next(captures[role][0] for role in IMPORT_CAPTURES if role in captures)
-        line = node.start_point[0] + 1
+        line = line_of(next(captures[role][0] for role in IMPORT_CAPTURES if role in captures))
         if "tree" in captures:
             for base, leaf, leaf_alias in parse_use_tree(source.text(captures, "tree")):
                 yield Import(base, leaf, leaf_alias, line, leaf == "*")
@@ -266,17 +288,14 @@ def collect_imports(source: CapturedSource) -> Iterator[Import]:
         elif "default" in captures:
             yield Import(module, "default", alias, line)
         else:
-            alias = alias or name or infer_alias(module, source.language)
-            yield Import(module, name, alias, line)
+            # Go knows a package by the last part of its path
+            known_as = module.rpartition("/")[2] if source.language.name == "go" else module
+            yield Import(module, name, alias or name or known_as, line)
 
 
-def infer_alias(module: str, language: Language) -> str:
-    """The name by which a module is known that is imported without an alias."""
-    return module.rpartition("/")[2] if language.name == "go" else module
-
-
-def collect_bindings(source: CapturedSource, scopes: ScopeTable) -> Iterator[NameBinding]:
+def collect_bindings(scopes: ScopeTable) -> Iterator[NameBinding]:
     """What names stand for within functions; those outside become symbols."""
+    source = scopes.source
     for captures in source.matches["binding"]:
         is_field = "field" in captures
         type = parse_type_chain(source.text(captures, "type"))
@@ -285,134 +304,102 @@ def collect_bindings(source: CapturedSource, scopes: ScopeTable) -> Iterator[Nam
         for node in captures["field" if is_field else "bound"]:
             name = source.node_text(node)
             scope = scopes.at(node.start_byte)
+            binding = NameBinding(scope, name, type, value)
             in_function = scopes.is_function(scope)
             is_definition = node.start_byte in scopes.named
-            if receiver or name.startswith("@") or is_field:
+            is_marked = bool(receiver) or name.startswith("@")
+            if is_marked or is_field:
                 home = scopes.class_of(scope)
                 if (not receiver or receiver in source.language.own) and home >= 0:
                     # Ruby writes @name, PHP $name
-                    attribute = name.lstrip("@$") if receiver or name[0] == "@" else name
-                    body = digest_statement(source, node, attribute)
-                    scopes.add_variable(home, attribute, node, name, type, value, body)
+                    attribute = name.lstrip("@$") if is_marked else name
+                    scopes.add_variable(node, name, binding._replace(scope=home, name=attribute))
             elif not in_function and not is_definition:
-                line = extract_line(source.data, node)
-                body = digest_statement(source, node, name)
-                scopes.add_variable(scope, name, node, line, type, value, body)
+                scopes.add_variable(node, extract_line(source.data, node), binding)
             if in_function and (is_field or not receiver) and not is_definition:
-                yield NameBinding(scope, name, type, value)
-
-
-def digest_statement(source: CapturedSource, node: Node, name: str) -> str:
-    """The digest of the statement that assigns a name."""
-    return digest_definition(source.data, enclosing_statement(node), name)
+                yield binding
 
 
 def extract_line(data: bytes, node: Node) -> str:
     """The line that a node begins in, from the node on."""
-    end = data.find(b"\n", node.start_byte)
-    if end < 0:
-        end = len(data)
-    return data[node.start_byte : end][:MAX_HEAD_CHARS].decode("utf-8", "replace").strip()
+    text = data[node.start_byte : node.start_byte + MAX_HEAD_CHARS]
+    return text.partition(b"\n")[0].decode("utf-8", "replace").strip()
 
 
 def collect_mentions(
-    source: CapturedSource, scopes: ScopeTable, imports: Iterable[Import]
+    scopes: ScopeTable,
+    imports: Iterable[Import],
 ) -> list[Mention]:
     """Where names are used: every call and base class, and each other use once a symbol."""
-    defining = (*source.matches["import"], *source.matches["binding"])
+    source = scopes.source
     # where a mention begins that is known for something else already
     taken = set(scopes.named)
-    for captures in defining:
-        for name in ("name", "alias", "bound", "module"):
-            taken.update(node.start_byte for node in captures.get(name, ()))
+    defining = source.nodes(["import", "binding"], "name", "alias", "bound", "module")
+    taken.update(node.start_byte for node in defining)
     mentions: list[Mention] = []
     for captures in source.matches["mention"]:
         kind = "inherits" if "inherits" in captures else "calls"
         for node in captures.get("inherits", captures.get("call", ())):
             if node.start_byte not in taken:
                 taken.add(node.start_byte)
-                mentions.append(build_mention(source, scopes, captures, kind, node))
-    return mentions + list(collect_uses(source, scopes, imports, taken))
+                mentions.append(build_mention(scopes, captures, kind, node))
+    return [*mentions, *collect_uses(scopes, imports, taken)]
 
 
 def build_mention(
-    source: CapturedSource, scopes: ScopeTable, captures: Captures, kind: str, node: Node
+    scopes: ScopeTable,
+    captures: Captures,
+    kind: str,
+    node: Node,
 ) -> Mention:
     """A mention with what stands before its name."""
+    source = scopes.source
     name = source.node_text(node)
     if captures.get("receiver"):
         receiver = parse_chain(source.text(captures, "receiver")) or "?"
     else:
         chain = parse_type_chain(name) if kind == "inherits" else parse_chain(name)
         receiver, _, name = (chain or name).rpartition(".")
-    return Mention(kind, name, receiver, scopes.at(node.start_byte), node.start_point[0] + 1)
-
-
-class KnownNames:
-    """Which names of a file may mean something that this repository defines."""
-
-    def __init__(
-        self, source: CapturedSource, scopes: ScopeTable, imports: Iterable[Import]
-    ) -> None:
-        language = source.language
-        self._names = {one.name for one in scopes.symbols}
-        self._names |= {one.alias.partition(".")[0] for one in imports}
-        self._own = language.own
-        # any name may be known: the file does not say from where it has it
-        self._any_name = (
-            language.package or language.global_names or any(one.every for one in imports)
-        )
-
-    def may_know(self, name: str, receiver: str) -> bool:
-        """True if a name after a receiver, or alone, may be one of the repository's."""
-        if self._any_name:
-            return True
-        if receiver:
-            return receiver in self._names or receiver in self._own
-        return name in self._names
-
-
-class TypeSpans:
-    """The stretches of a file in which types stand."""
-
-    def __init__(self, source: CapturedSource) -> None:
-        typed = (*source.matches["area"], *source.matches["binding"])
-        nodes = (node for captures in typed for node in captures.get("type", ()))
-        self._spans = sorted((node.start_byte, node.end_byte) for node in nodes)
-        self._starts = [start for start, _ in self._spans]
-
-    def __contains__(self, byte: int) -> bool:
-        place = bisect_right(self._starts, byte) - 1
-        return place >= 0 and byte < self._spans[place][1]
+    return Mention(kind, name, receiver, scopes.at(node.start_byte), line_of(node))
 
 
 def collect_uses(
-    source: CapturedSource, scopes: ScopeTable, imports: Iterable[Import], taken: set[int]
+    scopes: ScopeTable,
+    imports: Iterable[Import],
+    taken: set[int],
 ) -> Iterator[Mention]:
     """Names used as values or types that this file, or one it imports, defines; each once a symbol.
 
     What begins at a byte in `taken` is known already; what is yielded is added there.
     """
-    known = KnownNames(source, scopes, imports)
-    types = TypeSpans(source)
+    source = scopes.source
+    language = source.language
+    known = {one.name for one in scopes.symbols}
+    known |= {one.alias.partition(".")[0] for one in imports}
+    # any name may be known: the file does not say from where it has it
+    is_open = language.package or language.global_names or any(one.every for one in imports)
+    types = source.nodes(["area", "binding"], "type")
+    spans = sorted((node.start_byte, node.end_byte) for node in types)
     seen: set[tuple[int, str, str]] = set()
     for captures in source.matches["use"]:
-        kind = "calls" if "maybe" in captures else "uses"
         receiver = source.text(captures, "receiver")
         for node in captures.get("use", captures.get("maybe", ())):
             start = node.start_byte
             if start in taken:
                 continue
             name = source.node_text(node)
-            if not known.may_know(name, receiver):
+            if not (is_open or (receiver or name) in known or receiver in language.own):
                 continue
             taken.add(start)
             scope = scopes.at(start)
             if (scope, receiver, name) in seen:
                 continue
             seen.add((scope, receiver, name))
-            kind_here = "references" if start in types else kind
-            yield Mention(kind_here, name, receiver, scope, node.start_point[0] + 1)
+            kind = "calls" if "maybe" in captures else "uses"
+            place = bisect_right(spans, start, key=itemgetter(0)) - 1
+            if place >= 0 and start < spans[place][1]:
+                kind = "references"
+            yield Mention(kind, name, receiver, scope, line_of(node))
 
 
 def redact_heads(symbols: list[Symbol]) -> list[Symbol]:

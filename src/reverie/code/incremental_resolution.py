@@ -2,8 +2,8 @@
 
 The result is the same as if all files were resolved anew.
 
-Every file's edges rest on what was asked while they were resolved (`LookupLog`): files, names, and
-members that other files give to a class. What has changed is told by the same keys:
+Every file's edges rest on what was asked while they were resolved (`NameResolver.asked`): files,
+names, and members that other files give to a class. What has changed is told by the same keys:
 
 - a file, if what others see of it has changed (`select_visible_facts`), if it came or went, or if a
   module's name in it leads elsewhere now;
@@ -16,34 +16,31 @@ Files that rest on none of that keep their edges, but for the numbers of symbols
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from reverie.code.import_resolution import ModuleIndex
 from reverie.code.languages import BY_NAME
 from reverie.code.name_resolution import (
     ALL_TOP_NAMES,
+    FILE_KEY,
+    MEMBERS_KEY,
+    NAME_IN_FILE_KEY,
+    NAME_KEY,
     NameResolver,
     find_assigning_method,
     list_import_modules,
 )
 from reverie.code.parsed_facts import NO_SYMBOL, FileFacts, strip_qualifiers
-from reverie.code.reference_resolution import (
-    FILE_KEY,
-    MEMBERS_KEY,
-    NAME_IN_FILE_KEY,
-    NAME_KEY,
-    link_files,
-    resolve_mention,
-)
+from reverie.code.reference_resolution import link_files, resolve_mention
 from reverie.code.symbol_tables import (
-    FactSource,
     IndexedFacts,
+    LoadedFacts,
     list_definitions,
     list_joining_members,
     summarize_definitions,
 )
-from reverie.storage.code_index_port import GONE, CodeIndex, LinkedFile, Symbol, SymbolDefinition
+from reverie.storage.indexed_code import GONE, CodeIndex, LinkedFile, Symbol, SymbolDefinition
 
 # the facts of a file before and after the change
 FactPair = tuple[FileFacts | None, FileFacts | None]
@@ -85,70 +82,63 @@ def amend_edges(
     after = IndexedFacts(index, root, known, fresh, gone)
     seen = {path: (before.facts(path), after.facts(path)) for path in {*fresh, *gone}}
     shifts: dict[str, SymbolShift] = {}
-    for path, (old, new) in seen.items():
-        shift = find_symbol_shift(old, new)
+    for path, pair in seen.items():
+        shift = find_symbol_shift(*pair)
         if shift:
             shifts[path] = shift
     changes = set(list_changed_keys(before, after, seen, shifts))
     if before.paths() != after.paths():
+        # a module's name may lead elsewhere in files that nobody touched
+        modules = index.modules(root)
+        for path, (_, facts) in seen.items():
+            modules[path] = (facts.language, list_file_modules(facts)) if facts else ("", [])
         old_modules = ModuleIndex(name, before.paths())
         new_modules = ModuleIndex(name, after.paths())
-        redirected = find_redirected_files(index.modules(root), old_modules, new_modules, seen)
+        redirected = find_redirected_files(modules, old_modules, new_modules)
         changes.update(map(FILE_KEY.format, redirected))
     touched = (index.files_resting_on(root, frozenset(changes)) | fresh.keys()).difference(gone)
     if len(touched) > most:
         return None
     resolver = NameResolver(name, after, resolve_mention)
-    return EdgeAmendment(
-        list(link_files(resolver, sorted(touched))),
-        {path: shift.moved for path, shift in shifts.items()},
-    )
+    moved = {path: shift.moved for path, shift in shifts.items()}
+    return EdgeAmendment(list(link_files(resolver, sorted(touched))), moved)
 
 
 def list_changed_keys(
-    before: FactSource,
-    after: FactSource,
+    before: LoadedFacts,
+    after: LoadedFacts,
     seen: Mapping[str, FactPair],
     shifts: Mapping[str, SymbolShift],
 ) -> Iterator[str]:
     """The dependency keys whose answer has changed, given the facts of files that may have."""
-    visible = {
-        path: (old, new)
-        for path, (old, new) in seen.items()
-        if select_visible_facts(old) != select_visible_facts(new)
-    }
-    for path in visible:
+    names: set[str] = set()
+    for path, pair in seen.items():
+        old, new = map(select_visible_facts, pair)
+        if old == new:
+            continue
         if path in shifts:
             yield from (NAME_IN_FILE_KEY.format(path, one) for one in shifts[path].names)
         else:
             yield FILE_KEY.format(path)
-    names: set[str] = set()
-    for path, pair in visible.items():
-        for facts in pair:
-            if facts:
-                names.update(one.name for one in list_definitions(path, facts))
-    for name in sorted(names):
-        renumbered = [renumber_definition(one, shifts) for one in before.definitions(name)]
-        old = summarize_definitions(renumbered)
-        new = summarize_definitions(after.definitions(name))
-        if old != new:
-            yield NAME_KEY.format(name)
-        if old.classes != new.classes:
-            yield MEMBERS_KEY.format(name)
-    for path, pair in visible.items():
+        for facts in filter(None, pair):
+            names.update(one.name for one in list_definitions(path, facts))
         old_members, new_members = (
             list(list_joining_members(path, facts)) if facts else [] for facts in pair
         )
         if old_members != new_members:
             for class_name, _ in (*old_members, *new_members):
                 yield MEMBERS_KEY.format(class_name)
-
-
-def renumber_definition(
-    one: SymbolDefinition, shifts: Mapping[str, SymbolShift]
-) -> SymbolDefinition:
-    """A definition by the number that it has now."""
-    return one._replace(num=shifts[one.path].moved[one.num]) if one.path in shifts else one
+    for name in names:
+        renumbered: list[SymbolDefinition] = []
+        for one in before.definitions(name):
+            shift = shifts.get(one.path)
+            renumbered.append(one._replace(num=shift.moved[one.num]) if shift else one)
+        was = summarize_definitions(renumbered)
+        now = summarize_definitions(after.definitions(name))
+        if was != now:
+            yield NAME_KEY.format(name)
+        if was.classes != now.classes:
+            yield MEMBERS_KEY.format(name)
 
 
 def select_visible_facts(facts: FileFacts | None) -> Any:
@@ -172,7 +162,7 @@ def select_visible_facts(facts: FileFacts | None) -> Any:
             scope = symbols[scope].parent
     return (
         facts.language,
-        [symbol_signature(one) for one in symbols],
+        list(map(symbol_signature, symbols)),
         assigning,
         [one._replace(line=0) for one in facts.imports],
         [one._replace(line=0) for one in facts.mentions if one.kind == "inherits"],
@@ -180,21 +170,25 @@ def select_visible_facts(facts: FileFacts | None) -> Any:
     )
 
 
-def find_symbol_shift(old: FileFacts | None, new: FileFacts | None) -> SymbolShift | None:
+def find_symbol_shift(
+    old: FileFacts | None,
+    new: FileFacts | None,
+) -> SymbolShift | None:
     """What was added to a file or taken out, if nothing else that others see has changed."""
-    if old is None or new is None:
+    if old is None or new is None or len(old.symbols) == len(new.symbols):
         return None
-    if len(old.symbols) < len(new.symbols):
-        places = match_symbols(old, new)
-        if places is not None:
-            return SymbolShift(list_added_names(new, places), dict(enumerate(places)))
-    if len(old.symbols) > len(new.symbols):
-        places = match_symbols(new, old)
-        if places is not None:
-            moved = dict.fromkeys(range(len(old.symbols)), GONE)
-            moved.update((was, now) for now, was in enumerate(places))
-            return SymbolShift(list_added_names(old, places), moved)
-    return None
+    less, more = sorted((old, new), key=lambda facts: len(facts.symbols))
+    places = match_symbols(less, more)
+    if places is None:
+        return None
+    matched = set(places)
+    names = {one.name for num, one in enumerate(more.symbols) if num not in matched}
+    if less is old:
+        moved = dict(enumerate(places))
+    else:
+        moved = dict.fromkeys(range(len(old.symbols)), GONE)
+        moved.update((was, now) for now, was in enumerate(places))
+    return SymbolShift({ALL_TOP_NAMES, *names}, moved)
 
 
 def match_symbols(less: FileFacts, more: FileFacts) -> list[int] | None:
@@ -207,19 +201,21 @@ def match_symbols(less: FileFacts, more: FileFacts) -> list[int] | None:
     for num, one in enumerate(more.symbols):
         if len(places) == len(less.symbols):
             break
-        if renumbered_signature(less.symbols[len(places)], places) == symbol_signature(one):
+        known = less.symbols[len(places)]
+        if NO_SYMBOL < known.parent < len(places):
+            known = known._replace(parent=places[known.parent])
+        if symbol_signature(known) == symbol_signature(one):
             places.append(num)
-    if len(places) < len(less.symbols):
-        return None
     # the numbers in `more` to those in `less`
     place = {NO_SYMBOL: NO_SYMBOL, **{new: old for old, new in enumerate(places)}}
-    if not stands_alone(less, more, place):
+    if len(places) < len(less.symbols) or not stands_alone(less, more, place):
         return None
+    symbols = [
+        more.symbols[new]._replace(parent=one.parent)
+        for new, one in zip(places, less.symbols, strict=True)
+    ]
     common = more._replace(
-        symbols=[
-            more.symbols[new]._replace(parent=less.symbols[old].parent)
-            for old, new in enumerate(places)
-        ],
+        symbols=symbols,
         mentions=[
             one._replace(scope=place[one.scope]) for one in more.mentions if one.scope in place
         ],
@@ -230,31 +226,29 @@ def match_symbols(less: FileFacts, more: FileFacts) -> list[int] | None:
     return places if select_visible_facts(less) == select_visible_facts(common) else None
 
 
-def stands_alone(less: FileFacts, more: FileFacts, place: Mapping[int, int]) -> bool:
+def stands_alone(
+    less: FileFacts,
+    more: FileFacts,
+    place: Mapping[int, int],
+) -> bool:
     """True if what there is more has nothing to do with what is in both.
 
     `place` has the numbers in `more` of what is in both.
     """
     extra = [one for num, one in enumerate(more.symbols) if num not in place]
     extra_classes = {one.name for one in extra if one.kind == "class"}
-    known_classes = {one.name for one in less.symbols if one.kind == "class"}
-    known_classes |= {strip_qualifiers(one.owner) for one in less.symbols}
-    if extra_classes & known_classes:
-        return False
+    for one in less.symbols:
+        own_class = one.name if one.kind == "class" else ""
+        if not extra_classes.isdisjoint((own_class, strip_qualifiers(one.owner))):
+            return False
     for one in extra:
-        if one.parent in place:
-            if one.parent != NO_SYMBOL or one.owner:
-                return False
-        elif one.owner and strip_qualifiers(one.owner) not in extra_classes:
+        if one.parent not in place:
+            is_apart = not one.owner or strip_qualifiers(one.owner) in extra_classes
+        else:
+            is_apart = one.parent == NO_SYMBOL and not one.owner
+        if not is_apart:
             return False
     return True
-
-
-def renumbered_signature(one: Symbol, places: Sequence[int]) -> Any:
-    """The signature of a symbol whose parent may have another number, as `places` says."""
-    if NO_SYMBOL < one.parent < len(places):
-        one = one._replace(parent=places[one.parent])
-    return symbol_signature(one)
 
 
 def symbol_signature(one: Symbol) -> Any:
@@ -262,33 +256,21 @@ def symbol_signature(one: Symbol) -> Any:
     return one.name, one.qual, one.kind, one.parent, one.owner, one.type, one.value
 
 
-def list_added_names(more: FileFacts, places: Collection[int]) -> set[str]:
-    """The names that may mean something else for what there is more."""
-    matched = set(places)
-    added = {one.name for num, one in enumerate(more.symbols) if num not in matched}
-    return {ALL_TOP_NAMES, *added}
-
-
 def find_redirected_files(
-    indexed: Mapping[str, tuple[str, list[str]]],
+    modules: Mapping[str, tuple[str, list[str]]],
     old: ModuleIndex,
     new: ModuleIndex,
-    seen: Mapping[str, FactPair],
 ) -> Iterator[str]:
     """Files in which a module's name means other files, now that files have come or gone.
 
-    `indexed` has for each file its language and the modules that it looks for.
+    `modules` has for each file its language and the modules that it looks for.
     """
-    for path, (language_name, known_modules) in indexed.items():
-        language = BY_NAME[language_name]
-        wanted = known_modules
-        if path in seen:
-            fresh = seen[path][1]
-            wanted = list_file_modules(fresh) if fresh else []
-        if any(
-            old.locate(one, path, language) != new.locate(one, path, language) for one in wanted
-        ):
-            yield path
+    for path, (language_name, wanted) in modules.items():
+        for module in wanted:
+            language = BY_NAME[language_name]
+            if old.locate(module, path, language) != new.locate(module, path, language):
+                yield path
+                break
 
 
 def list_file_modules(facts: FileFacts) -> list[str]:

@@ -77,17 +77,43 @@ LANGUAGES = (
         implicit=False,
     ),
     Language(
-        "tsx", (".tsx",), "tree_sitter_typescript", "path", "language_tsx", "js", implicit=False
+        "tsx",
+        (".tsx",),
+        "tree_sitter_typescript",
+        "path",
+        "language_tsx",
+        "js",
+        implicit=False,
     ),
     Language(
-        "go", (".go",), "tree_sitter_go", "dots", own=(), above=(), implicit=False, package=True
+        "go",
+        (".go",),
+        "tree_sitter_go",
+        "dots",
+        own=(),
+        above=(),
+        implicit=False,
+        package=True,
     ),
     Language(
-        "rust", (".rs",), "tree_sitter_rust", "dots", own=("self", "Self"), above=(), implicit=False
+        "rust",
+        (".rs",),
+        "tree_sitter_rust",
+        "dots",
+        own=("self", "Self"),
+        above=(),
+        implicit=False,
     ),
     Language("java", (".java",), "tree_sitter_java", "dots", package=True),
     Language(
-        "c", (".c", ".h"), "tree_sitter_c", "path", family="c", own=(), above=(), global_names=True
+        "c",
+        (".c", ".h"),
+        "tree_sitter_c",
+        "path",
+        family="c",
+        own=(),
+        above=(),
+        global_names=True,
     ),
     Language(
         "cpp",
@@ -127,7 +153,13 @@ LANGUAGES = (
         global_names=True,
     ),
     Language(
-        "bash", (".sh", ".bash"), "tree_sitter_bash", "path", own=(), above=(), global_names=True
+        "bash",
+        (".sh", ".bash"),
+        "tree_sitter_bash",
+        "path",
+        own=(),
+        above=(),
+        global_names=True,
     ),
 )
 BY_NAME = {language.name: language for language in LANGUAGES}
@@ -140,9 +172,9 @@ def detect_language(path: str) -> Language | None:
     return BY_SUFFIX.get(f".{suffix}") if dot else None
 
 
-def can_share_names(first: str, second: str) -> bool:
-    """True if code in one of two languages, given by name, may call code in the other."""
-    return first == second or BY_NAME[first].family == BY_NAME[second].family != ""
+def family_of(name: str) -> str:
+    """What languages have in common whose code may call each other: C and C++, say."""
+    return BY_NAME[name].family or name
 
 
 @cache

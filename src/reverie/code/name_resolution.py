@@ -1,6 +1,6 @@
 """Where names are defined in a repository, and what is reached from there.
 
-A `NameResolver` reads files when it first needs them and notes what was asked of it (`LookupLog`).
+A `NameResolver` reads files when it first needs them and notes what was asked of it (`asked`).
 What a file's edges are depends on the answers and on nothing else, so an edge can only change with
 one of them (`incremental_resolution`). Always true: the same facts give the same answers, in
 whatever order one asks; among equals the first by path and line decides.
@@ -13,14 +13,26 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from posixpath import dirname
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from reverie.code.import_resolution import ModuleIndex
-from reverie.code.languages import Language, can_share_names
-from reverie.code.parsed_facts import NO_SYMBOL, THIS_FILE, Import, Mention
-from reverie.code.symbol_tables import NAMED_KINDS, FactSource, FileTables, SymbolRef, to_symbol_ref
-from reverie.storage.code_index_port import Symbol, SymbolDefinition
+from reverie.code.languages import Language, family_of
+from reverie.code.parsed_facts import NO_SYMBOL, THIS_FILE, Import, Mention, strip_qualifiers
+from reverie.code.symbol_tables import (
+    NAMED_KINDS,
+    FileTables,
+    LoadedFacts,
+    SymbolRef,
+    to_definition,
+    to_symbol_ref,
+)
+from reverie.storage.indexed_code import Symbol, SymbolDefinition
 
+# The keys of what edges rest on, as they are kept in the index.
+FILE_KEY = "file {}"
+NAME_IN_FILE_KEY = "in {}: {}"
+NAME_KEY = "name {}"
+MEMBERS_KEY = "members of {}"
 # what the name of a module begins with that may be one of ours, by a setting we do not read
 ALIAS_PREFIXES = tuple("@~#")
 UNRESOLVED = "unresolved"
@@ -62,36 +74,33 @@ class ResolvedName(NamedTuple):
     # a local name stands for it
     is_local: bool = False
 
+    @property
+    def place(self) -> SymbolRef:
+        """The symbol itself, however it was found."""
+        return self.path, self.num
+
 
 OUTSIDE = ResolvedName("", NO_SYMBOL)
 
 
-def as_instance(found: ResolvedName) -> ResolvedName:
-    """One of a class's objects."""
-    return found._replace(is_instance=True, how="type")
+def is_inside(found: ResolvedName | None) -> TypeGuard[ResolvedName]:
+    """True if a name leads to a file of the repository, or to a symbol in it."""
+    return found is not None and found.path != ""
 
 
-class LookupLog:
-    """What was asked of a resolver."""
-
-    def __init__(self) -> None:
-        self.files: set[str] = set()
-        # (file, name at its top or of a class in it)
-        self.names_in_files: set[tuple[str, str]] = set()
-        self.names: set[str] = set()
-        # names of classes that other files may add members to
-        self.joined_classes: set[str] = set()
-        # classes whose bases were asked for, so that what they rest on is in here
-        self.classes: set[SymbolRef] = set()
-
-    def merge(self, other: LookupLog) -> None:
-        """Take over what another log holds, apart from its `classes`."""
-        self.files |= other.files
-        self.names_in_files |= other.names_in_files
-        self.names |= other.names
-        self.joined_classes |= other.joined_classes
+def is_symbol(found: ResolvedName | None) -> TypeGuard[ResolvedName]:
+    """True if a name leads to a symbol of the repository."""
+    return is_inside(found) and found.num >= 0
 
 
+def as_instance(found: ResolvedName | None) -> ResolvedName | None:
+    """One of a class's objects; what is not in the repository stays what it was."""
+    return found._replace(is_instance=True, how="type") if is_inside(found) else found
+
+
+# a question that was asked: the template of its key, and what that is filled with
+Lookup = tuple[str, ...]
+DefinitionTest = Callable[[SymbolDefinition], bool]
 # what a mention in a file means
 ResolveMention = Callable[["NameResolver", str, Mention], ResolvedName | None]
 
@@ -99,20 +108,27 @@ ResolveMention = Callable[["NameResolver", str, Mention], ResolvedName | None]
 class ClassBases(NamedTuple):
     """The classes that a class inherits from, and what was asked to find them."""
 
-    bases: list[SymbolRef]
+    bases: Sequence[SymbolRef] = ()
     # one of its bases is not in the repository
-    has_outside: bool
-    asked: LookupLog
+    has_outside: bool = False
+    asked: frozenset[Lookup] = frozenset()
 
 
 class NameResolver:
     """The files of a repository, and what names mean in them."""
 
-    def __init__(self, root: str, source: FactSource, resolve_mention: ResolveMention) -> None:
+    def __init__(
+        self,
+        root: str,
+        source: LoadedFacts,
+        resolve_mention: ResolveMention,
+    ) -> None:
         """`root` is the name of the repository's folder; `resolve_mention` is for base classes."""
         self.modules = ModuleIndex(root, source.paths())
-        self.asked = LookupLog()
-        self._source, self._resolve_mention = source, resolve_mention
+        # what was asked so far; who resolves a file begins anew
+        self.asked: set[Lookup] = set()
+        self._source = source
+        self._resolve_mention = resolve_mention
         self._tables: dict[str, FileTables | None] = {}
         self._located: dict[tuple[str, str], list[str]] = {}
         self._star_files: dict[str, list[str]] = {}
@@ -120,14 +136,19 @@ class NameResolver:
         # classes whose bases are being read, and whether one of these was asked for again
         self._open: list[SymbolRef] = []
         self._met_circle = False
-        self._members: dict[SymbolRef, dict[str, SymbolRef]] = {}
+        self._members: dict[SymbolRef, dict[str, SymbolDefinition]] = {}
+
+    def note_lookup(self, template: str, *parts: str) -> None:
+        """Note that edges rest on the answer to a question."""
+        self.asked.add((template, *parts))
 
     def find_file(self, path: str) -> FileTables | None:
         """The tables of a file; None if there is no such file."""
-        self.asked.files.add(path)
+        # not by `note_lookup`: every step of resolving passes here
+        self.asked.add((FILE_KEY, path))
         if path not in self._tables:
             facts = self._source.facts(path)
-            self._tables[path] = None if facts is None else FileTables(facts)
+            self._tables[path] = FileTables(facts) if facts else None
         return self._tables[path]
 
     def file(self, path: str) -> FileTables:
@@ -136,34 +157,48 @@ class NameResolver:
         assert tables is not None
         return tables
 
-    def symbol(self, path: str, num: int) -> Symbol:
+    def symbol(self, place: SymbolRef) -> Symbol:
         """A symbol of a file."""
+        path, num = place
         return self.file(path).symbols[num]
 
     def definitions(self, name: str) -> Sequence[SymbolDefinition]:
         """What has a name, by path and index."""
-        self.asked.names.add(name)
+        self.note_lookup(NAME_KEY, name)
         return self._source.definitions(name)
+
+    def list_namesakes(
+        self,
+        name: str,
+        language: str,
+        counts: DefinitionTest,
+    ) -> list[SymbolDefinition]:
+        """What has a name and counts, in the languages that share their names with this one."""
+        family = family_of(language)
+        # most definitions do not count, which is said sooner than their family
+        return [
+            one
+            for one in self.definitions(name)
+            if counts(one) and family_of(one.language) == family
+        ]
 
     def is_defined(self, name: str) -> bool:
         """True if a function, method or class has this name."""
         return any(one.kind in NAMED_KINDS for one in self.definitions(name))
 
     def find_only(
-        self, name: str, language: Language, counts: Callable[[SymbolDefinition], bool]
-    ) -> SymbolRef | None:
-        """The only function, method or class of a name that counts; None if none or several do.
-
-        Only languages that share their names with `language` are looked at.
-        """
-        found = [
-            to_symbol_ref(one)
-            for one in self.definitions(name)
-            if one.kind in NAMED_KINDS
-            and counts(one)
-            and can_share_names(one.language, language.name)
-        ]
-        return found[0] if len(found) == 1 else None
+        self,
+        name: str,
+        language: Language,
+        counts: DefinitionTest,
+    ) -> ResolvedName | None:
+        """The only function, method or class of a name that counts; None if none or several do."""
+        found = self.list_namesakes(
+            name, language.name, lambda one: one.kind in NAMED_KINDS and counts(one)
+        )
+        if len(found) != 1:
+            return None
+        return ResolvedName(*to_symbol_ref(found[0]), how="only one of that name")
 
     def locate_module(self, path: str, module: str) -> list[str]:
         """The files that a module's name means in a file."""
@@ -174,7 +209,11 @@ class NameResolver:
         return self._located[key]
 
     def resolve_top(
-        self, path: str, name: str, language: Language, depth: int = 0
+        self,
+        path: str,
+        name: str,
+        language: Language,
+        depth: int = 0,
     ) -> ResolvedName | None:
         """What a name means at the top of a file; None if that is not known."""
         if depth > MAX_DEPTH or self.find_file(path) is None:
@@ -185,28 +224,40 @@ class NameResolver:
             or self._resolve_without_import(path, name, language)
         )
 
-    def _resolve_own(self, path: str, name: str, depth: int) -> ResolvedName | None:
+    def _resolve_own(
+        self,
+        path: str,
+        name: str,
+        depth: int,
+    ) -> ResolvedName | None:
         """A name that the file itself defines, or imports by name."""
         file = self.file(path)
-        self.asked.names_in_files.add((path, name))
-        index = file.top_names.get(name)
-        if index is not None and file.symbols[index].kind != "variable":
-            return ResolvedName(path, index, how="same file")
-        results = (self.resolve_import(path, one, depth + 1) for one in file.imports.get(name, ()))
+        self.note_lookup(NAME_IN_FILE_KEY, path, name)
+        index = file.top_names.get(name, NO_SYMBOL)
+        own = ResolvedName(path, index, how="same file")
+        if is_symbol(own) and file.symbols[index].kind != "variable":
+            return own
+        results = [self.resolve_import(path, one, depth + 1) for one in file.imports.get(name, ())]
         imported = [found for found in results if found]
         if imported:
-            return next((found for found in imported if found.path), imported[0])
-        return None if index is None else ResolvedName(path, index, how="same file")
+            return next(filter(is_inside, imported), imported[0])
+        return own if is_symbol(own) else None
 
-    def _resolve_starred(self, path: str, name: str, depth: int) -> ResolvedName | None:
+    def _resolve_starred(
+        self,
+        path: str,
+        name: str,
+        depth: int,
+    ) -> ResolvedName | None:
         """A name of a module whose names are all imported, here or on the way."""
         files = self._list_star_files(path)
-        self.asked.files.update(files)
+        for file in files:
+            self.note_lookup(FILE_KEY, file)
         if depth >= MAX_DEPTH:
             return None
         for file in files:
             found = self._resolve_own(file, name, depth + 1)
-            if found is not None and found.path:
+            if is_inside(found):
                 return found._replace(how="import of all names")
         return None
 
@@ -230,21 +281,29 @@ class NameResolver:
         return self._star_files[path]
 
     def _resolve_without_import(
-        self, path: str, name: str, language: Language
+        self,
+        path: str,
+        name: str,
+        language: Language,
     ) -> ResolvedName | None:
         """A name that needs no import: of the same folder, or the only one in the repository."""
         if language.package:
-            for one in self.definitions(name):
-                is_near = one.top and dirname(one.path) == dirname(path)
-                if is_near and can_share_names(one.language, language.name):
-                    return ResolvedName(*to_symbol_ref(one), how="same folder")
+            folder = dirname(path)
+            near = self.list_namesakes(
+                name, language.name, lambda one: one.top and dirname(one.path) == folder
+            )
+            if near:
+                return ResolvedName(*to_symbol_ref(near[0]), how="same folder")
         if language.global_names:
-            place = self.find_only(name, language, lambda one: not one.owner)
-            if place:
-                return ResolvedName(*place, how="only one of that name")
+            return self.find_only(name, language, lambda one: not one.owner)
         return None
 
-    def resolve_import(self, path: str, one: Import, depth: int = 0) -> ResolvedName | None:
+    def resolve_import(
+        self,
+        path: str,
+        one: Import,
+        depth: int = 0,
+    ) -> ResolvedName | None:
         """What an import makes known. A name that nothing is found for lies outside."""
         if one.module == THIS_FILE:
             if one.name == one.alias:
@@ -258,29 +317,39 @@ class NameResolver:
         return self._resolve_imported_name(path, one, files, depth)
 
     def _resolve_imported_name(
-        self, path: str, one: Import, files: list[str], depth: int
+        self,
+        path: str,
+        one: Import,
+        files: list[str],
+        depth: int,
     ) -> ResolvedName:
         """What an imported name means, given the files of its module."""
         for file in files:
             if file == path:
                 continue
             found = self.resolve_top(file, one.name, self.file(file).language, depth)
-            if found and found.path:
+            if is_inside(found):
                 return found._replace(how="import")
-        language = self.file(path).language.name
-        inner = self.locate_module(path, as_submodule(one, language))
+        language = self.file(path).language
+        inner = self.locate_module(path, as_submodule(one, language.name))
         if inner and inner[0] != path:
-            if language in ("python", "rust"):
+            if language.name in ("python", "rust"):
                 return ResolvedName(inner[0], NO_SYMBOL, how="import")
             return self._resolve_namesake(inner, one.name)
         if one.name == "default" and files:
             return self._resolve_default(files[0], one.alias)
+        # where a module's name says nothing about files
+        if language.name in ("php", "c_sharp", "rust") and not one.module.startswith("std"):
+            only = self.find_only(one.name, language, lambda _: True)
+            if only:
+                return only
         how = UNRESOLVED if one.module[:1] in ALIAS_PREFIXES else ""
-        return self._resolve_by_name(path, one) or OUTSIDE._replace(how=how)
+        return OUTSIDE._replace(how=how)
 
     def _resolve_namesake(self, files: list[str], name: str) -> ResolvedName:
         """The class that a file is named after, else the file."""
-        self.asked.names_in_files.update((file, name) for file in files)
+        for file in files:
+            self.note_lookup(NAME_IN_FILE_KEY, file, name)
         for file in files:
             index = self.file(file).top_names.get(name)
             if index is not None:
@@ -290,143 +359,135 @@ class NameResolver:
     def _resolve_default(self, path: str, alias: str) -> ResolvedName:
         """What a file exports by default: what the import is called, or its only definition."""
         file = self.file(path)
-        self.asked.names_in_files.update(((path, alias), (path, ALL_TOP_NAMES)))
+        for name in (alias, ALL_TOP_NAMES):
+            self.note_lookup(NAME_IN_FILE_KEY, path, name)
         top = file.top_names
         defined = [index for index in top.values() if file.symbols[index].kind != "variable"]
-        index = top.get(alias, defined[0] if len(defined) == 1 else NO_SYMBOL)
-        return ResolvedName(path, index, how="import")
-
-    def _resolve_by_name(self, path: str, one: Import) -> ResolvedName | None:
-        """The only definition of a name, where a module's name says nothing about files."""
-        language = self.file(path).language
-        if language.name not in ("php", "c_sharp", "rust") or one.module.startswith("std"):
-            return None
-        place = self.find_only(one.name, language, lambda _: True)
-        return ResolvedName(*place, how="only one of that name") if place else None
+        only = defined[0] if len(defined) == 1 else NO_SYMBOL
+        return ResolvedName(path, top.get(alias, only), how="import")
 
     def find_submodule(self, path: str, name: str) -> ResolvedName | None:
         """A module within the Python package that a file stands for."""
+        if not path.endswith("__init__.py"):
+            return None
         folder = dirname(path)
-        for other in (f"{folder}/{name}.py", f"{folder}/{name}/__init__.py"):
-            if path.endswith("__init__.py") and self.find_file(other.lstrip("/")) is not None:
-                return ResolvedName(other.lstrip("/"), NO_SYMBOL, how="import")
+        for ending in (".py", "/__init__.py"):
+            other = f"{folder}/{name}{ending}".lstrip("/")
+            if self.find_file(other) is not None:
+                return ResolvedName(other, NO_SYMBOL, how="import")
         return None
 
     def find_class(self, path: str, qual: str) -> SymbolRef | None:
         """The class of that name: in the file, in its folder, or the only one."""
         file = self.file(path)
-        name = qual.rpartition(".")[2]
-        self.asked.names_in_files.add((path, name))
+        name = strip_qualifiers(qual)
+        self.note_lookup(NAME_IN_FILE_KEY, path, name)
         here = file.class_named(qual)
         if here is not None:
             return path, here
         return self._find_far_class(path, name, file.language.name)
 
-    def _find_far_class(self, path: str, name: str, language: str) -> SymbolRef | None:
+    def _find_far_class(
+        self,
+        path: str,
+        name: str,
+        language: str,
+    ) -> SymbolRef | None:
         """The class of that name in other files: in the same folder, or the only one."""
-        places = [
-            to_symbol_ref(one)
-            for one in self.definitions(name)
-            if one.kind == "class" and can_share_names(one.language, language)
-        ]
-        near = [place for place in places if dirname(place[0]) == dirname(path)]
-        if near:
-            return near[0]
+        classes = self.list_namesakes(name, language, lambda one: one.kind == "class")
+        places = [to_symbol_ref(one) for one in classes]
+        for place in places:
+            if dirname(place[0]) == dirname(path):
+                return place
         return places[0] if len(places) == 1 else None
 
-    def class_members(self, path: str, index: int) -> dict[str, SymbolRef]:
+    def class_members(self, place: SymbolRef) -> dict[str, SymbolDefinition]:
         """What a symbol has by itself, by name; nothing if it is no class.
 
         The last definition counts, as after overloads; an attribute hides no method.
         """
-        if self.symbol(path, index).kind != "class":
+        if self.symbol(place).kind != "class":
             return {}
-        file, place = self.file(path), (path, index)
+        path, index = place
+        file = self.file(path)
         class_name = file.symbols[index].name
-        self.asked.joined_classes.add(class_name)
+        self.note_lookup(MEMBERS_KEY, class_name)
         if place not in self._members:
-            members = [
-                (path, num, file.symbols[num].name, file.symbols[num].kind)
-                for num in file.members.get(index, ())
-            ]
-            members += [
-                (one.path, one.num, one.name, one.kind)
+            members = [to_definition(path, num, file.facts) for num in file.members.get(index, ())]
+            members += (
+                one
                 for one in self._source.detached_members(class_name)
                 if self._find_far_class(one.path, class_name, one.language) == place
-            ]
-            found: dict[str, SymbolRef] = {}
-            kinds: dict[str, str] = {}
-            for home, num, name, kind in sorted(members):
-                if name not in found or kinds[name] == kind == "method":
-                    found[name], kinds[name] = (home, num), kind
+            )
+            found: dict[str, SymbolDefinition] = {}
+            for one in sorted(members):
+                before = found.get(one.name)
+                if before is None or before.kind == one.kind == "method":
+                    found[one.name] = one
             self._members[place] = found
         return self._members[place]
 
-    def find_bases(self, path: str, index: int) -> tuple[list[SymbolRef], bool]:
-        """The classes that a class inherits from, and whether one of them lies outside."""
-        key = (path, index)
-        if key in self._open:
+    def find_bases(self, place: SymbolRef) -> ClassBases:
+        """The classes that a class inherits from."""
+        if place in self._open:
             # what inherits from itself by way of others ends here
             self._met_circle = True
-            return [], False
-        if key not in self._bases:
-            found = self._read_bases(path, index)
+            return ClassBases()
+        known = self._bases.get(place)
+        if known is None:
+            known = self._read_bases(place)
             if self._met_circle:
                 # it depends on where one began: not to be kept
                 self._met_circle = bool(self._open)
-                self.asked.merge(found.asked)
-                return found.bases, found.has_outside
-            self._bases[key] = found
-        known = self._bases[key]
-        if key not in self.asked.classes:
-            self.asked.classes.add(key)
-            self.asked.merge(known.asked)
-        return known.bases, known.has_outside
-
-    def _read_bases(self, path: str, index: int) -> ClassBases:
-        """The bases of a class, with all that is asked meanwhile in a log of its own."""
-        before, self.asked = self.asked, LookupLog()
-        self._open.append((path, index))
-        bases = []
-        has_outside = False
-        for mention in self.file(path).base_mentions.get(index, ()):
-            base = self._resolve_mention(self, path, mention)
-            if base is not None and base.path and base.num >= 0:
-                bases.append((base.path, base.num))
             else:
-                has_outside = True
+                self._bases[place] = known
+        self.asked |= known.asked
+        return known
+
+    def _read_bases(self, place: SymbolRef) -> ClassBases:
+        """The bases of a class, with all that is asked meanwhile in a log of its own."""
+        before, self.asked = self.asked, set()
+        self._open.append(place)
+        path, index = place
+        mentions = self.file(path).base_mentions.get(index, ())
+        found = [self._resolve_mention(self, path, mention) for mention in mentions]
+        bases = [base.place for base in found if is_symbol(base)]
         self._open.pop()
         asked, self.asked = self.asked, before
-        return ClassBases(bases, has_outside, asked)
+        return ClassBases(bases, len(bases) < len(found), frozenset(asked))
 
-    def inheritance_line(self, path: str, index: int) -> list[SymbolRef]:
+    def inheritance_line(self, place: SymbolRef) -> list[SymbolRef]:
         """A class and all that it inherits from, nearest first."""
-        line = [(path, index)]
-        for place in line:
+        line = [place]
+        for one in line:
             if len(line) > MAX_INHERITANCE:
                 break
-            bases, _ = self.find_bases(*place)
-            line += [base for base in bases if base not in line]
+            line += [base for base in self.find_bases(one).bases if base not in line]
         return line
 
     def find_member(
-        self, path: str, index: int, name: str, skip_own: bool = False
+        self,
+        place: SymbolRef,
+        name: str,
+        skip_own: bool = False,
     ) -> SymbolRef | None:
         """A member of a class by name, its own or inherited."""
-        for place in self.inheritance_line(path, index)[skip_own:]:
-            members = self.class_members(*place)
+        for one in self.inheritance_line(place)[skip_own:]:
+            members = self.class_members(one)
             if name in members:
-                return members[name]
+                return to_symbol_ref(members[name])
         return None
 
-    def find_nested_class(self, path: str, index: int, name: str) -> SymbolRef | None:
+    def find_nested_class(self, place: SymbolRef, name: str) -> SymbolRef | None:
         """A class within a class."""
-        num = self.file(path).nested.get((index, name))
-        return None if num is None or self.symbol(path, num).kind != "class" else (path, num)
+        path, index = place
+        num = self.file(path).nested.get((index, name), NO_SYMBOL)
+        is_class = num >= 0 and self.symbol((path, num)).kind == "class"
+        return (path, num) if is_class else None
 
-    def has_outside_base(self, path: str, index: int) -> bool:
+    def has_outside_base(self, place: SymbolRef) -> bool:
         """True if a class inherits from something that is not in the repository."""
-        return any(self.find_bases(*place)[1] for place in self.inheritance_line(path, index))
+        return any(self.find_bases(one).has_outside for one in self.inheritance_line(place))
 
 
 def find_assigning_method(symbols: Sequence[Symbol], attribute: Symbol) -> int:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from reverie.storage.code_index_port import Symbol
+from reverie.storage.indexed_code import Symbol
 
 # the module of an import by which a file gives another name to something of its own
 THIS_FILE = "<this file>"

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from reverie.code.planning.past_task_log import tokenize_task_cached
 from reverie.code.planning.past_tasks import PastTask
-from reverie.storage.note_index_port import UNSURE_STAMP, Chunk, ChunkedFile, FileIndex, IndexedFile
+from reverie.storage.indexed_files import UNSURE_STAMP, Chunk, ChunkedFile, FileIndex, IndexedFile
 from reverie.text.tokenization import fingerprint_text
 
 PREFIX = "past tasks of "
@@ -52,7 +53,11 @@ def erase_past_tasks(index: FileIndex) -> list[Path]:
     return [] if not roots or index.scrub() else [Path(index.path)]
 
 
-def store_past_tasks(index: FileIndex, root: str, tasks: Sequence[PastTask]) -> None:
+def store_past_tasks(
+    index: FileIndex,
+    root: str,
+    tasks: Sequence[PastTask],
+) -> None:
     """Make the texts under a root those of these tasks."""
     known = index.indexed_files(root)
     texts = {one.key: one.text for one in tasks if one.text}
@@ -75,7 +80,11 @@ def to_task_entry(key: str, text: str) -> ChunkedFile:
 
 
 def find_nearest_cosines(
-    index: FileIndex, root: str, model: str, vector: object, most: int
+    index: FileIndex,
+    root: str,
+    model: str,
+    vector: Any,
+    most: int,
 ) -> dict[str, list[float]] | None:
     """The cosines of the nearest chunks under a root by their file's path.
 
@@ -84,7 +93,7 @@ def find_nearest_cosines(
     count = index.count([root], model)
     if count.waiting > MAX_WAITING_SHARE * count.chunks:
         return None
-    nearest = dict(index.nearest(model, vector, [root], most, 0.0))  # type: ignore[arg-type]
+    nearest = dict(index.nearest(model, vector, [root], most, 0.0))
     cosines: dict[str, list[float]] = {}
     for one in index.chunks(list(nearest)):
         cosines.setdefault(one.file.path, []).append(nearest[one.num])

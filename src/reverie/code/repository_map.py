@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.code.code_queries import FoundSymbol, to_found_symbol
 from reverie.retrieval.graph_walk import pagerank
-from reverie.storage.code_index_port import CodeIndex, SymbolGraph, SymbolLocation
+from reverie.storage.indexed_code import CodeIndex, SymbolGraph, SymbolLocation
 from reverie.text.token_counts import estimate_tokens
 
 if TYPE_CHECKING:
@@ -44,16 +43,22 @@ class RepositoryMap(NamedTuple):
     left: int  # functions and classes that had no room
 
 
-def map_repository(index: CodeIndex, root: str, focus: Sequence[str], budget: int) -> RepositoryMap:
+def map_repository(
+    index: CodeIndex,
+    root: str,
+    focus: Sequence[str],
+    budget: int,
+) -> RepositoryMap:
     """The map of a repository, seen from `focus`, within `budget` tokens."""
     graph = index.graph(root)
     nodes = GraphNodes(graph)
     ranks = rank_nodes(graph, nodes, focus)
-    uses = nodes.count_uses(graph)
     shown = [place for place, symbol in enumerate(graph.symbols) if symbol[5] not in HIDDEN_KINDS]
     order = sorted(shown, key=lambda place: (-ranks[nodes.symbols[place]], place))
     best = (
-        to_found_symbol(one, f"used {uses[nodes.symbols[place]]}×", *explain_focus(one, focus))
+        to_found_symbol(
+            one, f"used {nodes.uses[nodes.symbols[place]]}×", *explain_focus(one, focus)
+        )
         for place, one in load_places(index, root, graph, order)
     )
     return fit_symbols(best, len(order), budget)
@@ -65,25 +70,27 @@ class GraphNodes:
     def __init__(self, graph: SymbolGraph) -> None:
         # a file's node is followed by those of its symbols
         sizes = Counter(one[0] for one in graph.symbols)
-        starts = accumulate((1 + sizes[file] for file, _ in graph.files), initial=0)
-        self.file = {file: start for (file, _), start in zip(graph.files, starts, strict=False)}
-        self.count = len(graph.files) + len(graph.symbols)
+        self.count = 0
+        self.file: dict[int, int] = {}
+        for file, _ in graph.files:
+            self.file[file] = self.count
+            self.count += 1 + sizes[file]
         self.symbols = [self.node_of(file, index) for file, index, *_ in graph.symbols]
+        # how often each node is used
+        self.uses: Counter[int] = Counter()
+        for _, _, file, symbol, _, times in graph.uses:
+            self.uses[self.node_of(file, symbol)] += times
 
     def node_of(self, file: int, index: int) -> int:
         """The node of a symbol; of the file itself for index -1."""
         return self.file[file] + 1 + index
 
-    def count_uses(self, graph: SymbolGraph) -> list[int]:
-        """How often each node is used."""
-        counts = [0] * self.count
-        for _, _, file, symbol, _, times in graph.uses:
-            counts[self.node_of(file, symbol)] += times
-        return counts
-
 
 def load_places(
-    index: CodeIndex, root: str, graph: SymbolGraph, order: Sequence[int]
+    index: CodeIndex,
+    root: str,
+    graph: SymbolGraph,
+    order: Sequence[int],
 ) -> Iterator[tuple[int, SymbolLocation]]:
     """The symbols of a graph at these places, with all that is known of them, read lazily."""
     paths = dict(graph.files)
@@ -99,14 +106,16 @@ def load_places(
                 yield place, known[key]
 
 
-def explain_focus(one: SymbolLocation, focus: Sequence[str]) -> tuple[str, ...]:
+def explain_focus(one: SymbolLocation, focus: Sequence[str]) -> list[str]:
     """The reason of a symbol that is in focus; none for others."""
-    is_focus = one.path in focus or one.symbol.name in focus or one.symbol.qual in focus
-    return ("in focus",) if is_focus else ()
+    names = {one.path, one.symbol.name, one.symbol.qual}
+    return [] if names.isdisjoint(focus) else ["in focus"]
 
 
 def rank_nodes(
-    graph: SymbolGraph, nodes: GraphNodes, focus: Sequence[str]
+    graph: SymbolGraph,
+    nodes: GraphNodes,
+    focus: Sequence[str],
 ) -> npt.NDArray[np.float64]:
     """The PageRank of each node, from `focus` or everywhere."""
     links: list[tuple[int, int, float]] = []
@@ -117,8 +126,9 @@ def rank_nodes(
         links.append((nodes.file[file], node, CHILD_WEIGHT))
         start[node] += name in focus or qual in focus
     for file, scope, target_file, target, kind, times in graph.uses:
-        if (file, scope) != (target_file, target):
-            user, used = nodes.node_of(file, scope), nodes.node_of(target_file, target)
+        user = nodes.node_of(file, scope)
+        used = nodes.node_of(target_file, target)
+        if user != used:
             links.append((user, used, EDGE_WEIGHTS[kind] * times))
     for file, path in graph.files:
         start[nodes.file[file]] += path in focus
@@ -126,7 +136,11 @@ def rank_nodes(
     return ranks
 
 
-def fit_symbols(best: Iterable[FoundSymbol], count: int, budget: int) -> RepositoryMap:
+def fit_symbols(
+    best: Iterable[FoundSymbol],
+    count: int,
+    budget: int,
+) -> RepositoryMap:
     """The map of as many of the best as fit, each under its file.
 
     What is too long for the rest is passed over; `count` is how many there are.

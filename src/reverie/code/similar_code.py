@@ -12,8 +12,7 @@ out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from reverie.code.code_chunks import (
@@ -30,7 +29,7 @@ from reverie.retrieval.note_search import (
     NoteQuery,
     gather_note_candidates,
 )
-from reverie.storage.note_index_port import Chunk, FileIndex, FoundChunk
+from reverie.storage.indexed_files import Chunk, FileIndex, FoundChunk
 
 # of the score, what the cosine says (bench/similar: 0.7 finds 0.5 % fewer, 0.9 1 % fewer)
 COSINE_SHARE = 0.8
@@ -51,25 +50,40 @@ class SimilarChunk(NamedTuple):
 
 
 def search_similar_code(
-    index: FileIndex, query: NoteQuery, now: float, policy: Policy
+    index: FileIndex,
+    query: NoteQuery,
+    now: float,
+    policy: Policy,
 ) -> list[SimilarChunk]:
-    """The best chunks of a repository, best first."""
+    """The best chunks of a repository, best first; of each symbol its best one only."""
     files = CurrentFiles(now, policy)
-    candidates = (
-        to_similar_chunk(score, candidate, files)
-        for score, candidate in rank_code_chunks(index, query)
-    )
-    present = (chunk for chunk in candidates if chunk is not None)
-    return list(islice(keep_best_per_symbol(present), max(0, query.limit)))
+    answers: list[SimilarChunk] = []
+    seen: set[tuple[str, str]] = set()
+    for score, candidate in rank_code_chunks(index, query):
+        if len(answers) >= query.limit:
+            break
+        answer = to_similar_chunk(score, candidate, files)
+        if answer is None or (answer.path, answer.symbol) in seen:
+            continue
+        answers.append(answer)
+        # what stands around definitions has no symbol: all of it may answer
+        if answer.symbol:
+            seen.add((answer.path, answer.symbol))
+    return answers
 
 
-def rank_code_chunks(index: FileIndex, query: NoteQuery) -> list[tuple[float, NoteCandidate]]:
+def rank_code_chunks(
+    index: FileIndex,
+    query: NoteQuery,
+) -> list[tuple[float, NoteCandidate]]:
     """The candidates of words and vectors with their scores, best first."""
     candidates = gather_note_candidates(index, query)
-    scored = zip(score_code_candidates(candidates), candidates, strict=True)
-    return sorted(
-        scored, key=lambda one: (-one[0], one[1].found.file.path, one[1].found.chunk.first)
-    )
+
+    def rank(scored: tuple[float, NoteCandidate]) -> tuple[float, str, int]:
+        score, candidate = scored
+        return -score, candidate.found.file.path, candidate.found.chunk.first
+
+    return sorted(zip(score_code_candidates(candidates), candidates, strict=True), key=rank)
 
 
 def score_code_candidates(candidates: Sequence[NoteCandidate]) -> list[float]:
@@ -87,22 +101,12 @@ def score_code_candidates(candidates: Sequence[NoteCandidate]) -> list[float]:
     return scores
 
 
-def keep_best_per_symbol(answers: Iterable[SimilarChunk]) -> Iterator[SimilarChunk]:
-    """Each symbol with its best chunk only."""
-    seen: set[tuple[str, str]] = set()
-    for one in answers:
-        key = (one.path, one.symbol)
-        if one.symbol and key in seen:
-            continue
-        seen.add(key)
-        yield one
-
-
 class CurrentFiles:
     """The files of one answer as they are now, each read at most once."""
 
     def __init__(self, now: float, policy: Policy) -> None:
-        self._now, self._policy = now, policy
+        self._now = now
+        self._policy = policy
         # the chunks of files that have changed; None for one that has not
         self._chunks: dict[tuple[str, str], list[Chunk] | None] = {}
 
@@ -112,9 +116,7 @@ class CurrentFiles:
         if place not in self._chunks:
             self._chunks[place] = self._chunk_anew(found)
         fresh = self._chunks[place]
-        if fresh is None:
-            return found.chunk
-        return find_successor_chunk(found.chunk, fresh)
+        return found.chunk if fresh is None else find_successor_chunk(found.chunk, fresh)
 
     def _chunk_anew(self, found: FoundChunk) -> list[Chunk] | None:
         """The chunks of a file that has changed since it was indexed; None if it has not.
@@ -132,7 +134,9 @@ class CurrentFiles:
 
 
 def to_similar_chunk(
-    score: float, candidate: NoteCandidate, files: CurrentFiles
+    score: float,
+    candidate: NoteCandidate,
+    files: CurrentFiles,
 ) -> SimilarChunk | None:
     """A candidate as an answer; None if it is gone."""
     found = candidate.found

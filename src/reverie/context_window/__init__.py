@@ -3,9 +3,9 @@ when room is short.
 
 `injection_block` renders what is injected, `injection_history` knows what one conversation has been
 shown. `window_fitting` makes a conversation fit: `message_parts` reads what messages say,
-`provider_messages` takes them as items, `relevance_score` and `pruning_strategies` say how much
-each is worth, `pruning` decides what goes, `result_stubs` puts a line in its place, in the words of
-`stub_lines`. `condensing` makes a summary of what leaves, `evicted_excerpts` makes it memory.
+`provider_messages` takes them as items, `pruning_strategies` say how much each is worth, `pruning`
+decides what goes, `result_stubs` puts a line in its place, in the words of `stub_lines`.
+`condensing` makes a summary of what leaves, `evicted_excerpts` makes it memory.
 """
 
 from reverie.context_window.injection_block import (
@@ -20,24 +20,15 @@ from reverie.context_window.injection_block import (
     render_memory_hints,
     render_memory_line,
 )
-from reverie.text.escaping import escape_line, escape_text
-from reverie.text.injection_fence import FENCE, FENCE_END, remove_injections
-from reverie.text.token_counts import estimate_tokens
 
 __all__ = [
     "EMPTY_BLOCK",
-    "FENCE",
-    "FENCE_END",
     "HEAD",
     "LABEL",
     "MAX_LINE_CHARS",
     "SAID_BY",
     "Block",
-    "escape_line",
-    "escape_text",
-    "estimate_tokens",
     "format_time_ago",
-    "remove_injections",
     "render_block",
     "render_memory_hints",
     "render_memory_line",

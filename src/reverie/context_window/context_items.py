@@ -25,22 +25,17 @@ class ContextItem(NamedTuple):
 
     id: str  # the numbers of its messages: "7", or "7-9"
     messages: tuple[int, ...]  # their places in the list
-    type: str  # a key of TYPES, or any other word
+    type: str  # a key of TYPE_WEIGHTS, or any other word
     text: str  # what is said in it
     tokens: int
     at: float  # when it came, seconds since 1970
     task: str = ""  # what was worked on when it came
-    dependant_count: int = 0  # later items that rest on it
     sticky: str = ""  # why it never goes; empty: it may
     tool: str = ""  # of a tool's call: its name and what it was given, on one line
-    answer_count: int = (
-        0  # messages of it that may be shortened: what tools or the assistant answered
-    )
+    answer_count: int = 0  # messages that may be shortened: what tools or the assistant answered
     answer_tokens: int = 0  # tokens of these answers
     picture_count: int = 0  # pictures in them, and documents that are no text
-    is_stub: bool = (
-        False  # whether lines are all that is left of these answers: they are kept already
-    )
+    is_stub: bool = False  # whether of these answers only lines are left: they are kept already
 
     @property
     def message_count(self) -> int:

@@ -9,11 +9,10 @@ from the turns, as always, and so only once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.context_window.condensing.condense_strategies import get_condense_strategy
-from reverie.context_window.condensing.condense_timing import explain_too_early
 from reverie.context_window.condensing.summary_draft import (
     CondensedMessages,
     CondenseDraft,
@@ -23,11 +22,8 @@ from reverie.context_window.condensing.summary_draft import (
     leave_unchanged,
 )
 from reverie.context_window.condensing.summary_lines import MAX_LINE_CHARS, SummaryLine, is_summary
-from reverie.context_window.provider_messages import (
-    MessageFacts,
-    count_message_tokens,
-    get_message_text,
-)
+from reverie.context_window.message_parts import Messages, count_message_tokens, get_message_text
+from reverie.context_window.provider_messages import MessageLookup
 from reverie.context_window.stub_lines import cut_at_word
 from reverie.context_window.window_fitting import FitRequest, check_message_list
 from reverie.core import clock
@@ -44,6 +40,10 @@ if TYPE_CHECKING:
     from reverie.storage import Store
 
 BY_WORDS = "words"
+# Between two times that a conversation is condensed.
+COOLDOWN_SECONDS = 300.0
+# Below which nothing is condensed.
+MIN_MESSAGES = 10
 # Lines of an episode.
 MAX_EPISODE_LINES = 12
 # Newest episodes of a conversation among which the same one is looked for.
@@ -56,7 +56,7 @@ class ConversationFacts(NamedTuple):
     space: str
     session: str = ""
     last: float | None = None  # when it was condensed last
-    known: Callable[[int], MessageFacts] | None = None
+    known: MessageLookup | None = None
     numbers: Sequence[int] = ()
 
 
@@ -70,7 +70,7 @@ class CondensedEpisode(NamedTuple):
 
 
 def condense_messages(
-    messages: Sequence[Any],
+    messages: Messages,
     wish: FitRequest,
     about: ConversationFacts,
     now: float,
@@ -87,12 +87,30 @@ def condense_messages(
     why = explain_too_early(used, wish.limit, len(messages), about.last, now, wish.start)
     if why:
         return leave_unchanged(messages, wish, used, why)
+    # The draft by words comes first: a model that is away, or refused, leaves it as it is.
     made = draft_condensing(
         messages, wish, now, known=about.known, numbers=about.numbers, session=about.session
     )
     return summarize_by_model(made, about, llm) or finish_condensing(
         made, fit_summary_lines(made, made.lines), BY_WORDS
     )
+
+
+def explain_too_early(
+    used: int, limit: int, messages: int, last: float | None, now: float, full: float
+) -> str:
+    """Why it is not time yet, in a few words; empty if it is.
+
+    `used` of `limit` tokens are taken by so many messages, and it was done `last`, if ever; it is
+    time from the share `full` on (the setting `condense_at`).
+    """
+    if used < full * limit:
+        return f"{used:,} of {limit:,} tokens are used; it is time from {full:.0%} on"
+    if messages < MIN_MESSAGES:
+        return f"{messages} messages; it is worth it from {MIN_MESSAGES} on"
+    if last is not None and 0 <= now - last < COOLDOWN_SECONDS:
+        return f"it was done {now - last:.0f} seconds ago; {COOLDOWN_SECONDS:.0f} have to pass"
+    return ""
 
 
 def summarize_by_model(
@@ -122,12 +140,9 @@ def make_episode(
     made: CondensedMessages, numbers: Sequence[int], policy: Policy
 ) -> CondensedEpisode | None:
     """The episode of what left just now; None if nothing can be said of it."""
-    gone = [numbers[place] for item in made.left for place in item.messages]
-    lines = [
-        line
-        for line in made.lines
-        if line.number in set(gone) and not find_prompt_injection(line.text)
-    ]
+    gone = {numbers[place] for item in made.left for place in item.messages}
+    about = [line for line in made.lines if line.number in gone]
+    lines = [line for line in about if not find_prompt_injection(line.text)]
     if not lines:
         return None
     span = (min(gone), max(gone))
@@ -144,9 +159,9 @@ def find_last_question(made: CondensedMessages, policy: Policy) -> str:
             said = split_message(message, place)
             texts += [one.text for one in said if one.role == "user"]
     questions = [text for text in texts if not is_summary(text)]
-    return (
-        cut_at_word(redact_short_text(questions[-1], policy), MAX_LINE_CHARS) if questions else ""
-    )
+    if not questions:
+        return ""
+    return cut_at_word(redact_short_text(questions[-1], policy), MAX_LINE_CHARS)
 
 
 def record_episode(store: Store, one: CondensedEpisode, compact: Event, policy: Policy) -> bool:
@@ -158,14 +173,11 @@ def record_episode(store: Store, one: CondensedEpisode, compact: Event, policy: 
     """
     home, (first, last) = lesson_space_of(compact), one.messages
     with store.transaction():
-        known = store.browse(
-            Filter(
-                spaces=(home,), kinds=("event",), session=compact.session, limit=MAX_KNOWN_EPISODES
-            )
+        episodes = Filter(
+            spaces=(home,), kinds=("event",), session=compact.session, limit=MAX_KNOWN_EPISODES
         )
-        if any(
-            memory.messages == one.messages and memory.details.get("condensed") for memory in known
-        ):
+        condensed = [memory for memory in store.browse(episodes) if memory.details.get("condensed")]
+        if any(memory.messages == one.messages for memory in condensed):
             return False
         text = "\n".join(f"{line.who}: {line.text}" for line in one.lines)
         what = f"{one.asked}\nMessages {first} to {last} of this conversation:\n{text}".strip()

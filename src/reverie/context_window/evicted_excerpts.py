@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from reverie.context_window.message_parts import TOOL_ROLES
 from reverie.core import clock
 from reverie.core.kinds import EXCERPT
 from reverie.core.model import UNTRUSTED, Add, Event, Filter
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 PASSAGE_CHARS, OVERLAP_CHARS = 1_600, 320
 # Newest passages of a conversation among which the same one is looked for.
 MAX_KNOWN_PASSAGES = 5_000
-# Roles that speak with words of others.
-TOOL_ROLES = ("tool", "function")
 # Characters of a tool's call that stand above each passage of its result.
 MAX_HEAD_CHARS = 200
 PATH_PATTERN = re.compile(r"[\w.-]*(?:/[\w.-]+)+|\b[\w-]+\.[a-z]{1,5}\b")
@@ -67,30 +66,19 @@ def store_evicted_parts(
     """Write down what left and is not known yet, in one transaction; the number of passages."""
     if not gone:
         return 0
+    passages = Filter(
+        spaces=(home.space,),
+        kinds=(EXCERPT,),
+        session=home.session,
+        active=None,
+        limit=MAX_KNOWN_PASSAGES,
+    )
     with store.transaction():
-        before = store.browse(
-            Filter(
-                spaces=(home.space,),
-                kinds=(EXCERPT,),
-                session=home.session,
-                active=None,
-                limit=MAX_KNOWN_PASSAGES,
-            )
-        )
-        known = {str(memory.details.get("print")) for memory in before}
+        known = {str(memory.details.get("print")) for memory in store.browse(passages)}
         changes = [change for one in gone for change in make_passages(one, home, now, known)]
         if changes:
             places = sorted({place for one in gone for place in one.messages})
-            store.apply(
-                changes,
-                Event(
-                    verb="left",
-                    space=home.space,
-                    session=home.session,
-                    at=now,
-                    payload={"messages": places},
-                ),
-            )
+            store.apply(changes, Event("left", home.space, now, home.session, {"messages": places}))
     return len(changes)
 
 
@@ -100,6 +88,7 @@ def make_passages(
     """The passages of one part that are not known yet; none of what is private as a whole, or of a
     sensitive file.
     """
+    # Secrets go out before passages are cut: half a secret would not be known for one.
     text = redact(clean_text(remove_injections(one.text))[:MAX_TEXT_CHARS], home.policy)[0].strip()
     if (
         is_fully_redacted(text)
@@ -108,33 +97,33 @@ def make_passages(
     ):
         return
     tool = redact(one.tool, home.policy)[0][:MAX_HEAD_CHARS]
+    # What tools answered are words of others.
+    theirs = one.role in TOOL_ROLES
+    details = {"task": redact_short_text(one.task, home.policy)} if one.task else {}
+    if theirs:
+        details[HEARD_FROM] = TOOL_RESULT
     for piece in split_into_passages(text):
         print_of = fingerprint_text(piece).hex()
-        if print_of not in known:
-            known.add(print_of)
-            theirs = one.role in TOOL_ROLES
-            details = {
-                "print": print_of,
-                **({"task": redact_short_text(one.task, home.policy)} if one.task else {}),
-                **({HEARD_FROM: TOOL_RESULT} if theirs else {}),
-            }
-            yield Add(
-                build_memory(
-                    clock.new_id(),
-                    now,
-                    f"{tool}\n{piece}" if tool else piece,
-                    space=home.space,
-                    kind=EXCERPT,
-                    at=one.at,
-                    session=home.session,
-                    speaker=redact_short_text(one.role, home.policy),
-                    messages=one.messages,
-                    files=find_call_files(tool),
-                    details=details,
-                    provenance=UNTRUSTED if theirs else "observed",
-                    policy=home.policy,
-                )
+        if print_of in known:
+            continue
+        known.add(print_of)
+        yield Add(
+            build_memory(
+                clock.new_id(),
+                now,
+                f"{tool}\n{piece}" if tool else piece,
+                space=home.space,
+                kind=EXCERPT,
+                at=one.at,
+                session=home.session,
+                speaker=redact_short_text(one.role, home.policy),
+                messages=one.messages,
+                files=find_call_files(tool),
+                details={"print": print_of, **details},
+                provenance=UNTRUSTED if theirs else "observed",
+                policy=home.policy,
             )
+        )
 
 
 def split_into_passages(text: str) -> Iterator[str]:
@@ -144,6 +133,7 @@ def split_into_passages(text: str) -> Iterator[str]:
         piece = text[start : start + PASSAGE_CHARS]
         line_end = piece.rfind("\n", PASSAGE_CHARS // 2)
         word_end = piece.rfind(" ", PASSAGE_CHARS - 100)
+        # A passage ends where a line does, in its second half, or else where a word does.
         end = max(line_end, word_end, 0) or PASSAGE_CHARS
         yield piece[:end].strip()
         start += max(end - OVERLAP_CHARS, 1)

@@ -9,7 +9,7 @@ both forget with time, and hold MAX_IDS ids at most.
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
-from reverie.context_window import EMPTY_BLOCK, Block
+from reverie.context_window import Block
 from reverie.core.model import Event, Filter, Record, visible_spaces
 from reverie.storage import Store
 
@@ -42,18 +42,6 @@ class InjectionHistory:
     No dataclass, as in `core.model`: a hook makes one at every prompt, and waits for its imports.
     """
 
-    __slots__ = (
-        "drifting",
-        "injected",
-        "judged",
-        "last_context",
-        "last_given",
-        "session",
-        "spaces",
-        "surfaced",
-        "turns",
-    )
-
     def __init__(self, session: str, spaces: tuple[str, ...] = ()) -> None:
         self.session = session
         self.spaces = spaces  # its own and its project's: where its memories lie
@@ -73,9 +61,8 @@ class InjectionHistory:
 
     def note_similarity(self, similarity: float | None) -> bool:
         """Note how similar this context is to the last one; True when the topic has changed."""
-        self.drifting = (
-            self.drifting + 1 if similarity is not None and similarity < TOPIC_COSINE else 0
-        )
+        is_other = similarity is not None and similarity < TOPIC_COSINE
+        self.drifting = self.drifting + 1 if is_other else 0
         if self.drifting < TOPIC_TURNS:
             return False
         self.drifting = 0
@@ -120,6 +107,7 @@ class InjectionHistory:
         if ids <= self.injected.keys():
             return False
         last, at = self.last_given
+        # Negative after the clock jumped back: then nothing was "just" given.
         since = now - at  # negative after the clock jumped back: then nothing was "just" given
         return not (
             (ids == last and 0 <= since < SAME_SECONDS)
@@ -142,21 +130,17 @@ def find_own_memories(store: Store, attention: InjectionHistory) -> frozenset[st
     one's if it was kept after its first turn.
     """
     above = visible_spaces(attention.spaces[-1])[1:] if attention.spaces else ()
-    found = (
-        store.browse(Filter(spaces=above, session=attention.session, limit=MAX_ECHOES))
-        if above
-        else []
-    )
+    if not above:
+        return frozenset()
+    found = store.browse(Filter(spaces=above, session=attention.session, limit=MAX_ECHOES))
     if not found:
         return frozenset()
     begun = store.events(
         session=attention.session, space=attention.spaces[0], verbs=("turn",), limit=1
     )
-    return frozenset(
-        memory.id
-        for memory in found
-        if is_from_conversation(store.history(memory.id), attention.spaces, begun)
-    )
+    histories = {memory.id: store.history(memory.id) for memory in found}
+    own = attention.spaces
+    return frozenset(id for id, one in histories.items() if is_from_conversation(one, own, begun))
 
 
 def resume_history(store: Store, attention: InjectionHistory, space: str, now: float) -> None:
@@ -178,9 +162,9 @@ def is_from_conversation(
     cause = next((record.event for record in history if record.op == "add"), None)
     if cause is None:
         return False
-    return (
-        cause.space in spaces if cause.verb == "learn" else bool(begun) and cause.seq > begun[0].seq
-    )
+    if cause.verb == "learn":
+        return cause.space in spaces
+    return bool(begun) and cause.seq > begun[0].seq
 
 
 def compute_overlap(a: frozenset[str], b: frozenset[str]) -> float:
@@ -194,12 +178,9 @@ def replaces_waiting_block(newer: Block, waiting: Block, now: float) -> bool:
     """
     if {memory.id for memory in newer.due} - {memory.id for memory in waiting.due}:
         return True
-    fresh = 0 <= now - waiting.prepared_at < FRESH_SECONDS
-    return not (
-        waiting
-        and fresh
-        and compute_overlap(frozenset(newer.ids), frozenset(waiting.ids)) >= SIMILAR_OVERLAP
-    )
+    is_fresh = 0 <= now - waiting.prepared_at < FRESH_SECONDS
+    overlap = compute_overlap(frozenset(newer.ids), frozenset(waiting.ids))
+    return not (waiting and is_fresh and overlap >= SIMILAR_OVERLAP)
 
 
 def _remember_ids(ids: OrderedDict[str, float], new: Iterable[str], now: float) -> None:
@@ -208,13 +189,3 @@ def _remember_ids(ids: OrderedDict[str, float], new: Iterable[str], now: float) 
         ids.move_to_end(id)
     while len(ids) > MAX_IDS:
         ids.popitem(last=False)
-
-
-__all__ = [
-    "EMPTY_BLOCK",
-    "Block",
-    "InjectionHistory",
-    "compute_overlap",
-    "replaces_waiting_block",
-    "resume_history",
-]

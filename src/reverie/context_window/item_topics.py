@@ -36,17 +36,17 @@ class ItemTopics(NamedTuple):
 
 def compute_item_topics(items: Sequence[ContextItem], newest: Iterable[int]) -> list[ItemTopics]:
     """The topics of every item; `newest` are the places of those that say what is worked on."""
-    said = [
-        frozenset(
-            word for word in WORD.findall(keep_scanned_text(item.text)) if word not in STOP_WORDS
-        )
-        for item in items
-    ]
+    said = []
+    for item in items:
+        words = WORD.findall(keep_scanned_text(item.text))
+        said.append(frozenset(word for word in words if word not in STOP_WORDS))
     often = Counter(word for words in said for word in words)
     total = math.log(len(items) + 1)
     rarity = {word: total - math.log(count) for word, count in often.items()}
     focus = frozenset[str]().union(*(said[place] for place in newest))
+    # 1.0 where nothing is known of what is worked on: then nothing is near it.
     whole = sum(rarity[word] for word in focus) or 1.0
+    # Whatever first brings a name up is what later items that use it rest on.
     rests = count_dependants(said, often)
     return [
         ItemTopics(
@@ -60,11 +60,9 @@ def compute_item_topics(items: Sequence[ContextItem], newest: Iterable[int]) -> 
 
 def keep_scanned_text(text: str) -> str:
     """The beginning and the end of a long text."""
-    return (
-        text
-        if len(text) <= MAX_SCANNED_CHARS
-        else text[: 2 * MAX_SCANNED_CHARS // 3] + " " + text[-MAX_SCANNED_CHARS // 3 :]
-    )
+    if len(text) <= MAX_SCANNED_CHARS:
+        return text
+    return text[: 2 * MAX_SCANNED_CHARS // 3] + " " + text[-MAX_SCANNED_CHARS // 3 :]
 
 
 def count_dependants(said: Sequence[frozenset[str]], often: Counter[str]) -> list[int]:

@@ -8,8 +8,9 @@ present list, or in what was given back, is remembered.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from reverie.context_window.message_parts import Messages
 from reverie.context_window.provider_messages import MessageFacts
 from reverie.context_window.window_fitting import (
     NO_PRIOR_FIT,
@@ -46,13 +47,14 @@ class MessageIndex:
         default_factory=dict
     )  # by the print of the message before it
 
-    def locate_messages(self, messages: Sequence[Any], now: float, task: str) -> list[MessagePlace]:
+    def locate_messages(self, messages: Messages, now: float, task: str) -> list[MessagePlace]:
         """Where each message stands; a new one came just now, unless it says when (`at`)."""
         places = []
         prints = [fingerprint_with_calls(message) for message in messages]
         there = set(prints)
         for message, mark, print_before in zip(messages, prints, [0, *prints], strict=False):
             if mark not in self.seen:
+                # Not seen, and yet the message that stood here: the host put a block into it.
                 changed = self.changing.get(print_before)
                 if changed and changed.print not in there:
                     self.seen[mark] = changed.place
@@ -66,7 +68,7 @@ class MessageIndex:
         return places
 
     def remember_fit(
-        self, messages: Sequence[Any], places: Sequence[MessagePlace], fitted: FittedMessages
+        self, messages: Messages, places: Sequence[MessagePlace], fitted: FittedMessages
     ) -> None:
         """Remember what a host may pass the next time: what it passed now, or what it was given."""
         self.before = fitted.before
@@ -75,9 +77,9 @@ class MessageIndex:
 
     def remember_messages(
         self,
-        messages: Sequence[Any],
+        messages: Messages,
         places: Sequence[MessagePlace],
-        given: Sequence[Any],
+        given: Messages,
         origin: Sequence[int],
     ) -> None:
         """Remember what the host passed and what it was given back.

@@ -7,7 +7,7 @@ room that its JSON takes.
 
 from collections.abc import Sequence
 from json import dumps
-from typing import Any
+from typing import Any, TypeAlias
 
 from reverie.text.host_messages import (
     CALL_TYPES,
@@ -20,6 +20,9 @@ from reverie.text.host_messages import (
     role_of,
 )
 from reverie.text.token_counts import Tokenizer
+
+Messages: TypeAlias = Sequence[Any]
+"""A conversation as a host passes it: mappings, or objects of the host's own classes."""
 
 # Tokens that a message takes beside its text.
 MESSAGE_OVERHEAD = 4
@@ -148,8 +151,10 @@ def count_message_tokens(message: Any, text: str, tokenizer: Tokenizer) -> int:
     found = tokenizer.count(text) + MESSAGE_OVERHEAD
     if isinstance(content, str) and text:
         return found
+    # Of no known shape: it takes the room that its JSON takes.
     if not text and not has_known_shape(message):
         return found + tokenizer.count(to_counted_json(message))
+    # OpenAI's reasoning, sealed: no words to read, and yet sent each time.
     if isinstance(sealed := get_field(message, "encrypted_content"), str):
         found += tokenizer.count(sealed)
     return found + count_nontext_tokens(get_content(message), tokenizer)
@@ -174,24 +179,22 @@ def count_part_tokens(part: Any, tokenizer: Tokenizer, depth: int) -> int:
         return PICTURE_TOKENS if inner is None else count_nontext_tokens(inner, tokenizer, depth)
     if isinstance(inner := get_field(part, "content") or get_field(part, "output"), (list, tuple)):
         return count_nontext_tokens(inner, tokenizer, depth)
-    return (
-        0
-        if kind in TEXT_PART_TYPES or get_part_text(part, 1)
-        else tokenizer.count(to_counted_json(part))
-    )
+    if kind in TEXT_PART_TYPES or get_part_text(part, 1):
+        return 0
+    return tokenizer.count(to_counted_json(part))
 
 
 def count_pictures(content: Any, depth: int = MAX_DEPTH) -> int:
     """How many pictures, recordings and documents a content holds that are no text."""
-    if not depth:
-        return 0
-    return sum(
-        get_document_source(part) is None
-        if get_field(part, "type") in tuple(OPAQUE_PARTS)
-        else count_pictures(get_field(part, "content"), depth - 1)
-        for part in list_parts(content)
-        if not isinstance(part, str)
-    )
+    count = 0
+    for part in list_parts(content) if depth else ():
+        if isinstance(part, str):
+            continue
+        if get_field(part, "type") in tuple(OPAQUE_PARTS):
+            count += get_document_source(part) is None
+        else:
+            count += count_pictures(get_field(part, "content"), depth - 1)
+    return count
 
 
 def list_parts(content: Any) -> Sequence[Any]:
@@ -203,6 +206,7 @@ def to_counted_json(value: Any) -> str:
     """A value as the JSON that a provider counts."""
     try:
         return dumps(value if value is not None else {}, ensure_ascii=False, default=str)
+    # A host's own object may hold itself, or keys that JSON has not.
     except (ValueError, TypeError, RecursionError):
         return str(value)
 

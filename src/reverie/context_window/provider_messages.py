@@ -16,14 +16,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from reverie.context_window.context_items import SYSTEM, ContextItem
 from reverie.context_window.message_parts import (
-    MESSAGE_OVERHEAD,
     SPEAKER_ROLES,
     SYSTEM_ROLES,
     TOOL_ROLES,
+    Messages,
     as_sequence,
     count_message_tokens,
     count_nontext_tokens,
@@ -44,50 +44,20 @@ from reverie.text.host_messages import (
 )
 from reverie.text.token_counts import Tokenizer
 
-__all__ = [
-    "MESSAGE_OVERHEAD",
-    "SPEAKER_ROLES",
-    "SYSTEM_ROLES",
-    "TOOL_ROLES",
-    "MessageFacts",
-    "ProviderToolCall",
-    "as_sequence",
-    "count_message_tokens",
-    "describe_calls",
-    "get_message_text",
-    "group_messages",
-    "has_strict_turns",
-    "keep_alternation",
-    "list_answered_ids",
-    "list_call_ids",
-    "split_context_items",
-]
-
 # Newest messages that stay whatever they weigh.
 NEWEST_KEPT = 4
 # Stands for the id of a call or an answer that has none.
 NO_ID = ""
 # Types of parts that an assistant's plain answer is made of.
-ANSWER_PART_TYPES = (
-    "text",
-    "output_text",
-)
+ANSWER_PART_TYPES = ("text", "output_text")
 # Outputs that may be any words.
-TEXT_OUTPUT_TYPES = (
-    "function_call_output",
-    "custom_tool_call_output",
-)
-PLANNING_TOOL = re.compile(r"todo|plan|task", re.IGNORECASE)
-READING_TOOL = re.compile(r"read|view|open|cat\b|get_file|file_content", re.IGNORECASE)
-MAPPING_TOOL = re.compile(r"graph|symbol|callers|references|code_map", re.IGNORECASE)
-
-
-# Types by the names of the tools that were called; the first that fits.
-TOOL_TYPES = (
-    (PLANNING_TOOL, "task_state"),
-    (MAPPING_TOOL, "graph_result"),
-    (READING_TOOL, "code_snippet"),
-)
+TEXT_OUTPUT_TYPES = ("function_call_output", "custom_tool_call_output")
+# Types by the names of the tools that were called, whatever their case; the first that fits.
+TOOL_TYPES = {
+    "task_state": r"todo|plan|task",
+    "graph_result": r"graph|symbol|callers|references|code_map",
+    "code_snippet": r"read|view|open|cat\b|get_file|file_content",
+}
 ROLE_TYPES = {
     "system": SYSTEM,
     "developer": SYSTEM,
@@ -106,8 +76,12 @@ class MessageFacts(NamedTuple):
     sticky: bool = False
 
 
+MessageLookup: TypeAlias = Callable[[int], MessageFacts]
+"""What is known of the message at a place."""
+
+
 def split_context_items(
-    messages: Sequence[Any], known: Callable[[int], MessageFacts], tokenizer: Tokenizer
+    messages: Messages, known: MessageLookup, tokenizer: Tokenizer
 ) -> list[ContextItem]:
     """The conversation as items, in order; every message is in exactly one."""
     spans = list(group_messages(messages))
@@ -121,9 +95,9 @@ def split_context_items(
 
 
 def make_context_item(
-    messages: Sequence[Any],
+    messages: Messages,
     span: range,
-    known: Callable[[int], MessageFacts],
+    known: MessageLookup,
     tokenizer: Tokenizer,
     sticky: str,
 ) -> ContextItem:
@@ -131,14 +105,18 @@ def make_context_item(
     members = [messages[place] for place in span]
     facts = [known(place) for place in span]
     texts = [get_message_text(message) for message in members]
+    weights = [
+        count_message_tokens(message, text, tokenizer)
+        for message, text in zip(members, texts, strict=True)
+    ]
     tool: list[str] = []
-    contents: list[Any] = []
-    if len(members) > 1:
-        calls = [line for message in members for line in describe_calls(message)]
-        tool = list(dict.fromkeys(calls))
-        contents = list_shortenable_contents(members) if tool else []
-    else:
+    if len(members) == 1:
         contents = get_plain_answer(members[0])
+    else:
+        for message in members:
+            tool += describe_calls(message)
+        tool = list(dict.fromkeys(tool))
+        contents = list_shortenable_contents(members) if tool else []
     answers = [get_content_text(content) for content in contents]
     beside_text = sum(count_nontext_tokens(content, tokenizer) for content in contents)
     if not sticky and any(fact.sticky for fact in facts):
@@ -148,10 +126,7 @@ def make_context_item(
         tuple(span),
         classify_item(members, tool),
         "\n".join(texts),
-        tokens=sum(
-            count_message_tokens(message, text, tokenizer)
-            for message, text in zip(members, texts, strict=True)
-        ),
+        tokens=sum(weights),
         at=max(fact.at for fact in facts),
         task=facts[-1].task,
         sticky=sticky,
@@ -166,7 +141,7 @@ def make_context_item(
 # What belongs together
 
 
-def group_messages(messages: Sequence[Any]) -> Iterator[tuple[range, bool]]:
+def group_messages(messages: Messages) -> Iterator[tuple[range, bool]]:
     """(places that belong together, True if nothing is missing in them), in order.
 
     All answers that follow a call directly belong to it, also a second one to the same id: ids may
@@ -176,6 +151,7 @@ def group_messages(messages: Sequence[Any]) -> Iterator[tuple[range, bool]]:
     while place < len(messages):
         end, came = find_output_end(messages, place), list[str]()
         made = [id for message in messages[place:end] for id in list_call_ids(message)]
+        # OpenAI refuses a call without the reasoning before it, so the two are one item.
         thought = item_type_of(messages[end - 1]) == REASONING  # and nothing came of it
         while (
             made
@@ -189,7 +165,7 @@ def group_messages(messages: Sequence[Any]) -> Iterator[tuple[range, bool]]:
         place = end
 
 
-def find_output_end(messages: Sequence[Any], place: int) -> int:
+def find_output_end(messages: Messages, place: int) -> int:
     """Where what a model gave out at once ends: one message, or calls side by side with what was
     thought and said.
     """
@@ -233,20 +209,24 @@ def list_tool_calls(message: Any) -> list[ProviderToolCall]:
     calls = []
     for call in as_sequence(get_field(message, "tool_calls")):
         function = get_field(call, "function") or get_field(call, "custom")
-        name, given = get_field(function, "name"), get_field(function, "arguments")
-        calls.append(ProviderToolCall(get_call_id(call, "id"), name, given))
-    for part in as_sequence(get_field(message, "content")):
-        if get_field(part, "type") == "tool_use":
-            name, given = get_field(part, "name"), get_field(part, "input")
-            calls.append(ProviderToolCall(get_call_id(part, "id"), name, given))
+        calls.append(read_tool_call(get_call_id(call, "id"), function, "arguments"))
+    parts = as_sequence(get_field(message, "content"))
+    uses = [part for part in parts if get_field(part, "type") == "tool_use"]
+    calls += [read_tool_call(get_call_id(part, "id"), part, "input") for part in uses]
     function = get_field(message, "function_call")
     if function is not None:
-        name, given = get_field(function, "name"), get_field(function, "arguments")
-        calls.append(ProviderToolCall(f"function {name}", name, given))
+        # The older shape has no ids: a function's answer names the function.
+        id = f"function {get_field(function, 'name')}"
+        calls.append(read_tool_call(id, function, "arguments"))
     item = parse_item_call(message)
     if item is not None:
         calls.append(ProviderToolCall(get_call_id(message, "call_id"), *item))
     return calls
+
+
+def read_tool_call(id: str, call: Any, arguments: str) -> ProviderToolCall:
+    """A call with its name and what stands under `arguments`."""
+    return ProviderToolCall(id, get_field(call, "name"), get_field(call, arguments))
 
 
 def get_call_id(thing: Any, name: str) -> str:
@@ -269,9 +249,8 @@ def list_answered_ids(message: Any) -> list[str]:
     """The ids of the calls that a message answers."""
     role = role_of(message)
     if role == "tool":
-        return [
-            get_call_id(message, "tool_call_id" if item_type_of(message) is None else "call_id")
-        ]
+        is_item = item_type_of(message) is not None
+        return [get_call_id(message, "call_id" if is_item else "tool_call_id")]
     if role == "function":
         return [f"function {get_field(message, 'name')}"]
     if role != "user":
@@ -283,7 +262,7 @@ def list_answered_ids(message: Any) -> list[str]:
     ]
 
 
-def list_shortenable_contents(some: Sequence[Any]) -> list[Any]:
+def list_shortenable_contents(some: Messages) -> list[Any]:
     """The contents that may be shortened in calls with their answers; none beside the assistant's
     own answer.
     """
@@ -320,7 +299,7 @@ def get_plain_answer(message: Any) -> list[Any]:
 # What stays
 
 
-def find_pinned_items(messages: Sequence[Any], spans: Sequence[range]) -> dict[int, str]:
+def find_pinned_items(messages: Messages, spans: Sequence[range]) -> dict[int, str]:
     """Why items stay whatever they weigh, by the place of their first message."""
     pinned: dict[int, str] = {}
     questions = []
@@ -334,6 +313,7 @@ def find_pinned_items(messages: Sequence[Any], spans: Sequence[range]) -> dict[i
         if reason:
             pinned[first] = reason
     if questions:
+        # Without the first, a conversation would begin with the assistant, which Anthropic refuses.
         pinned.setdefault(questions[0], "first question")
         pinned.setdefault(questions[-1], "last question")
     return pinned
@@ -349,7 +329,7 @@ def explain_shape(message: Any) -> str:
     return "" if role in SPEAKER_ROLES and has_known_shape(message) else "no known shape"
 
 
-def has_strict_turns(messages: Sequence[Any]) -> bool:
+def has_strict_turns(messages: Messages) -> bool:
     """True if user and assistant strictly alternate, system messages apart."""
     roles = [role_of(message) for message in messages]
     speakers = [role for role in roles if role not in SYSTEM_ROLES]
@@ -368,6 +348,7 @@ def keep_alternation(
     for stretch in iterate_leaving_stretches(items, going):
         odd = [place for place in stretch if items[place].message_count % 2]
         if len(odd) % 2:
+            # Every second of the odd ones leaves an even number before and behind it.
             kept.add(max(odd[::2], key=lambda place: (worth[place], place)))
     return going - kept
 
@@ -388,15 +369,15 @@ def iterate_leaving_stretches(items: Sequence[ContextItem], going: set[int]) -> 
 # What is said
 
 
-def classify_item(members: Sequence[Any], tool: Sequence[str]) -> str:
+def classify_item(members: Messages, tool: Sequence[str]) -> str:
     """A key of TYPE_WEIGHTS, or "unknown"; `tool` are the item's calls, a line each."""
     if not tool:
         return ROLE_TYPES.get(role_of(members[0]), "unknown")
     if any(role_of(message) == "user" and has_own_words(message) for message in members[1:]):
         return "user_message"
     names = [line[1:].split(" ", 1)[0].rstrip("]") for line in tool]
-    for pattern, type in TOOL_TYPES:
-        if all(pattern.search(name) for name in names):
+    for type, pattern in TOOL_TYPES.items():
+        if all(re.search(pattern, name, re.IGNORECASE) for name in names):
             return type
     return "tool_result"
 

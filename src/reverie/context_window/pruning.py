@@ -10,7 +10,7 @@ asked for, no two neighbours of one role appear that were not there. If what is 
 not fit, the plan says so.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from math import inf
 from typing import NamedTuple
@@ -30,17 +30,11 @@ from reverie.text.token_counts import estimate_tokens
 # Shares of the limit: from 80 % down to 70 %, so that the prompt's beginning changes once for
 # every tenth of the window and not at each call.
 START_SHARE, TARGET_SHARE = 0.80, 0.70
-# Tokens of an answer from which a line in their place is worth having.
+# Tokens of an answer from which a line in their place, some twenty tokens, is worth having.
 MIN_STUB_TOKENS = 200
-# Shares of the prompt that a plan tries to leave as they are.
-SPARED_SHARES = (
-    0.0,
-    0.15,
-    0.3,
-    0.45,
-    0.6,
-    0.75,
-)
+# Shares of the prompt that a plan tries to leave as they are. Without that, next to nothing of a
+# chat's beginning stayed unchanged, and no more was kept in the window (docs/why-window.md).
+SPARED_SHARES = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75)
 
 
 class PrunedItem(NamedTuple):
@@ -90,6 +84,18 @@ class PruningStep(NamedTuple):
     saves: int
 
 
+class PruningScene(NamedTuple):
+    """What a plan chooses from."""
+
+    items: Sequence[ContextItem]
+    worth: Sequence[float]  # of each item
+    alternate: bool  # whether user and assistant are to take turns strictly
+
+    def count_tokens(self, start: int = 0, end: int | None = None) -> int:
+        """The tokens of the items from one place to another."""
+        return sum(item.tokens for item in self.items[start:end])
+
+
 class PruningGoal(NamedTuple):
     """How far a context is to be brought down, and by what."""
 
@@ -123,17 +129,20 @@ def plan_pruning(
     strategy = get_pruning_strategy(goal.strategy, goal.limit)
     before = sum(item.tokens for item in items)
     empty = PruningPlan(goal.limit, before, before, strategy=goal.strategy)
+    # Room enough: nothing goes, and the whole prompt stays as it is.
     if before < goal.start * goal.limit:
         return empty._replace(prefix=before)
     worth = strategy.worth(WindowSnapshot(items, goal.now, goal.task))
+    scene = PruningScene(items, worth, goal.alternate)
     count_stub = count if strategy.stubs and may_shorten else None
-    steps = list_pruning_steps(items, worth, count_stub, kept=kept)
+    steps = list_pruning_steps(scene, count_stub, kept=kept)
     excess = before - goal.tokens
-    ordered = spare_prompt_start(items, steps, excess, strategy) if strategy.steady else steps
-    done = take_fewest_steps(items, ordered, worth, excess, alternate=goal.alternate)
+    ordered = spare_prompt_start(scene, steps, excess, strategy.steady)
+    done = take_fewest_steps(scene, ordered, excess)
     if strategy.contiguous:
-        done = close_gaps(items, done, steps, worth, alternate=goal.alternate)
-    return finish_plan(items, done, worth, empty)
+        newest = max(done, default=-1)
+        done = take_steps(scene, [step for step in steps if step.place <= newest])
+    return finish_plan(scene, done, empty)
 
 
 def get_pruning_strategy(strategy: str, limit: int) -> PruningStrategy:
@@ -146,11 +155,7 @@ def get_pruning_strategy(strategy: str, limit: int) -> PruningStrategy:
 
 
 def list_pruning_steps(
-    items: Sequence[ContextItem],
-    worth: Sequence[float],
-    count: Callable[[str], int] | None,
-    *,
-    kept: bool = True,
+    scene: PruningScene, count: Callable[[str], int] | None, *, kept: bool
 ) -> list[PruningStep]:
     """All that may be done, the least worth first.
 
@@ -158,38 +163,38 @@ def list_pruning_steps(
     worth as much in fewer tokens.
     """
     steps = []
-    for place, item in enumerate(items):
+    for place, item in enumerate(scene.items):
         if item.sticky:
             continue
-        left = item.tokens
+        worth, left = scene.worth[place], item.tokens
         if count and item.answer_tokens >= MIN_STUB_TOKENS:
             line = render_stub(item, kept=kept)
             saves = item.answer_tokens - count(line) * item.answer_count
             if saves > item.answer_tokens // 2:
-                steps.append(PruningStep(worth[place], place, line, saves))
+                steps.append(PruningStep(worth, place, line, saves))
                 left -= saves
-        density = worth[place] * item.tokens / left if left < item.tokens else worth[place]
+        # The item without its long answer is worth as much in fewer tokens.
+        density = worth * item.tokens / left if left < item.tokens else worth
         steps.append(PruningStep(density, place, "", left))
     return sorted(steps, key=lambda step: (step.worth, step.place))
 
 
 def spare_prompt_start(
-    items: Sequence[ContextItem],
-    steps: Sequence[PruningStep],
-    excess: int,
-    strategy: PruningStrategy,
+    scene: PruningScene, steps: Sequence[PruningStep], excess: int, steady: float
 ) -> Sequence[PruningStep]:
     """The steps without those before the place up to which the prompt is best left as it is.
 
     Best is what costs least: the share of worth that is lost, and the share of the prompt that has
-    to be read anew, times `strategy.steady`.
+    to be read anew, times `steady`. All steps where that costs nothing.
     """
-    total = sum(item.tokens for item in items)
+    if not steady:
+        return steps
+    total = scene.count_tokens()
     all_worth = sum(step.worth * step.saves for step in steps) or 1.0
     best: tuple[float, int, Sequence[PruningStep]] | None = None
-    for end in list_spared_ends(items, total):
+    for end in list_spared_ends(scene.items, total):
         later = [step for step in steps if step.place >= end]
-        lost, first, saved = 0.0, len(items), 0
+        lost, first, saved = 0.0, len(scene.items), 0
         for step in later:
             if saved >= excess:
                 break
@@ -198,8 +203,8 @@ def spare_prompt_start(
             first = min(first, step.place)
         if saved < excess:
             continue
-        anew = sum(item.tokens for item in items[first:]) - saved
-        cost = lost / all_worth + strategy.steady * anew / total
+        anew = scene.count_tokens(first) - saved
+        cost = lost / all_worth + steady * anew / total
         if best is None or (cost, end) < best[:2]:
             best = (cost, end, later)
     return best[2] if best else steps
@@ -218,91 +223,53 @@ def list_spared_ends(items: Sequence[ContextItem], total: int) -> list[int]:
 
 
 def take_fewest_steps(
-    items: Sequence[ContextItem],
-    steps: Sequence[PruningStep],
-    worth: Sequence[float],
-    excess: int,
-    *,
-    alternate: bool,
+    scene: PruningScene, steps: Sequence[PruningStep], excess: int
 ) -> dict[int, PruningStep]:
-    """The first steps that set `excess` tokens free, or all if they do not, by place.
+    """The first steps that set `excess` tokens free, or all if they do not, by place."""
+
+    def count_freed_tokens(taken: int) -> int:
+        done = take_steps(scene, steps[:taken]).values()
+        return sum(step.saves if step.stub else scene.items[step.place].tokens for step in done)
+
+    # Not the sum of the steps: where roles alternate, taking one more may put another back.
+    fewest = bisect_left(range(len(steps)), excess, key=count_freed_tokens)
+    return take_steps(scene, steps[:fewest])
+
+
+def take_steps(scene: PruningScene, steps: Sequence[PruningStep]) -> dict[int, PruningStep]:
+    """The outcome of these steps by place, with the roles kept in order.
 
     Of two steps at one place the later counts.
     """
-    low, high = 0, len(steps)
-    while low < high:
-        middle = (low + high) // 2
-        done = take_steps(items, steps[:middle], worth, alternate=alternate)
-        if count_freed_tokens(items, done) >= excess:
-            high = middle
-        else:
-            low = middle + 1
-    return take_steps(items, steps[:low], worth, alternate=alternate)
-
-
-def take_steps(
-    items: Sequence[ContextItem],
-    steps: Sequence[PruningStep],
-    worth: Sequence[float],
-    *,
-    alternate: bool,
-) -> dict[int, PruningStep]:
-    """The outcome of these steps by place, with the roles kept in order."""
-    done: dict[int, PruningStep] = {}
-    lines: dict[int, PruningStep] = {}
-    for step in steps:
-        done[step.place] = step
-        if step.stub:
-            lines[step.place] = step
-    if alternate:
+    done = {step.place: step for step in steps}
+    if scene.alternate:
+        lines = {step.place: step for step in steps if step.stub}
         gone = {place for place, step in done.items() if not step.stub}
-        for place in gone - keep_alternation(items, gone, worth):
+        for place in gone - keep_alternation(scene.items, gone, scene.worth):
+            # It stays for the order of roles, but its long answer may still become a line.
             del done[place]
             if place in lines:
                 done[place] = lines[place]
     return done
 
 
-def count_freed_tokens(items: Sequence[ContextItem], done: dict[int, PruningStep]) -> int:
-    """The tokens that these steps set free."""
-    return sum(step.saves if step.stub else items[place].tokens for place, step in done.items())
-
-
-def close_gaps(
-    items: Sequence[ContextItem],
-    done: dict[int, PruningStep],
-    steps: Sequence[PruningStep],
-    worth: Sequence[float],
-    *,
-    alternate: bool,
-) -> dict[int, PruningStep]:
-    """The same, and all that is older than the newest of it."""
-    newest = max(done, default=-1)
-    older = [step for step in steps if step.place <= newest]
-    return take_steps(items, older, worth, alternate=alternate)
-
-
 def finish_plan(
-    items: Sequence[ContextItem],
-    done: dict[int, PruningStep],
-    worth: Sequence[float],
-    empty: PruningPlan,
+    scene: PruningScene, done: dict[int, PruningStep], empty: PruningPlan
 ) -> PruningPlan:
     """The plan as a caller reads it."""
-    ranks = sorted(worth)
+    ranks = sorted(scene.worth)
     going = []
     for place, step in sorted(done.items()):
-        item, value = items[place], worth[place]
+        item, value = scene.items[place], scene.worth[place]
         share_above = 1 - bisect_right(ranks, value) / len(ranks)
         freed = step.saves if step.stub else item.tokens
         why = explain_step(item, share_above, step)
         going.append(PrunedItem(item, value, why, step.stub, freed))
-    first = min(done, default=len(items))
     return empty._replace(
         after=empty.before - sum(pruned.tokens for pruned in going),
         going=tuple(going),
-        worth=tuple(worth),
-        prefix=sum(item.tokens for item in items[:first]),
+        worth=tuple(scene.worth),
+        prefix=scene.count_tokens(end=min(done, default=len(scene.items))),
     )
 
 

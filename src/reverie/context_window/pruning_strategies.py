@@ -9,7 +9,13 @@ from typing import NamedTuple
 
 from reverie.context_window.context_items import TYPE_WEIGHTS, ContextItem
 from reverie.context_window.item_topics import compute_item_topics
-from reverie.context_window.relevance_score import DEPENDANT_WEIGHT, TASK_FACTOR, score_relevance
+
+# Minutes in which what was said comes to matter half as much.
+HALF_LIFE_MINUTES = 60.0
+# Times more for what belongs to the task at hand.
+TASK_FACTOR = 2.0
+# More for each item that rests on it.
+DEPENDANT_WEIGHT = 0.2
 
 
 class WindowSnapshot(NamedTuple):
@@ -55,20 +61,31 @@ def score_by_importance(scene: WindowSnapshot) -> list[float]:
     ]
 
 
+def score_relevance(item: ContextItem, now: float, task: str = "", dependants: int = 0) -> float:
+    """How much an item matters just now, by Aircher's formula.
+
+    1.0 × 2^(−minutes / 60) × 2.0 if it belongs to the task at hand × its type's weight × (1 + 0.2 ·
+    dependants), `now` in seconds since 1970. Aircher writes e^(−m/60) and calls it a half-life;
+    ours is one.
+    """
+    minutes = max(0.0, now - item.at) / 60.0
+    current = TASK_FACTOR if task and item.task == task else 1.0
+    decay: float = 2.0 ** (-minutes / HALF_LIFE_MINUTES)
+    weight = TYPE_WEIGHTS.get(item.type, 1.0)
+    return decay * current * weight * (1.0 + DEPENDANT_WEIGHT * dependants)
+
+
 def score_by_aircher(scene: WindowSnapshot) -> list[float]:
     """Aircher's formula; what rests on an item are the later ones that use a name it brought up."""
+    topics = compute_item_topics(scene.items, ())
     return [
-        score_relevance(
-            item._replace(dependant_count=item.dependant_count + gist.dependant_count),
-            scene.now,
-            scene.task,
-        )
-        for item, gist in zip(scene.items, compute_item_topics(scene.items, ()), strict=True)
+        score_relevance(item, scene.now, scene.task, topic.dependant_count)
+        for item, topic in zip(scene.items, topics, strict=True)
     ]
 
 
 class StrategyWeights(NamedTuple):
-    """What "ours" looks at, and how much: chosen by bench.window on one half of its conversations."""
+    """What "ours" looks at, and how much: chosen by bench.window on half of its conversations."""
 
     half: float = 0.5  # worth of the oldest beside the newest, all else equal
     near: float = 1.0  # times more for what speaks of all that the newest speak of
@@ -98,10 +115,12 @@ def score_by_information(
     topics = compute_item_topics(scene.items, newest)
     scores = []
     for place, (item, topic) in enumerate(zip(scene.items, topics, strict=True)):
+        # A file has many rare words, and must not outweigh everything by them.
         told = min(topic.rarity, weights.enough) ** weights.telling / item.tokens
+        # By place and not by minutes: a night's pause makes nothing less needed.
         age = weights.half ** (1 - place / last)
         current = TASK_FACTOR if scene.task and item.task == scene.task else 1.0
-        dependants = 1.0 + DEPENDANT_WEIGHT * (item.dependant_count + topic.dependant_count)
+        dependants = 1.0 + DEPENDANT_WEIGHT * topic.dependant_count
         type_weight = TYPE_WEIGHTS.get(item.type, 1.0)
         near = 1 + weights.near * topic.focus_share
         scores.append(told * age * current * dependants * type_weight * near)

@@ -25,11 +25,9 @@ def replace_with_stub(message: Any, line: str) -> Any:
         return {**message, "content": [replace_part_content(part, line) for part in content]}
     if role_of(message) in TOOL_ROLES:
         kind = item_type_of(message)
-        return (
-            {**message, "content" if kind is None else "output": line}
-            if kind in (None, *TEXT_OUTPUT_TYPES)
-            else message
-        )
+        key = "content" if kind is None else "output"
+        is_text = kind in (None, *TEXT_OUTPUT_TYPES)
+        return {**message, key: line} if is_text else message
     if not get_plain_answer(message):
         return message
     if isinstance(content, str) or get_field(content[0], "type") == "text":
@@ -39,8 +37,5 @@ def replace_with_stub(message: Any, line: str) -> Any:
 
 def replace_part_content(part: Any, line: str) -> Any:
     """A part of a content, a tool's answer replaced by a line."""
-    return (
-        {**part, "content": line}
-        if isinstance(part, Mapping) and part.get("type") == "tool_result"
-        else part
-    )
+    is_result = isinstance(part, Mapping) and part.get("type") == "tool_result"
+    return {**part, "content": line} if is_result else part

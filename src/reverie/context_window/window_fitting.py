@@ -16,10 +16,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from reverie.context_window.context_items import ContextItem
+from reverie.context_window.message_parts import Messages, count_message_tokens, get_message_text
 from reverie.context_window.provider_messages import (
     MessageFacts,
-    count_message_tokens,
-    get_message_text,
+    MessageLookup,
     has_strict_turns,
     list_answered_ids,
     list_call_ids,
@@ -94,10 +94,10 @@ class FittedMessages(NamedTuple):
 
 
 def fit_messages(
-    messages: Sequence[Any],
+    messages: Messages,
     wish: FitRequest,
     now: float,
-    known: Callable[[int], MessageFacts] | None = None,
+    known: MessageLookup | None = None,
     before: PriorFit = NO_PRIOR_FIT,
 ) -> FittedMessages:
     """The messages that are to be sent, at most `wish.down` of the limit once `wish.start` of it is
@@ -106,6 +106,8 @@ def fit_messages(
     `known` says when a message came and for which task, by its place. BadInput for what is no list
     of messages.
     """
+    # First takes out again what had gone the last time, so that the prompt begins as it did; only
+    # then it is asked whether that is enough.
     given = check_message_list(messages)
     get_pruning_strategy(wish.strategy, wish.limit)
     carried = before if has_same_beginning(given, before.fingerprints) else NO_PRIOR_FIT
@@ -122,11 +124,13 @@ def fit_messages(
     def facts_of_sent(place: int) -> MessageFacts:
         return mark_sticky(facts(there[place]), sent[place], wish)
 
-    items = [
-        item._replace(messages=tuple(there[place] for place in item.messages))
-        for item in split_context_items(sent, facts_of_sent, wish.tokenizer)
-    ]
-    goal = make_pruning_goal(wish, now, alternate=has_strict_turns(sent))
+    # The plan names messages by their places in what the host passed.
+    items = []
+    for item in split_context_items(sent, facts_of_sent, wish.tokenizer):
+        passed = tuple(there[place] for place in item.messages)
+        items.append(item._replace(messages=passed))
+    alternate = has_strict_turns(sent)
+    goal = PruningGoal(wish.limit, now, wish.task, wish.strategy, wish.start, wish.down, alternate)
     plan = plan_pruning(items, goal, kept=wish.kept, count=wish.tokenizer.count)
     gone, stubs = set(carried.gone), dict(carried.stubs)
     for pruned in plan.going:
@@ -140,14 +144,7 @@ def fit_messages(
     return FittedMessages(apply_fit(given, gone, stubs), plan, fit)
 
 
-def make_pruning_goal(wish: FitRequest, now: float, *, alternate: bool) -> PruningGoal:
-    """The pruning goal of a request."""
-    return PruningGoal(wish.limit, now, wish.task, wish.strategy, wish.start, wish.down, alternate)
-
-
-def apply_fit(
-    messages: Sequence[Any], gone: Collection[int], stubs: Mapping[int, str]
-) -> list[Any]:
+def apply_fit(messages: Messages, gone: Collection[int], stubs: Mapping[int, str]) -> list[Any]:
     """The messages without those that are gone, and with a line in place of long answers."""
     return [
         replace_with_stub(message, stubs[place]) if place in stubs else message
@@ -156,7 +153,7 @@ def apply_fit(
     ]
 
 
-def fingerprint_messages(messages: Sequence[Any]) -> tuple[int | None, ...]:
+def fingerprint_messages(messages: Messages) -> tuple[int | None, ...]:
     """The fingerprint of each message; None of one that may differ the next time."""
     changing = find_changing_places(messages)
     return tuple(
@@ -166,14 +163,14 @@ def fingerprint_messages(messages: Sequence[Any]) -> tuple[int | None, ...]:
 
 
 def repeat_prior_fit(
-    messages: Sequence[Any], wish: FitRequest, now: float, before: PriorFit, hindered: str
+    messages: Messages, wish: FitRequest, now: float, before: PriorFit, hindered: str
 ) -> FittedMessages:
     """The messages that are to be sent where nothing more may go for now."""
     fitted = fit_messages(messages, wish._replace(start=inf), now, before=before)
     return fitted._replace(hindered=hindered)
 
 
-def check_message_list(messages: Any) -> Sequence[Any]:
+def check_message_list(messages: Any) -> Messages:
     """A list of messages; what kind of messages they are does not matter. BadInput for anything
     else.
     """
@@ -185,21 +182,24 @@ def check_message_list(messages: Any) -> Sequence[Any]:
     return messages
 
 
-def has_same_beginning(messages: Sequence[Any], prints: Sequence[int | None]) -> bool:
+def has_same_beginning(messages: Messages, prints: Sequence[int | None]) -> bool:
     """True if a conversation begins with the messages of these fingerprints."""
-    return len(prints) <= len(messages) and all(
+    if len(prints) > len(messages):
+        return False
+    return all(
         known is None or fingerprint_with_calls(message) == known
         for message, known in zip(messages, prints, strict=False)
     )
 
 
-def find_changing_places(messages: Sequence[Any]) -> set[int]:
+def find_changing_places(messages: Messages) -> set[int]:
     """The places of messages that a host may pass otherwise the next time: those into which it puts
     a block.
 
     These are the last question, while it is worked on, and the last message. Both never go.
     """
     last = len(messages) - 1
+    # What answers a tool is the user's message with Anthropic, but no question.
     question = next(
         (
             place
@@ -213,16 +213,11 @@ def find_changing_places(messages: Sequence[Any]) -> set[int]:
 
 def fingerprint_with_calls(message: Any) -> int:
     """What tells a message from others, calls of tools included."""
-    return hash(
-        (
-            hash_message(message),
-            *sorted(list_call_ids(message)),
-            *sorted(list_answered_ids(message)),
-        )
-    )
+    calls, answers = sorted(list_call_ids(message)), sorted(list_answered_ids(message))
+    return hash((hash_message(message), *calls, *answers))
 
 
-def space_message_times(messages: Sequence[Any], now: float) -> Callable[[int], MessageFacts]:
+def space_message_times(messages: Messages, now: float) -> MessageLookup:
     """What the messages say of themselves: `at`, in seconds since 1970, and `task`; else one came
     every PACE_SECONDS.
     """

@@ -1,3 +1,1 @@
-"""The nouns that every room speaks of (Memory, Event, Edge, Space, Hit, Change), the table of
-kinds, the clock, errors and settings.
-"""
+"""The nouns that every room speaks of, the table of kinds, the clock, errors and settings."""

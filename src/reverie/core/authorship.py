@@ -57,8 +57,9 @@ def author_of(memory: Memory) -> Author:
 
 
 def parse_author(stamp: object) -> Author:
-    """The author in a stamp as it is stored; values that are no text, and other names, are passed
-    over.
+    """The author in a stamp as it is stored.
+
+    Values that are no text, and other names, are passed over.
     """
     if not isinstance(stamp, Mapping):
         return UNKNOWN_AUTHOR
@@ -67,8 +68,9 @@ def parse_author(stamp: object) -> Author:
 
 
 def author_from_llm(name: str) -> Author:
-    """Reverie as the author, by way of a language model named as in `Llm.name`:
-    "anthropic:<model>".
+    """Reverie as the author, by way of a language model.
+
+    `name` is as in `Llm.name`: "anthropic:<model>".
     """
     provider, _, model = name.partition(":")
     return Author("reverie", model, provider)
@@ -112,8 +114,9 @@ def apply_curate_setting(memory: Memory, curate: str) -> Memory:
 
 
 def curate_details(details: Mapping[str, Any], provenance: str, curate: str) -> dict[str, str]:
-    """The setting `curate` as an entry of details, if it is not the usual one and the memory was
-    written by a model or inferred.
+    """The setting `curate` as an entry of details, if the memory has to remember it.
+
+    That is if the setting is not the usual one, and the memory was inferred or written by a model.
     """
     if curate == CURATE_INFERRED:
         return {}

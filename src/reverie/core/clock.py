@@ -44,8 +44,9 @@ def new_id(prefix: str = "mem") -> str:
 
 
 def derive_id(name: str, at: float, prefix: str = "mem") -> str:
-    """The id of something that has a name elsewhere: the same for the same name and moment, and it
-    sorts by the moment.
+    """The id of something that has a name elsewhere.
+
+    It is the same for the same name and moment, and it sorts by the moment.
     """
     from hashlib import sha256
 

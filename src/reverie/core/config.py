@@ -1,11 +1,10 @@
-"""Settings, and (with `environment`) the only place that reads the environment, working directory
-or user's home.
+"""Settings, and all that is read of the environment, working directory and home.
 
-An interface builds one frozen `Settings` and hands it down. Values come, in this order, from the
-environment (`REVERIE_HOME`, `REVERIE_SANDBOX`, `REVERIE_OFF`, `REVERIE_OFFLINE`,
-`REVERIE_EMBEDDER`, `REVERIE_API_KEY`, `REVERIE_LLM`, `REVERIE_LLM_KEY`, `REVERIE_MCP_TOKEN`), then
-`config.toml` in the home, then the defaults here. Every setting has a sentence in
-docs/reference/settings.md; a test fails without it.
+Nothing else reads these, `environment` apart. An interface builds one frozen `Settings` and hands
+it down. Values come, in this order, from the environment (`REVERIE_HOME`, `REVERIE_SANDBOX`,
+`REVERIE_OFF`, `REVERIE_OFFLINE`, `REVERIE_EMBEDDER`, `REVERIE_API_KEY`, `REVERIE_LLM`,
+`REVERIE_LLM_KEY`, `REVERIE_MCP_TOKEN`), then `config.toml` in the home, then the defaults here.
+Every setting has a sentence in docs/reference/settings.md; a test fails without it.
 
 In a sandbox every address, however it is given, is exchanged for one inside it, so that nothing
 tried out there sees or alters what is really remembered; it has settings of its own
@@ -157,16 +156,18 @@ def config_modified_at(settings: Settings) -> float:
 
 
 def reload_switches(settings: Settings) -> Settings:
-    """These settings with what is switched on and off in config.toml by now; BadInput while it
-    cannot be read.
+    """These settings with what is switched on and off in config.toml by now.
+
+    Raises BadInput while the file cannot be read.
     """
     fresh = load_settings(settings.home)
     return settings._replace(enabled=fresh.enabled, off=fresh.off, off_sessions=fresh.off_sessions)
 
 
 def switch_session(settings: Settings, session: str, *, on: bool, kept: bool = True) -> Settings:
-    """The settings with memory switched on or off in one conversation; `kept` writes that to
-    config.toml.
+    """The settings with memory switched on or off in one conversation.
+
+    With `kept`, that is written to config.toml.
     """
     before = load_settings(settings.home).off_sessions if kept else settings.off_sessions
     others = tuple(other for other in before if other != session)
@@ -193,8 +194,9 @@ def user_home() -> Path:
 
 
 def host_folder(variable: str, name: str) -> Path:
-    """The folder of a host agent's settings: the one its variable names, or `name` in the user's
-    home.
+    """The folder of a host agent's settings.
+
+    The one its variable names, or `name` in the user's home.
     """
     return Path(os.environ.get(variable) or Path.home() / name).expanduser().absolute()
 
@@ -216,8 +218,9 @@ def load_settings(home: Path | None = None, *, sandbox: bool = False) -> Setting
 
 
 def find_provider_key(llm: str) -> str:
-    """The key in the provider's own variable; "" for another address than the provider's, which
-    must never get it.
+    """The key in the provider's own variable.
+
+    "" for another address than the provider's, which must never get it.
     """
     provider, _, rest = llm.partition(":")
     return "" if "#" in rest else os.environ.get(PROVIDER_KEY_VARIABLES.get(provider, ""), "")
@@ -321,8 +324,9 @@ def to_toml(value: bool | float | str | tuple[str, ...]) -> str:
 
 
 def local_time_zone(settings: Settings) -> str:
-    """The IANA name of the time zone that reminders are meant in: that of the settings, or the
-    machine's now.
+    """The IANA name of the time zone that reminders are meant in.
+
+    That of the settings, or the machine's now.
     """
     if settings.zone:
         return settings.zone
@@ -354,8 +358,9 @@ def environment_without_git() -> dict[str, str]:
 
 
 def environment_for_home(home: str) -> dict[str, str]:
-    """The environment for a program of ours that is tried in a home of its own, with none of the
-    user's settings.
+    """The environment for a program of ours that is tried in a home of its own.
+
+    It has none of the user's settings.
     """
     others = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")}
     return {**others, "REVERIE_HOME": home}
@@ -379,8 +384,9 @@ def find_project_root(folder: Path) -> Path:
 
 
 def find_main_tree(git: Path) -> Path | None:
-    """The repository behind a work tree's `.git` file ("gitdir: …/.git/worktrees/name"); None for a
-    submodule's.
+    """The repository behind a work tree's `.git` file; None for a submodule's.
+
+    The file holds "gitdir: …/.git/worktrees/name".
     """
     try:
         target = git.read_text("utf-8", "replace").removeprefix("gitdir:").strip()

@@ -1,5 +1,6 @@
-"""What the environment says before any settings are read: the home, whether that is a sandbox, and
-whether memory is off.
+"""What the environment says before any settings are read.
+
+The home, whether that is a sandbox, and whether memory is off.
 
 The half of `config` that a hook has time for: `config` brings `pathlib`, which costs a fifth of a
 hook.
@@ -34,10 +35,10 @@ def current_home() -> str:
 
 
 def sandbox_path(home: str, asked: bool = False) -> str:
-    """The folder to use for a home: itself, or its sandbox if `asked` for here or by
-    `REVERIE_SANDBOX`.
+    """The folder to use for a home: itself, or its sandbox.
 
-    The sandbox of a sandbox is itself: who is inside stays inside.
+    The sandbox is `asked` for here or by `REVERIE_SANDBOX`. The sandbox of a sandbox is itself: who
+    is inside stays inside.
     """
     wanted = asked or os.environ.get("REVERIE_SANDBOX", "") not in ("", "0")
     return (
@@ -62,7 +63,9 @@ def usual_home() -> str:
 
 
 def has_home() -> bool:
-    """False where the system does not know the user's home folder, as in containers, and
+    """True if there is a folder for memory to live in.
+
+    False where the system does not know the user's home folder, as in containers, and
     `REVERIE_HOME` is not set.
     """
     return not expand_home().startswith("~")

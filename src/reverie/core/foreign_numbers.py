@@ -1,5 +1,6 @@
-"""Numbers that somebody else wrote, in a file, in details, in an answer: what is no number counts
-as not said.
+"""Numbers that somebody else wrote, in a file, in details, in an answer.
+
+What is no number counts as not said.
 """
 
 from typing import TypeVar

@@ -112,13 +112,12 @@ KINDS: dict[str, Kind] = {
             group="Learnings",
             voice=AGENT,
         ),
-        Kind("note", "semantic", 45, "anything else worth keeping", group="Notes"),
+        Kind("note", "semantic", 45, "anything else worth keeping"),
         Kind(
             "observation",
             "semantic",
             7,
             "something concluded, with little certainty",
-            group="Notes",
         ),
         Kind(
             FILE,
@@ -126,7 +125,6 @@ KINDS: dict[str, Kind] = {
             FOREVER,
             "a file that an agent keeps under /memories, whole",
             contradictable=False,
-            group="Notes",
             surfaces=False,
         ),
         Kind(
@@ -213,7 +211,7 @@ KINDS: dict[str, Kind] = {
 
 INTENTION, PENDING = "intention", "pending"
 
-CUSTOM_KIND = Kind("custom", "semantic", 45, "a kind of somebody's own", group="Notes", voice=AGENT)
+CUSTOM_KIND = Kind("custom", "semantic", 45, "a kind of somebody's own", voice=AGENT)
 
 MEMORY_TYPES = ("working", "episodic", "semantic", "procedural", "prospective", "emotional")
 

@@ -199,8 +199,9 @@ class Record(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """A memory that search found. `score` is 0..1, higher is better; `why` says how it
-    was found.
+    """A memory that search found.
+
+    `score` is 0..1, higher is better; `why` says how it was found.
     """
 
     memory: Memory

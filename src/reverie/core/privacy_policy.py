@@ -1,5 +1,6 @@
-"""What its owner wants kept of a person: one frozen value that goes from the settings to whatever
-writes a text down.
+"""What its owner wants kept of a person.
+
+One frozen value goes from the settings to whatever writes a text down.
 
 `personal` is payment cards, IBANs and US social security numbers; `contact` e-mail addresses and
 phone numbers:

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import zip_longest
 from typing import NamedTuple
+
+from reverie.core.lazy_patterns import compile_once
 
 QUOTES = frozenset("`'\"“”‘’«»")
 MAX_TAG_CHARS = 400  # attributes may take 200 of them
@@ -34,14 +35,12 @@ class PrivateTag(NamedTuple):
     is_mention: bool  # perhaps only spoken of, see `is_mention`
 
 
-@lru_cache(maxsize=1)
-def tag_pattern() -> re.Pattern[str]:
-    """A tag in any of its ways of writing; compiled only where one may stand."""
-    return re.compile(
-        r"(?i)(?:<|\\u003c|&lt;)(?:\s{0,8}(?P<closes>\\?/\s{0,8})?private\s{0,8}"
-        r"|private\s[^<>&]{1,200})"
-        r"(?:>|\\u003e|&gt;)"
-    )
+# A tag in any of its ways of writing.
+_TAG = (
+    r"(?i)(?:<|\\u003c|&lt;)(?:\s{0,8}(?P<closes>\\?/\s{0,8})?private\s{0,8}"
+    r"|private\s[^<>&]{1,200})"
+    r"(?:>|\\u003e|&gt;)"
+)
 
 
 def find_tags(text: str) -> list[PrivateTag]:
@@ -50,7 +49,7 @@ def find_tags(text: str) -> list[PrivateTag]:
         return []
     return [
         PrivateTag(found.start(), found.end(), bool(found["closes"]), is_mention(text, found))
-        for found in tag_pattern().finditer(text)
+        for found in compile_once(_TAG).finditer(text)
     ]
 
 

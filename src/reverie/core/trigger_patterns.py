@@ -180,8 +180,9 @@ def split_tool_pattern(pattern: str) -> tuple[str, str | None]:
 
 
 def matches_regex(expression: str, text: str) -> bool:
-    """True if a regular expression is found in time; one that cannot be read, as in an old file, is
-    not.
+    """True if a regular expression is found in time.
+
+    One that cannot be read, as in an old file, is not found.
     """
     from regex import error
 

@@ -80,6 +80,7 @@ class LazyEmbedder:
 
     def close(self) -> None:
         """Close the embedder if it was opened."""
+        # Not opened for being closed.
         if self._opened is not None:
             self._opened.close()
 
@@ -102,6 +103,7 @@ def open_embedder(
     scheme, _, rest = name.partition(":")
     if scheme not in OPENERS:
         raise UnknownScheme(f"{scheme!r} is not one of the embedders {', '.join(sorted(OPENERS))}.")
+    # Only the module of this scheme: the others have imports of their own.
     module = import_module(f".{OPENERS[scheme]}", __name__)
     embedder: Embedder = module.open(
         rest,

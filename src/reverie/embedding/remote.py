@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 BATCH = 128  # texts in one request
 MAX_TRIES = 4  # the first, and three more
 TIMEOUT = 30.0  # seconds
-MAX_WAIT = 20.0  # seconds; a server that wants more is as good as down
+# Seconds; a server that wants more is as good as down.
+MAX_WAIT = 20.0
 KNOWN_DIMS = {
     "text-embedding-3-small": 1536,
     "text-embedding-3-large": 3072,
@@ -92,6 +93,7 @@ class RemoteEmbedder:
     def _embed_batch(self, texts: Sequence[str]) -> Vectors:
         answer = self._request([to_valid_text(text) for text in texts])
         vectors = parse_embeddings(answer, len(texts), self.dims)
+        # Learnt from the first answer; from then on another length is an error.
         self.dims = vectors.shape[1]
         return vectors
 
@@ -101,6 +103,7 @@ class RemoteEmbedder:
             try:
                 return self._post(texts)
             except _ServerBusyError as err:
+                # Half a second at first, then twice as long each time, unless the server says.
                 wait = 0.5 * 2**attempt if err.wait is None else err.wait
                 if attempt + 1 == MAX_TRIES or wait > MAX_WAIT:
                     raise EmbedderUnavailable(
@@ -128,6 +131,7 @@ class RemoteEmbedder:
     def _to_error(self, err: urllib.error.HTTPError) -> Exception:
         """The error that an HTTP status means: ask again, or give up."""
         message = f"HTTP {err.code}: {err.read(300).decode(errors='replace').strip()}"
+        # With any other status the request is at fault, and asking again would not help.
         if err.code == 429 or err.code >= 500:
             return _ServerBusyError(message, parse_retry_after(err.headers.get("Retry-After")))
         hint = " Check the API key." if err.code in (401, 403) else ""
@@ -136,7 +140,11 @@ class RemoteEmbedder:
         )
 
 
-def parse_embeddings(answer: bytes, count: int, dims: int) -> Vectors:
+def parse_embeddings(
+    answer: bytes,
+    count: int,
+    dims: int,
+) -> Vectors:
     """The vectors of an answer in the order of their index, unit length; `dims` 0 is any length.
 
     Raises EmbedderUnavailable for an answer that is not in the OpenAI format, or not as asked.
@@ -150,6 +158,7 @@ def parse_embeddings(answer: bytes, count: int, dims: int) -> Vectors:
         raise EmbedderUnavailable(
             f"The embedder's answer is not in the OpenAI format: {err}."
         ) from err
+    # Nothing later would notice that two texts have got each other's vectors.
     if [row["index"] for row in rows] != list(range(count)):
         raise EmbedderUnavailable(
             f"The embedder was asked for {count} vectors and gave {len(rows)}."
@@ -158,6 +167,7 @@ def parse_embeddings(answer: bytes, count: int, dims: int) -> Vectors:
         raise EmbedderUnavailable(
             f"The embedder gave vectors of shape {vectors.shape[1:]}, not {dims} dimensions."
         )
+    # Cosines are dot products everywhere else, so the length is taken out here.
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not (np.isfinite(length).all() and length.all()):
         raise EmbedderUnavailable("The embedder gave a vector without direction.")
@@ -178,18 +188,19 @@ def parse_retry_after(retry_after: str | None) -> float | None:
         return None
 
 
-def open(where: str, *, api_key: str | None = None, **_unused: Any) -> RemoteEmbedder:
+def open(
+    where: str,
+    *,
+    api_key: str | None = None,
+    **_unused: Any,
+) -> RemoteEmbedder:
     """An embedder for "https://host/v1#model" or "https://host/v1#model@dims"."""
     base_url, _, model = where.partition("#")
     model, _, dims = model.partition("@")
-    if (
-        urlsplit(base_url).scheme not in ("http", "https")
-        or not model
-        or not (dims or "1").isdecimal()
-    ):
+    is_url = urlsplit(base_url).scheme in ("http", "https")
+    if not is_url or not model or not (dims or "1").isdecimal():
         raise BadInput(
             f"{where!r} is not of the form https://host/v1#model or https://host/v1#model@dims."
         )
-    return RemoteEmbedder(
-        Endpoint(base_url=base_url, model=model, dims=int(dims) if dims else None, api_key=api_key)
-    )
+    wanted = int(dims) if dims else None
+    return RemoteEmbedder(Endpoint(base_url=base_url, model=model, dims=wanted, api_key=api_key))

@@ -29,6 +29,7 @@ class ToyEmbedder:
         out = np.zeros((len(texts), self.dims), dtype=np.float32)
         for row, text in zip(out, texts, strict=True):
             for feature in iter_features(text):
+                # Place and sign from one hash: collisions cancel out on average.
                 bits = crc32(feature.encode("utf-8", "surrogatepass"))
                 row[bits % self.dims] += 1.0 if bits & 0x8000 else -1.0
             # No words, or features that cancelled out: any fixed direction will do.

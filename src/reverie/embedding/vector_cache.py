@@ -38,6 +38,7 @@ class CachedEmbedder:
 
         keys = [vector_key(self.model, text) for text in texts]
         rows: dict[str, Any] = {}
+        # Each text once, however often it was asked for.
         missing: dict[str, str] = {}
         for key, text in zip(keys, texts, strict=True):
             cached = None if key in rows else self.known.get(key)
@@ -72,6 +73,7 @@ class RecentVectors(MutableMapping[str, bytes]):
 
     def __getitem__(self, key: str) -> bytes:
         with self._lock:
+            # Looking something up counts as use.
             self._kept.move_to_end(key)
             return self._kept[key]
 

@@ -32,7 +32,6 @@ from reverie.erasure.own_files import (
     sync_pages,
     take_in_edits,
 )
-from reverie.erasure.unfinished import REWRITE_PENDING
 from reverie.mirror import mirror_sync, shared_lines
 from reverie.mirror.apply_page_edits import list_past_texts
 from reverie.mirror.file_exchange import read_bytes_if_present
@@ -45,7 +44,13 @@ from reverie.notes.note_vectors import hold_index_lease
 from reverie.pipeline.event_reader import WorkContext
 from reverie.porting import shared_files
 from reverie.storage import Store, backups
-from reverie.storage.erased_texts import PURGING, PassageEraser, is_distinctive, is_kept_field
+from reverie.storage.erased_texts import (
+    PURGING,
+    REWRITE_PENDING,
+    PassageEraser,
+    is_distinctive,
+    is_kept_field,
+)
 from reverie.text.tokenization import fold_text
 
 # seconds that whoever indexes now is waited for

@@ -33,12 +33,13 @@ from reverie.erasure.own_files import (
     scrub_files,
     take_in_edits,
 )
-from reverie.erasure.unfinished import REWRITE_PENDING, has_unfinished_erasure
+from reverie.erasure.unfinished import has_unfinished_erasure
 from reverie.mirror.mirror_sync import hold_mirror_lease, list_mirror_folders
 from reverie.notes import file_versions
 from reverie.pipeline.event_reader import WorkContext
 from reverie.privacy.scrub_rules import TextScrubber
-from reverie.storage.note_index_port import FileIndex
+from reverie.storage.erased_texts import REWRITE_PENDING
+from reverie.storage.indexed_files import FileIndex
 from reverie.storage.scrub_scan import ScrubFinding
 
 # rows that are looked at in one transaction

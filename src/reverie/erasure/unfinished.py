@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from reverie.core import clock
 from reverie.core.errors import StoreError
+from reverie.erasure import purge
 from reverie.pipeline.event_reader import WorkContext
-from reverie.storage.erased_texts import PURGING
-
-# meta: files are still to be written anew
-REWRITE_PENDING = "scrubbing"
+from reverie.storage.erased_texts import PURGING, REWRITE_PENDING
 
 
 def has_unfinished_erasure(work: WorkContext) -> bool:
@@ -20,8 +18,6 @@ def finish_erasure(work: WorkContext) -> bool:
     """Do what a scrub or a purge had to leave; True if nothing is left."""
     store = work.store
     if store.meta(PURGING):
-        from reverie.erasure import purge
-
         purge.finish_purge(work, clock.now)
     if store.meta(PURGING):
         return False

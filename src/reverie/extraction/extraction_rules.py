@@ -154,7 +154,9 @@ RULES = (
         explicit=True,
     ),
     ExtractionRule(
-        "decision", r"(?:decision|decided|final decision|verdict)\s*:\s*(?P<what>.+)", "decision"
+        "decision",
+        r"(?:decision|decided|final decision|verdict)\s*:\s*(?P<what>.+)",
+        "decision",
     ),
     # About the user
     ExtractionRule(

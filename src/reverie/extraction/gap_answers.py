@@ -9,8 +9,6 @@ A model that is away leaves the cursor where it is; an answer that cannot be rea
 is counted.
 """
 
-from __future__ import annotations
-
 from reverie.core.model import Add, Event, Memory
 from reverie.extraction.knowledge_gaps import VERB
 from reverie.extraction.model_extraction import (
@@ -18,19 +16,20 @@ from reverie.extraction.model_extraction import (
     WINDOW_TOKENS,
     build_extracted_memory,
     collect_turn_evidence,
+    find_usable_model,
     list_spoken_messages,
     summarize_model_rejections,
 )
 from reverie.extraction.turn_learning import find_verbatim_duplicates
-from reverie.pipeline.conversation_events import lesson_space_of
-from reverie.pipeline.event_reader import MAX_EVENT_AGE, EventReader, ReaderDecision, WorkContext
+from reverie.pipeline.conversation_events import session_events
+from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
 from reverie.reconciliation import model_requests
 from reverie.text.tokenization import fold_text
 
 NAME = "answer"
 # A host says so with `record`, or the companion was closed.
 SESSION_END = "session_end"
-# newest questions of a session
+# Newest questions of a session.
 MAX_QUESTIONS = 20
 
 
@@ -43,33 +42,20 @@ def can_answer_gaps(work: WorkContext, event: Event) -> bool:
 
 def list_unreviewed_questions(work: WorkContext, event: Event) -> list[str]:
     """The unanswered questions of this session up to this event that no review has covered."""
-    before = work.store.events(
-        session=event.session, space=event.space, verbs=(NAME,), newest=True, limit=1
-    )
+    before = session_events(work.store, event, NAME, newest=True, limit=1)
     through = int(before[0].payload["event"]) if before else 0
-    gaps = work.store.events(
-        after=through,
-        session=event.session,
-        space=event.space,
-        verbs=(VERB,),
-        newest=True,
-        limit=MAX_QUESTIONS,
-    )
+    gaps = session_events(work.store, event, VERB, after=through, newest=True, limit=MAX_QUESTIONS)
     asked = [gap.payload.get("asked") for gap in reversed(gaps) if gap.seq <= event.seq]
     return [text for text in dict.fromkeys(asked) if isinstance(text, str)]
 
 
 def answer_session_gaps(work: WorkContext, event: Event) -> ReaderDecision:
     """Memories that answer the session's own questions, from what was said in it."""
-    too_old = work.now - event.at > MAX_EVENT_AGE
-    if work.llm is None or too_old or work.settings.is_off(lesson_space_of(event), event.session):
+    llm = find_usable_model(work, event)
+    questions = list_unreviewed_questions(work, event) if llm else []
+    if llm is None or not questions:
         return ReaderDecision()
-    questions = list_unreviewed_questions(work, event)
-    if not questions:
-        return ReaderDecision()
-    turns = work.store.events(
-        session=event.session, space=event.space, verbs=("turn",), newest=True, limit=MAX_TURNS
-    )
+    turns = session_events(work.store, event, "turn", newest=True, limit=MAX_TURNS)
     messages = list_spoken_messages([turn for turn in reversed(turns) if turn.seq <= event.seq])
     if not messages:
         return ReaderDecision()
@@ -77,23 +63,25 @@ def answer_session_gaps(work: WorkContext, event: Event) -> ReaderDecision:
     if answer is None:
         return ReaderDecision(payload={"kept": 0, "questions": len(questions)})
     evidence = collect_turn_evidence(work, event, turns)
+    # One for each wording: several questions may have one answer.
     memories: dict[str, Memory] = {}
     for item in answer.items:
-        memory = build_extracted_memory(work, work.llm, event, item, NAME, evidence)
+        memory = build_extracted_memory(work, llm.name, event, item, NAME, evidence)
         memories[fold_text(memory.text)] = memory
     new = [
         Add(memory)
         for memory in memories.values()
         if not find_verbatim_duplicates(work.store, memory)
     ]
-    payload = {
-        "kept": len(new),
-        "questions": len(questions),
-        **summarize_model_rejections(answer.rejected_items, work.policy),
-    }
+    rejections = summarize_model_rejections(answer.rejected_items, work.policy)
+    payload = {"kept": len(new), "questions": len(questions), **rejections}
     return ReaderDecision(new, payload=payload)
 
 
 READER = EventReader(
-    name=NAME, verbs=(SESSION_END,), verb=NAME, decide=answer_session_gaps, is_ready=can_answer_gaps
+    name=NAME,
+    verbs=(SESSION_END,),
+    verb=NAME,
+    decide=answer_session_gaps,
+    is_ready=can_answer_gaps,
 )

@@ -7,8 +7,6 @@ that it did not help. Nothing is thrown away: the newest 500 gaps of the last 90
 the log keeps the rest.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -69,6 +67,7 @@ def detect_knowledge_gap(
         return None
     if not is_question(remove_injections(user_texts[-1])):
         return None
+    # By words: a question about something else has no candidate at all.
     candidates = store.search_words(query.terms, query.spaces, MAX_CANDIDATES, now=query.now)
     if not candidates or was_already_shown(store, query):
         return None

@@ -14,7 +14,6 @@ switched on after a year does not read the year.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from reverie.activity import TOOL
@@ -22,19 +21,17 @@ from reverie.core import clock
 from reverie.core.authorship import apply_curate_setting, author_from_llm
 from reverie.core.model import UNTRUSTED, Add, Change, Event, Memory, visible_spaces
 from reverie.core.privacy_policy import Policy
-from reverie.extraction.multi_turn_lessons import is_extraction_due
+from reverie.extraction.multi_turn_lessons import SESSION_ENDS, is_extraction_due
 from reverie.extraction.provenance_check import (
     RecentEvidence,
     determine_provenance,
-    iter_tool_answers,
-    iter_turn_messages,
-    to_evidence,
+    evidence_from_events,
 )
 from reverie.extraction.turn_learning import find_verbatim_duplicates
 from reverie.memory.feelings import FIELD
 from reverie.memory.memory_validation import build_memory
 from reverie.memory.named_period import find_season, stamp_season
-from reverie.pipeline.conversation_events import lesson_space_of
+from reverie.pipeline.conversation_events import lesson_space_of, numbered_messages, session_events
 from reverie.pipeline.event_reader import MAX_EVENT_AGE, EventReader, ReaderDecision, WorkContext
 from reverie.pipeline.pending_vectors import try_embed
 from reverie.privacy.redacted_text import redact_short_text
@@ -51,20 +48,15 @@ if TYPE_CHECKING:
     from reverie.llm.extraction_task import ExtractedItem, ExtractionAnswer, RejectedItem
     from reverie.llm.language_model import LanguageModel
 
-# Hosts record these: the conversation is over, or its context is about to be shortened.
-ENDINGS = ("session_end", "compact")
-# turns of one conversation that are read at once
+# Turns of one conversation that are read at once.
 MAX_TURNS = 200
-# tokens of one window, with the answer and the known texts
+# Tokens of one window, with the answer and the known texts.
 WINDOW_TOKENS = 15_000
-# rejected candidates that are kept as examples; all are counted
+# Rejected candidates that are kept as examples; all are counted.
 MAX_EXAMPLES = 8
-
-
-# newest characters of the user's words that known texts are looked up by
+# Newest characters of the user's words that known texts are looked up by.
 MAX_LOOKUP_CHARS = 4_000
 LEFT_BY_MODEL = "left by the model"
-NO_EVIDENCE = RecentEvidence()
 NAME = "extract"
 
 
@@ -73,28 +65,36 @@ def can_extract(work: WorkContext, _event: Event) -> bool:
     return work.llm is not None and work.llm.available(WINDOW_TOKENS)
 
 
+def find_usable_model(work: WorkContext, event: Event) -> LanguageModel | None:
+    """The model that may read about this event; None for an old event, or where memory is off."""
+    too_old = work.now - event.at > MAX_EVENT_AGE
+    if too_old or work.settings.is_off(lesson_space_of(event), event.session):
+        return None
+    return work.llm
+
+
 def extract_with_model(work: WorkContext, event: Event) -> ReaderDecision:
     """The memories that a model extracts from the turns since the last time, if it is due."""
-    home = lesson_space_of(event)
-    too_old = work.now - event.at > MAX_EVENT_AGE
-    if work.llm is None or too_old or work.settings.is_off(home, event.session):
+    llm = find_usable_model(work, event)
+    turns = list_unextracted_turns(work, event) if llm else []
+    if llm is None or not turns:
         return ReaderDecision()
-    turns = list_unextracted_turns(work, event)
-    if not turns or (event.verb not in ENDINGS and not is_extraction_due(turns)):
+    if event.verb not in SESSION_ENDS and not is_extraction_due(turns):
         return ReaderDecision()
-    season = find_season(work.store, visible_spaces(home), work.now)
+    from reverie.llm.extraction_task import is_worth_extracting, split_windows
+
+    season = find_season(work.store, visible_spaces(lesson_space_of(event)), work.now)
     new: list[Change] = []
     rejected: list[RejectedItem] = []
     seen: set[str] = set()
-    from reverie.llm.extraction_task import is_worth_extracting, split_windows
-
     evidence = collect_turn_evidence(work, event, turns)
     for window in filter(is_worth_extracting, split_windows(list_spoken_messages(turns))):
-        answer = ask_extraction_model(work, work.llm, event, window)
+        answer = ask_extraction_model(work, llm, event, window)
         for item in answer.items:
-            memory = build_extracted_memory(work, work.llm, event, item, known=evidence)
+            memory = build_extracted_memory(work, llm.name, event, item, NAME, evidence)
             memory = stamp_season(memory, season)
             folded = fold_text(memory.text)
+            # Two windows of one conversation may teach the same.
             if folded not in seen and not find_verbatim_duplicates(work.store, memory):
                 new.append(Add(memory))
             seen.add(folded)
@@ -121,21 +121,15 @@ def summarize_model_rejections(rejected: Sequence[RejectedItem], policy: Policy)
 
 def list_unextracted_turns(work: WorkContext, event: Event) -> list[Event]:
     """The turns up to this event that no extraction, done or failed, has covered."""
-    attempts = work.store.events(
-        session=event.session, space=event.space, verbs=(NAME, "failed"), newest=True, limit=50
-    )
+    attempts = session_events(work.store, event, NAME, "failed", newest=True, limit=50)
+    # Newest first, so the first one that counts is the last look.
     covered = (
         int(attempt.payload["event"])
         for attempt in attempts
         if attempt.verb == NAME or attempt.payload.get("reader") == NAME
     )
-    turns = work.store.events(
-        after=next(covered, 0),
-        session=event.session,
-        space=event.space,
-        verbs=("turn",),
-        limit=MAX_TURNS,
-    )
+    after = next(covered, 0)
+    turns = session_events(work.store, event, "turn", after=after, limit=MAX_TURNS)
     return [turn for turn in turns if turn.seq <= event.seq]
 
 
@@ -143,17 +137,13 @@ def list_spoken_messages(turns: Sequence[Event]) -> list[HostMessage]:
     """What user and assistant said, in order, without injected blocks; pastes stand apart."""
     spoken = []
     for turn in turns:
-        messages = turn.payload.get("messages", ())
-        start = turn.payload.get("first", 0)
-        numbers = turn.payload.get("places") or range(start, start + len(messages))
-        for number, message in zip(numbers, messages, strict=True):
-            role = message.get("role")
-            text = remove_injections(message.get("text", "")).strip()
-            if role == "user" and text:
-                own, quoted = separate_lines(text)
+        for number, role, text in numbered_messages(turn):
+            plain = remove_injections(text).strip()
+            if role == "user" and plain:
+                own, quoted = separate_lines(plain)
                 spoken.append(HostMessage("user", own, number, quoted=quoted))
-            elif role == "assistant" and text:
-                spoken.append(HostMessage(role, text, number))
+            elif role == "assistant" and plain:
+                spoken.append(HostMessage(role, plain, number))
     return spoken
 
 
@@ -161,29 +151,22 @@ def collect_turn_evidence(
     work: WorkContext, event: Event, turns: Sequence[Event]
 ) -> RecentEvidence:
     """What the user said in these turns, and what tools answered in the session meanwhile."""
-    runs = work.store.events(
-        session=event.session, space=event.space, verbs=(TOOL,), newest=True, limit=MAX_TURNS
-    )
-    return to_evidence(
-        chain.from_iterable(map(iter_turn_messages, turns)),
-        chain.from_iterable(map(iter_tool_answers, runs)),
-    )
+    runs = session_events(work.store, event, TOOL, newest=True, limit=MAX_TURNS)
+    return evidence_from_events(turns, runs)
 
 
 def ask_extraction_model(
-    work: WorkContext, llm: LanguageModel, event: Event, window: Sequence[HostMessage]
+    work: WorkContext,
+    llm: LanguageModel,
+    event: Event,
+    window: Sequence[HostMessage],
 ) -> ExtractionAnswer:
     """The model's answer about one window. Raises if it is away, BadAnswer if it cannot be read."""
     from reverie.llm.extraction_task import build_extraction_request, read_extraction
     from reverie.llm.language_model import BadAnswer
 
-    answer = ask_about_event(
-        work,
-        llm,
-        event,
-        build_extraction_request(window, find_known_texts(work, event, window)),
-        lambda text: read_extraction(text, window),
-    )
+    request = build_extraction_request(window, find_known_texts(work, event, window))
+    answer = ask_about_event(work, llm, event, request, lambda text: read_extraction(text, window))
     if answer.value is None:
         raise BadAnswer(f"{llm.name}: {answer.outcome}: {answer.why}")
     return answer.value
@@ -196,6 +179,7 @@ def find_known_texts(work: WorkContext, event: Event, window: Sequence[HostMessa
     """
     from reverie.llm.extraction_task import KNOWN_COSINE, MAX_KNOWN
 
+    # What the user says decides what is known about; the assistant repeats it.
     user_texts = [message.text for message in window if message.role == "user"]
     text = "\n".join(user_texts)[-MAX_LOOKUP_CHARS:]
     if not text:
@@ -213,6 +197,7 @@ def find_known_texts(work: WorkContext, event: Event, window: Sequence[HostMessa
     hits = search_memories(work.store, query)
     if vector is None:
         return [hit.memory.text for hit in hits]
+    # Search ranks; whether one is near enough the cosine alone tells.
     by_hash = {fingerprint_text(hit.memory.text): hit.memory.text for hit in hits}
     vectors = work.store.known_vectors(work.embedding_model, list(by_hash))
     return [
@@ -222,33 +207,29 @@ def find_known_texts(work: WorkContext, event: Event, window: Sequence[HostMessa
     ]
 
 
-def choose_provenance(item: ExtractedItem, known: RecentEvidence) -> str:
-    """ "untrusted" if the item's words are somebody else's, else "extracted".
-
-    Where the words stand decides, and not what the model says of them.
-    """
-    claim = determine_provenance(item.text, item.kind, known)
-    return claim.provenance if claim.provenance == UNTRUSTED else "extracted"
-
-
 def build_extracted_memory(
     work: WorkContext,
-    llm: LanguageModel,
+    model: str,
     event: Event,
     item: ExtractedItem,
-    rule: str = NAME,
-    known: RecentEvidence = NO_EVIDENCE,
+    rule: str,
+    known: RecentEvidence,
 ) -> Memory:
-    """An extracted item as a memory, with the model and its reason in the details."""
-    source = choose_provenance(item, known)
-    details: dict[str, Any] = {"rule": rule, "model": llm.name, "reason": item.reason}
+    """An extracted item as a memory, with the model and its reason in the details.
+
+    It is "untrusted" if its words are somebody else's, else "extracted": where the words stand
+    decides, and not what the model says of them.
+    """
+    claim = determine_provenance(item.text, item.kind, known)
+    details: dict[str, Any] = {"rule": rule, "model": model, "reason": item.reason}
     if item.data:
         details["data"] = dict(item.data)
     if item.emotion:
         details[FIELD] = dict(item.emotion)
-    if source == UNTRUSTED:
+    provenance = "extracted"
+    if claim.provenance == UNTRUSTED:
+        provenance = UNTRUSTED
         details[HEARD_FROM] = PASTED_TEXT
-    details |= author_from_llm(llm.name).details
     memory = build_memory(
         clock.new_id(),
         work.now,
@@ -256,18 +237,22 @@ def build_extracted_memory(
         space=lesson_space_of(event),
         kind=item.kind,
         title=item.title,
-        provenance=source,
+        provenance=provenance,
         at=event.at,
         session=event.session,
         messages=item.messages,
         files=item.files,
         salience=item.importance,
-        details=details,
+        details=details | author_from_llm(model).details,
         policy=work.policy,
     )
     return apply_curate_setting(memory, work.settings.curate)
 
 
 READER = EventReader(
-    name=NAME, verbs=("turn", *ENDINGS), verb=NAME, decide=extract_with_model, is_ready=can_extract
+    name=NAME,
+    verbs=("turn", *SESSION_ENDS),
+    verb=NAME,
+    decide=extract_with_model,
+    is_ready=can_extract,
 )

@@ -9,8 +9,6 @@ A conversation that just stops is not looked at here; sleep finds it by its turn
 event covers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +19,7 @@ from reverie.extraction.rule_extraction import (
     extract_lessons,
 )
 from reverie.extraction.turn_learning import ALREADY_KNOWN, LessonSource, decide_lessons
-from reverie.pipeline.conversation_events import lesson_space_of, numbered_messages
+from reverie.pipeline.conversation_events import lesson_space_of, numbered_messages, session_events
 from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
 from reverie.storage import Store
 from reverie.text.tokenization import tokenize_query
@@ -29,13 +27,13 @@ from reverie.text.tokenization import tokenize_query
 TURNS = ("turn",)
 # Hosts record these: the conversation is over, or its context is about to be shortened.
 SESSION_ENDS = ("session_end", "compact")
-# turns of the user without a look, after which one is due
+# Turns of the user without a look, after which one is due.
 TURN_INTERVAL = 12
-# turns after which a change of topic counts
+# Turns after which a change of topic counts.
 MIN_TOPIC_TURNS = 4
-# content words that a remark needs to begin a topic
+# Content words that a remark needs to begin a topic.
 MIN_TOPIC_WORDS = 4
-# events that are looked at together
+# Events that are looked at together.
 MAX_EVENTS = 400
 
 
@@ -45,6 +43,7 @@ def extract_stretch_lessons(work: WorkContext, event: Event) -> ReaderDecision:
     if not event.session or work.settings.is_off(home, event.session):
         return ReaderDecision()
     reopened, unread = split_unread_turns(work.store, event)
+    # An end has its own event; the turns before it may have been looked at already.
     if not unread or not (event.verb in SESSION_ENDS or is_extraction_due(unread)):
         return ReaderDecision()
     turns = [*reopened, *unread]
@@ -87,14 +86,13 @@ def extract_observed_lessons(
 
 def split_unread_turns(store: Store, event: Event) -> tuple[list[Event], list[Event]]:
     """(turns since the oldest error that is still open, turns not looked at), up to this event."""
-    last_look = find_last_gathering(store, event)
     upto = since = 0
-    if last_look:
-        upto = int(last_look.payload.get("upto", 0))
-        since = min(upto, int(last_look.payload.get("from", upto + 1)) - 1)
-    found = store.events(
-        after=since, verbs=TURNS, session=event.session, space=event.space, limit=MAX_EVENTS
-    )
+    looks = session_events(store, event, "gather", newest=True, limit=1)
+    if looks:
+        last_look = looks[0].payload
+        upto = int(last_look.get("upto", 0))
+        since = min(upto, int(last_look.get("from", upto + 1)) - 1)
+    found = session_events(store, event, *TURNS, after=since, limit=MAX_EVENTS)
     turns = [turn for turn in found if turn.seq <= event.seq]
     return [turn for turn in turns if turn.seq <= upto], [turn for turn in turns if turn.seq > upto]
 
@@ -102,14 +100,6 @@ def split_unread_turns(store: Store, event: Event) -> tuple[list[Event], list[Ev
 def count_spoken_chars(turns: Sequence[Event]) -> int:
     """The length of all messages of these turns, in characters."""
     return sum(len(text) for turn in turns for _, _, text in numbered_messages(turn))
-
-
-def find_last_gathering(store: Store, event: Event) -> Event | None:
-    """The last `gather` event of this conversation, if there is one."""
-    looks = store.events(
-        verbs=("gather",), session=event.session, space=event.space, newest=True, limit=1
-    )
-    return looks[0] if looks else None
 
 
 def is_extraction_due(turns: Sequence[Event]) -> bool:
@@ -137,5 +127,8 @@ def join_user_text(turn: Event) -> str:
 
 
 READER = EventReader(
-    name="gather", verbs=(*TURNS, *SESSION_ENDS), verb="gather", decide=extract_stretch_lessons
+    name="gather",
+    verbs=(*TURNS, *SESSION_ENDS),
+    verb="gather",
+    decide=extract_stretch_lessons,
 )

@@ -5,8 +5,6 @@ once. Texts are as they were written down: redacted, and of very long ones the b
 end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -37,14 +35,15 @@ class PastConversation(NamedTuple):
     ended: float
     turns: int  # messages of the user
     opening: str
-    memories: tuple[Memory, ...] = ()
-    lines: tuple[PastMessage, ...] = ()
+    memories: tuple[Memory, ...]
+    lines: tuple[PastMessage, ...]
 
 
 def collect_messages(events: Iterable[Event]) -> list[PastMessage]:
     """The messages in these events, by number, each once."""
     found: dict[tuple[int, str, str], PastMessage] = {}
     for event in events:
+        # A purge blanks messages and leaves their numbers, so the two may differ in length.
         messages = event.payload.get("messages") or ()
         first = event.payload.get("first", 0)
         numbers = event.payload.get("places") or range(first, first + len(messages))
@@ -59,15 +58,18 @@ def build_past_conversation(
 ) -> PastConversation:
     """The conversation that these events (at least one) hold, with the memories that came of it."""
     messages = collect_messages(events)
-    asked = [message for message in messages if message.role == "user" and message.text.strip()]
+    asked = [
+        message.text for message in messages if message.role == "user" and message.text.strip()
+    ]
     times = [event.at for event in events]
+    last = events[-1]
     return PastConversation(
-        events[-1].session,
-        events[-1].space,
+        last.session,
+        last.space,
         min(times),
         max(times),
         len(asked),
-        shorten_line(asked[0].text, MAX_OPENING_CHARS) if asked else "",
+        shorten_line(asked[0], MAX_OPENING_CHARS) if asked else "",
         memories,
         tuple(messages),
     )
@@ -80,7 +82,10 @@ def filter_messages(lines: Iterable[PastMessage], words: Sequence[str]) -> list[
 
 
 def messages_around(
-    lines: Sequence[PastMessage], first: int, last: int, more: int
+    lines: Sequence[PastMessage],
+    first: int,
+    last: int,
+    more: int,
 ) -> list[PastMessage]:
     """The messages numbered `first` to `last`, and `more` before and after."""
     return [line for line in lines if first - more <= line.number <= last + more]

@@ -60,15 +60,18 @@ SHORT_CLAIM_WORDS = 3
 # Stems that a model puts around somebody's words ("the user prefers …").
 FRAMING_STEMS = frozenset(map(strip_ending, _FRAMING_WORDS.split()))
 
+# Words of denial, in some of the languages that people write in.
 _AGAINST = re.compile(
     r"\b(?:never|not|no|none|cannot|don'?t|doesn'?t|mustn'?t|shouldn'?t|isn'?t|stop|avoid|without|"
     r"nie|niemals|nicht|kein\w*|jamais|pas|nunca|jamás|não|mai|никогда|не)\b|n't\b|不|别|勿|ない",
     re.IGNORECASE,
 )
+# Parts of the names of tools whose answers come from beyond this machine.
 _OUTSIDE = re.compile(
     r"web|fetch|search|browse|http|url|mcp__|mail|slack|issue|ticket|jira|notion|confluence",
     re.IGNORECASE,
 )
+# Commands that fetch what others wrote.
 _REACHES = re.compile(r"\b(?:curl|wget|gh|glab|http|https|lynx|w3m)\b", re.IGNORECASE)
 
 
@@ -83,13 +86,14 @@ class RecentEvidence(NamedTuple):
     """What was said and read here, uncut: a claim concerns little of it, the rest stays unread."""
 
     # messages of the user, with what they pasted
-    user_messages: tuple[str, ...] = ()
-    foreign_texts: tuple[ForeignText, ...] = ()
+    user_messages: tuple[str, ...]
+    foreign_texts: tuple[ForeignText, ...]
 
     def merged_with(self, other: RecentEvidence) -> RecentEvidence:
         """The evidence of both."""
         return RecentEvidence(
-            (*self.user_messages, *other.user_messages), (*self.foreign_texts, *other.foreign_texts)
+            (*self.user_messages, *other.user_messages),
+            (*self.foreign_texts, *other.foreign_texts),
         )
 
 
@@ -113,10 +117,19 @@ class Claim(NamedTuple):
 def collect_recent_evidence(store: Store, space: str, now: float) -> RecentEvidence:
     """What was said and read in a space, above it and below it, during the last day."""
     events = store.search_events(
-        ("turn", TOOL), space=space, since=now - LOOKBACK_SECONDS, until=now, limit=MAX_EVENTS
+        ("turn", TOOL),
+        space=space,
+        since=now - LOOKBACK_SECONDS,
+        until=now,
+        limit=MAX_EVENTS,
     )
     turns = [event for event in events if event.verb == "turn"]
     runs = [event for event in events if event.verb == TOOL]
+    return evidence_from_events(turns, runs)
+
+
+def evidence_from_events(turns: Iterable[Event], runs: Iterable[Event]) -> RecentEvidence:
+    """What was said in these turns, and what these tool runs answered."""
     return to_evidence(
         chain.from_iterable(map(iter_turn_messages, turns)),
         chain.from_iterable(map(iter_tool_answers, runs)),
@@ -175,7 +188,8 @@ def determine_provenance(text: str, kind: str, known: RecentEvidence) -> Claim:
     ]
     if find_prompt_injection(text) or any(contains_claim(text, other) for other in foreign):
         return Claim(
-            UNTRUSTED, "it stands in a text that others wrote, so it may describe and not command"
+            UNTRUSTED,
+            "it stands in a text that others wrote, so it may describe and not command",
         )
     if voice == USER and known.user_messages:
         return Claim(

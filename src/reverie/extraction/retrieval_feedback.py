@@ -9,11 +9,7 @@ Clusters are due every fifty retrievals. `is_clustering_due` counts these in the
 CLUSTERS_CURSOR on; whoever finds clusters anew moves it.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-
-from reverie.core.model import Change, Event, Memory
+from reverie.core.model import Change, Event
 from reverie.memory.memory_changes import record_use
 from reverie.memory.usage_signals import MAX_CONTEXT_CHARS, link_used_together, suggest_tags
 from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
@@ -36,6 +32,7 @@ def decide_feedback_changes(work: WorkContext, event: Event) -> ReaderDecision:
     """The links, uses and tag suggestions that follow from one retrieval or one verdict."""
     if work.settings.is_off(event.space, event.session):
         return ReaderDecision()
+    # A verdict is about what helped in a row, a retrieval about what was given at once.
     if event.verb == "feedback":
         ids = list_recent_helpful_ids(work.store, event)
     else:
@@ -45,21 +42,16 @@ def decide_feedback_changes(work: WorkContext, event: Event) -> ReaderDecision:
     found = work.store.get([*dict.fromkeys((*ids, *rejected))])
     memories = [memory for memory in found if memory.active]
     given = [memory for memory in memories if memory.id in ids and memory.id not in rejected]
-    changes = link_retrieved_together(work.store, given)
+    changes: list[Change] = []
+    if len(given) > 1:
+        edges = work.store.edges([memory.id for memory in given], ("relates_to",))
+        changes += link_used_together(given, edges)
     for memory in memories:
         helpful = memory in given
         if memory.id in rejected or (helpful and memory.id in verified):
             changes.append(record_use(memory, work.now, helpful=helpful, by="judge", at=event.at))
     changes += suggest_tags(given, str(event.payload.get("asked", "")), work.now)
     return ReaderDecision(changes, memories)
-
-
-def link_retrieved_together(store: Store, memories: Sequence[Memory]) -> list[Change]:
-    """New or stronger links between memories that were given together."""
-    if len(memories) < 2:
-        return []
-    edges = store.edges([memory.id for memory in memories], ("relates_to",))
-    return link_used_together(memories, edges)
 
 
 def list_recent_helpful_ids(store: Store, event: Event) -> tuple[str, ...]:
@@ -70,7 +62,10 @@ def list_recent_helpful_ids(store: Store, event: Event) -> tuple[str, ...]:
     if not event.payload.get("helpful") or not event.session:
         return ()
     verdicts = store.events(
-        verbs=("feedback",), session=event.session, newest=True, limit=MAX_VERDICTS
+        verbs=("feedback",),
+        session=event.session,
+        newest=True,
+        limit=MAX_VERDICTS,
     )
     helpful = [
         verdict.seq
@@ -94,7 +89,9 @@ def list_payload_ids(event: Event, name: str) -> tuple[str, ...]:
 def is_clustering_due(store: Store) -> bool:
     """True if CLUSTERS_EVERY retrievals have gone by since clusters were last found."""
     since = store.events(
-        after=store.cursor(CLUSTERS_CURSOR), verbs=RETRIEVALS, limit=CLUSTERS_EVERY
+        after=store.cursor(CLUSTERS_CURSOR),
+        verbs=RETRIEVALS,
+        limit=CLUSTERS_EVERY,
     )
     return len(since) >= CLUSTERS_EVERY
 

@@ -10,8 +10,6 @@ What is not kept although a rule asked for it is returned too, with the reason, 
 rate can be shown. `python -m bench.extraction` measures how well this works.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -19,7 +17,7 @@ from typing import Any, NamedTuple
 from reverie.activity.error_lessons import find_error_fixes, list_fix_files
 from reverie.core.kinds import INTENTION
 from reverie.extraction.extraction_rules import RULES, ExtractionRule
-from reverie.extraction.refusal_rules import INTENTION_REFUSALS, REFUSALS, RefusalRule
+from reverie.extraction.refusal_rules import INTENTION_REFUSALS, REFUSALS
 from reverie.extraction.tool_families import find_replaced_tool
 from reverie.memory.reminder_phrases import ReminderPhrase, parse_reminder_phrase
 from reverie.text.forbidden_acts import find_program_triggers
@@ -30,17 +28,17 @@ from reverie.text.text_signals import derive_tags, derive_triggers, find_file_na
 # Longer sentences are pasted text, not wishes.
 MAX_LESSON_CHARS = 400
 MIN_LESSON_CHARS = 8
-# characters of what was being discussed that are kept beside a lesson
+# Characters of what was being discussed that are kept beside a lesson.
 MAX_TOPIC_CHARS = 160
 # Shorter conversations are not looked through for fixes.
 MIN_CONVERSATION_CHARS = 200
-# characters before a comma that are kept with what follows it
+# Characters before a comma that are kept with what follows it.
 MAX_HEAD_CHARS = 120
-PASSING_STATE = "passing state"
-# rules within rules: "note that from now on …"
+# Rules within rules: "note that from now on …".
 MAX_RULE_DEPTH = 2
+PASSING_STATE = "passing state"
 
-# why something is believed as far as it is
+# Why something is believed as far as it is.
 PROVENANCE_REASONS = {
     "user_corrected": "the user put the agent right",
     "user_stated": "the user said so",
@@ -94,11 +92,12 @@ class RejectedCandidate(NamedTuple):
 class ExtractionResult(NamedTuple):
     """What some messages teach, in order, and what was rejected."""
 
-    lessons: tuple[CandidateLesson, ...] = ()
-    rejected: tuple[RejectedCandidate, ...] = ()
+    lessons: tuple[CandidateLesson, ...]
+    rejected: tuple[RejectedCandidate, ...]
     open_failures: tuple[int, ...] = ()  # places of failures that no success has followed yet
 
 
+# What people say before they come to the point.
 _FILLERS = re.compile(
     r"^(?:(?:ok(?:ay)?|k+|yeah|yep|yes|yup|also|btw|by the way|and|but|so|plus|hey|hi|oh|ah+|aha|"
     r"exactly|well|great|thanks|thx|cool|perfect|nice|good|sweet|lgtm|hm+|ugh|whoa|wait|look|again|"
@@ -118,8 +117,10 @@ _DENIAL = re.compile(
 )
 _GOES_ON = re.compile(r"^(?:use|it|they|because|since|that|only|models?)\b(?!.*\?)", re.IGNORECASE)
 _STATES = re.compile(
-    r"\b(?:is|are|has|have|it'?s|they'?re|that'?s|we'?re|we)\b(?!.*\?)", re.IGNORECASE
+    r"\b(?:is|are|has|have|it'?s|they'?re|that'?s|we'?re|we)\b(?!.*\?)",
+    re.IGNORECASE,
 )
+# What is asked for behind a statement: it would make a question of it.
 _REQUEST_AFTER = re.compile(
     r"(?:,|;|\s[-–—])\s+(?:(?:and|but|so|now|then|also) )?(?:(?:can|could|would|will) you|"
     r"i'?m (?:wondering|"
@@ -130,13 +131,9 @@ _TICKED = re.compile(r"`([^`\n]{2,60})`")
 _COMMAND = re.compile(r"\"command\": \"([^\"\\]{2,60})\"")
 _BRACKETED = re.compile(r"\[\w{1,60} \{.{0,4000}?\}\]", re.DOTALL)
 
-_Compiled = tuple[tuple[ExtractionRule, re.Pattern[str]], ...]
-_RULES: _Compiled = tuple(
-    (rule, re.compile(rule.pattern, re.IGNORECASE | re.DOTALL)) for rule in RULES
-)
-_REFUSALS: tuple[tuple[RefusalRule, re.Pattern[str]], ...] = tuple(
-    (refusal, re.compile(refusal.pattern, re.IGNORECASE | re.DOTALL)) for refusal in REFUSALS
-)
+FLAGS = re.IGNORECASE | re.DOTALL
+_RULES = tuple((rule, re.compile(rule.pattern, FLAGS)) for rule in RULES)
+_REFUSALS = tuple((refusal, re.compile(refusal.pattern, FLAGS)) for refusal in REFUSALS)
 
 
 class SentenceContext(NamedTuple):
@@ -163,19 +160,12 @@ def extract_lessons(messages: Sequence[tuple[str, str]], *, fixes: bool = True) 
     open_failures: list[int] = []
     if fixes and sum(len(text) for _, text in messages) >= MIN_CONVERSATION_CHARS:
         overcome, open_failures = find_error_fixes(messages)
-        found += [
-            CandidateLesson(
-                fix.text,
-                "learning",
-                "observed",
-                "error and fix",
-                fix.first,
-                fix.last,
-                files=list_fix_files(fix),
-            )
-            for fix in overcome
-            if len(fix.text) <= 2 * MAX_LESSON_CHARS
-        ]
+        for fix in overcome:
+            if len(fix.text) > 2 * MAX_LESSON_CHARS:
+                continue
+            lesson = CandidateLesson(fix.text, "learning", "observed", "error and fix")
+            files = list_fix_files(fix)
+            found.append(lesson._replace(first=fix.first, last=fix.last, files=files))
     found.sort(key=lambda lesson: lesson.last)
     return ExtractionResult(tuple(found), tuple(rejected), tuple(open_failures))
 
@@ -221,27 +211,38 @@ def judge_sentence(
         if fit is None:
             continue
         rule, what = fit
-        if rule.kind == INTENTION:
-            return judge_intention(sentence, clause, rule, what)
         if rule.inner and clause == what:
             what = restore_clause_head(sentence, what)
         reason = find_refusal_reason(sentence, clause, rule, what)
         if not reason:
-            return CandidateLesson(
-                capitalize_first(what),
-                rule.kind,
-                rule.provenance,
-                rule.name,
-                personal=rule.personal,
-                explicit=rule.explicit,
-                triggers=derive_lesson_triggers(rule.kind, what),
-                files=find_file_names(sentence),
-            )
-        passing = passing or RejectedCandidate(what[:MAX_LESSON_CHARS], reason, rule.name)
+            return build_lesson(sentence, rule, what)
+        rejected = RejectedCandidate(what[:MAX_LESSON_CHARS], reason, rule.name)
+        if rule.kind == INTENTION:
+            return rejected
+        passing = passing or rejected
         # A question is one to its end; after "it is slow but" a fact may follow.
         if reason != PASSING_STATE:
             return passing
     return passing
+
+
+def build_lesson(sentence: str, rule: ExtractionRule, what: str) -> CandidateLesson:
+    """The lesson that a rule finds in a sentence; an intention with its time."""
+    later = ReminderPhrase("")
+    if rule.kind == INTENTION:
+        later = parse_reminder_phrase(what) or ReminderPhrase(what)
+        what = later.text
+    return CandidateLesson(
+        capitalize_first(what),
+        rule.kind,
+        rule.provenance,
+        rule.name,
+        personal=rule.personal,
+        explicit=rule.explicit,
+        triggers=derive_lesson_triggers(rule.kind, what),
+        files=find_file_names(sentence),
+        later=later,
+    )
 
 
 def derive_lesson_triggers(kind: str, what: str) -> tuple[str, ...]:
@@ -249,25 +250,6 @@ def derive_lesson_triggers(kind: str, what: str) -> tuple[str, ...]:
     if kind == "negative":
         return derive_triggers(what)
     return find_program_triggers(what) if kind in ("preference", "decision", "correction") else ()
-
-
-def judge_intention(
-    sentence: str, text: str, rule: ExtractionRule, what: str
-) -> CandidateLesson | RejectedCandidate:
-    """The intention in a clause, with its time, or why it is not kept."""
-    reason = find_refusal_reason(sentence, text, rule, what)
-    if reason:
-        return RejectedCandidate(what[:MAX_LESSON_CHARS], reason, rule.name)
-    later = parse_reminder_phrase(what) or ReminderPhrase(what)
-    return CandidateLesson(
-        capitalize_first(later.text),
-        rule.kind,
-        rule.provenance,
-        rule.name,
-        explicit=rule.explicit,
-        files=find_file_names(sentence),
-        later=later,
-    )
 
 
 def match_quoted_rule(sentence: str, context: SentenceContext) -> ExtractionRule | None:
@@ -280,6 +262,7 @@ def match_quoted_rule(sentence: str, context: SentenceContext) -> ExtractionRule
 
 def iter_clauses(sentence: str) -> Iterator[str]:
     """The sentence, then without fillers in front, then what follows each comma and joint."""
+    # So long a sentence is a paste, and its clauses would be many.
     if len(sentence) > 4 * MAX_LESSON_CHARS:
         return
     yield sentence
@@ -307,11 +290,16 @@ def restore_clause_head(sentence: str, what: str) -> str:
 
 
 def match_first_rule(
-    text: str, context: SentenceContext, *, inner: bool, deep: int = 0
+    text: str,
+    context: SentenceContext,
+    *,
+    inner: bool,
+    deep: int = 0,
 ) -> tuple[ExtractionRule, str] | None:
     """The first rule that a text fits, and the part of it to keep."""
     if len(text) < MIN_LESSON_CHARS:
         return None
+    # From the top: the order of the table decides.
     for rule, pattern in _RULES:
         if rule.after_denial and not (
             context.denied or (context.before and rule.name == "instead")
@@ -333,12 +321,18 @@ def match_first_rule(
     return None
 
 
-def find_refusal_reason(sentence: str, text: str, rule: ExtractionRule, what: str) -> str:
+def find_refusal_reason(
+    sentence: str,
+    text: str,
+    rule: ExtractionRule,
+    what: str,
+) -> str:
     """Why a sentence that fits a rule is not kept; empty if it is."""
     if len(what) > MAX_LESSON_CHARS:
         return "too long"
     if len(what) < MIN_LESSON_CHARS:
         return "too short"
+    # Fillers in front would hide how the sentence begins.
     bare = _FILLERS.sub("", sentence)
     for refusal, pattern in _REFUSALS:
         if refusal.rules and rule.name not in refusal.rules:
@@ -370,7 +364,10 @@ def join_sentences(found: CandidateLesson, following: str) -> CandidateLesson:
 
 
 def locate_lesson(
-    found: CandidateLesson, place: int, context: SentenceContext, about: str
+    found: CandidateLesson,
+    place: int,
+    context: SentenceContext,
+    about: str,
 ) -> CandidateLesson:
     """The lesson with where it was said and about what.
 
@@ -400,6 +397,7 @@ def make_self_contained(text: str, before: str) -> str:
             head = re.sub(r"(?:\s+instead)?[\s.!]*$", "", text, flags=re.IGNORECASE)
             return prefer_if_short(f"{head} instead of {tool}{end}", text)
         commands = _TICKED.findall(before) or _COMMAND.findall(before)
+        # Exactly one: of two commands nobody can tell which one was wrong.
         acts = list(dict.fromkeys(commands))
         if len(acts) == 1 and acts[0].lower() not in text.lower():
             head = re.sub(r"\s+instead[.!]?$", "", text).rstrip(" .")
@@ -422,6 +420,7 @@ def summarize_topic(text: str) -> str:
     sentences = [sentence for sentence in split_sentences(" ".join(plain.split())) if sentence]
     if not sentences:
         return ""
+    # A last word such as "ok?" says nothing without the sentence before it.
     last = sentences[-1]
     if len(last) < MIN_LESSON_CHARS and len(sentences) > 1:
         last = f"{sentences[-2]} {last}"
@@ -433,16 +432,3 @@ def summarize_topic(text: str) -> str:
 def capitalize_first(text: str) -> str:
     """The text with a capital first letter."""
     return text[0].upper() + text[1:]
-
-
-__all__ = [
-    "MAX_LESSON_CHARS",
-    "MAX_TOPIC_CHARS",
-    "MIN_CONVERSATION_CHARS",
-    "MIN_LESSON_CHARS",
-    "CandidateLesson",
-    "ExtractionResult",
-    "RejectedCandidate",
-    "extract_lessons",
-    "remove_injections",
-]

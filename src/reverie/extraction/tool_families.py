@@ -38,6 +38,7 @@ def _index_tools() -> dict[str, tuple[int, str]]:
     return index
 
 
+# Neither part of a path nor of a longer name: `npm` in npm-check is another tool.
 _WORD = re.compile(r"(?<![\w./@-])[A-Za-z]\w*(?![\w/@-]|\.\w)")
 
 

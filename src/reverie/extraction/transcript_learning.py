@@ -5,9 +5,7 @@ its lessons are kept in the same transaction. The same transcript twice adds not
 grown adds what is new; another one of the same name is another conversation.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from reverie.core.model import Add, Event, Memory
@@ -19,6 +17,7 @@ from reverie.extraction.turn_learning import (
     LessonSource,
     decide_lessons,
     detect_feelings,
+    reject_lesson,
 )
 from reverie.memory.memory_validation import parse_moment
 from reverie.pipeline.event_reader import WorkContext
@@ -28,8 +27,11 @@ from reverie.text.host_messages import HostMessage, check_messages, get_field, s
 from reverie.text.tokenization import fingerprint_text
 
 MESSAGES_PER_EVENT = 40
-# events of one conversation that are looked at
+# Events of one conversation that are looked at.
 MAX_EVENTS = 100_000
+
+Line = tuple[int, str, str]
+"""A message as (number, role, text)."""
 
 
 class LearnReport(NamedTuple):
@@ -47,14 +49,22 @@ class Transcript(NamedTuple):
     """A conversation, as it came and as it may be written down."""
 
     messages: Sequence[HostMessage]
-    # the same as role and text, without secrets
-    redacted: Sequence[Mapping[str, str]]
-    # by message number, which counts those without text too
-    moments: Sequence[float | None]
+    lines: Sequence[Line]  # the same without secrets
+    moments: Sequence[float | None]  # by message number, which counts those without text too
     digest: str
 
+    @property
+    def spoken(self) -> list[tuple[str, str]]:
+        """The lines as role and text."""
+        return [(role, text) for _, role, text in self.lines]
 
-def learn_transcript(work: WorkContext, transcript: Any, home: str, session: str) -> LearnReport:
+
+def learn_transcript(
+    work: WorkContext,
+    transcript: Any,
+    home: str,
+    session: str,
+) -> LearnReport:
     """Learn a conversation in OpenAI's or Anthropic's shape, each message perhaps with `at`.
 
     `at` is in seconds since 1970. Everything is decided on the redacted text, and all of it is one
@@ -64,42 +74,46 @@ def learn_transcript(work: WorkContext, transcript: Any, home: str, session: str
     messages = []
     for number, message in enumerate(given):
         messages += split_message(message, number)
-    redacted = redact_messages(messages, work.policy)
-    digest = fingerprint_text(
-        "\n".join(f"{message['role']}\0{message['text']}" for message in redacted)
-    ).hex()
+    lines = [
+        (message.place, redacted["role"], redacted["text"])
+        for message, redacted in zip(messages, redact_messages(messages, work.policy), strict=True)
+    ]
+    digest = fingerprint_text("\n".join(f"{role}\0{text}" for _, role, text in lines)).hex()
     moments = [parse_moment(get_field(message, "at")) for message in given]
-    whole = Transcript(messages, redacted, moments, digest)
+    whole = Transcript(messages, lines, moments, digest)
     last_moment = next((when for when in reversed(moments) if when is not None), work.now)
+    # One transaction: of two processes that learn the same file, one finds it known.
     with work.store.transaction():
         session = choose_session_name(work, home, session or f"transcript-{digest[:12]}", whole)
         earlier = work.store.events(session=session, verbs=("learn",), limit=MAX_EVENTS)
         if any(event.payload.get("transcript") == digest for event in earlier):
             return LearnReport(session, messages=len(given), known=True)
-        feelings = detect_feelings([(message["role"], message["text"]) for message in redacted])
         numbers = [message.place for message in messages]
+        feelings = detect_feelings(whole.spoken)
         source = LessonSource(home, session, last_moment, numbers, feelings)
         report = store_transcript(work, source, whole)
         return report._replace(redacted=list_redacted_kinds(whole))
 
 
-def choose_session_name(work: WorkContext, home: str, session: str, transcript: Transcript) -> str:
+def choose_session_name(
+    work: WorkContext,
+    home: str,
+    session: str,
+    transcript: Transcript,
+) -> str:
     """The session's name, with some digits behind it if another conversation was learned by it.
 
     Files of one name in two folders are two conversations, and so is whatever comes next from
     stdin.
     """
-    lines = [
-        (message.place, text["role"], text["text"])
-        for message, text in zip(transcript.messages, transcript.redacted, strict=True)
-    ]
+    lines = transcript.lines
     opening = fingerprint_text("\n".join(lines[0][1:])).hex() if lines else transcript.digest
     last = lines[-1][0] if lines else -1
+    # The name itself, if what is known by it is the beginning of this conversation.
     for name in (session, f"{session}-{opening[:6]}"):
-        known = collect_messages(
-            work.store.events(session=name, verbs=("heard",), space=home, limit=MAX_EVENTS)
-        )
-        if {line[:3] for line in known if line.number <= last} <= set(lines):
+        heard = work.store.events(session=name, verbs=("heard",), space=home, limit=MAX_EVENTS)
+        known = {line[:3] for line in collect_messages(heard) if line.number <= last}
+        if known <= set(lines):
             return name
     return f"{session}-{transcript.digest[:6]}"
 
@@ -107,8 +121,8 @@ def choose_session_name(work: WorkContext, home: str, session: str, transcript: 
 def list_redacted_kinds(transcript: Transcript) -> tuple[str, ...]:
     """The kinds of secrets that redaction has marked, without marks that were there before."""
     marks: set[str] = set()
-    for message, text in zip(transcript.messages, transcript.redacted, strict=True):
-        marks |= {*MARK_PATTERN.findall(text["text"])} - {*MARK_PATTERN.findall(message.text)}
+    for message, (_, _, text) in zip(transcript.messages, transcript.lines, strict=True):
+        marks |= {*MARK_PATTERN.findall(text)} - {*MARK_PATTERN.findall(message.text)}
     return tuple(sorted(mark.partition(":")[2].rstrip("]") for mark in marks))
 
 
@@ -116,40 +130,34 @@ def store_transcript(
     work: WorkContext, source: LessonSource, transcript: Transcript
 ) -> LearnReport:
     """Write down the messages that the log does not have, and keep what all of them teach."""
-    gained = extract_lessons([(text["role"], text["text"]) for text in transcript.redacted])
+    gained = extract_lessons(transcript.spoken)
     decision = decide_lessons(work, gained, source)
     new_events = build_heard_events(work, source, transcript)
     if new_events:
         work.store.append(new_events)
-    memories = [
-        with_message_time(change.memory, transcript.moments)
-        for change in decision.changes
-        if isinstance(change, Add)
-    ]
-    revisions = [change for change in decision.changes if not isinstance(change, Add)]
-    work.store.apply(
-        [*(Add(memory=memory) for memory in memories), *revisions],
-        Event(
-            verb="learn",
-            space=source.home,
-            session=source.session,
-            at=work.now,
-            payload={**decision.payload, "transcript": transcript.digest},
-        ),
+    memories, revisions = [], []
+    for change in decision.changes:
+        if isinstance(change, Add):
+            memories.append(with_message_time(change.memory, transcript.moments))
+        else:
+            revisions.append(change)
+    cause = Event(
+        verb="learn",
+        space=source.home,
+        session=source.session,
+        at=work.now,
+        payload={**decision.payload, "transcript": transcript.digest},
     )
+    work.store.apply([*map(Add, memories), *revisions], cause)
     kept = {memory.text for memory in memories}
     known = [
-        RejectedCandidate(lesson.text, ALREADY_KNOWN, lesson.rule, lesson.last)
-        for lesson in gained.lessons
-        if lesson.text not in kept
+        reject_lesson(lesson, ALREADY_KNOWN) for lesson in gained.lessons if lesson.text not in kept
     ]
-    rejected = tuple(
-        candidate._replace(
-            text=candidate.text[:MAX_EXAMPLE_CHARS], place=source.message_numbers[candidate.place]
-        )
-        for candidate in (*gained.rejected, *known)
-    )
-    return LearnReport(source.session, tuple(memories), rejected, len(transcript.moments))
+    rejected = []
+    for candidate in (*gained.rejected, *known):
+        number = source.message_numbers[candidate.place]
+        rejected.append(candidate._replace(text=candidate.text[:MAX_EXAMPLE_CHARS], place=number))
+    return LearnReport(source.session, tuple(memories), tuple(rejected), len(transcript.moments))
 
 
 def with_message_time(memory: Memory, moments: Sequence[float | None]) -> Memory:
@@ -163,31 +171,24 @@ def build_heard_events(
 ) -> list[Event]:
     """Events for the messages after the last one that the log has."""
     known = work.store.events(
-        session=source.session, verbs=MESSAGE_VERBS, space=source.home, limit=MAX_EVENTS
+        session=source.session,
+        verbs=MESSAGE_VERBS,
+        space=source.home,
+        limit=MAX_EVENTS,
     )
     after = max((line.number for line in collect_messages(known)), default=-1)
-    new = [
-        (message.place, text)
-        for message, text in zip(transcript.messages, transcript.redacted, strict=True)
-        if message.place > after
-    ]
+    # What the log has is not written down again, also of a transcript that has grown.
+    new = [line for line in transcript.lines if line[0] > after]
     events = []
     for start in range(0, len(new), MESSAGES_PER_EVENT):
         batch = new[start : start + MESSAGES_PER_EVENT]
-        numbers = [number for number, _ in batch]
+        numbers = [number for number, _, _ in batch]
         moments = [transcript.moments[number] for number in numbers]
+        at = next((when for when in moments if when is not None), source.at)
         payload = {
-            "messages": [dict(text) for _, text in batch],
+            "messages": [{"role": role, "text": text} for _, role, text in batch],
             "first": numbers[0],
             "places": numbers,
         }
-        events.append(
-            Event(
-                verb="heard",
-                space=source.home,
-                session=source.session,
-                at=next((when for when in moments if when is not None), source.at),
-                payload=payload,
-            )
-        )
+        events.append(Event("heard", source.home, at, source.session, payload))
     return events

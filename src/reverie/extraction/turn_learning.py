@@ -3,10 +3,8 @@
 A lesson that is stored word for word already adds nothing; said again in another session, it
 strengthens the memory that has it. What shows only over several turns is left to
 `multi_turn_lessons`. Sentences that a rule asked for and that are not kept are counted in the
-same event, by reason and with a few examples; `reverie session show rejected` shows them.
+same event, by reason and with a few examples; `reverie session rejected` shows them.
 """
-
-from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +28,7 @@ from reverie.memory.intention import (
     complete_intention_details,
     read_reminder,
 )
-from reverie.memory.memory_validation import build_memory
+from reverie.memory.memory_validation import MAX_TAG_CHARS, build_memory
 from reverie.memory.named_period import Season, find_season, stamp_season
 from reverie.memory.reminder_phrases import ReminderPhrase
 from reverie.pipeline.conversation_events import lesson_space_of, numbered_messages
@@ -83,6 +81,7 @@ def extract_turn_lessons(work: WorkContext, event: Event) -> ReaderDecision:
     messages = [(role, text) for _, role, text in numbered]
     numbers = [number for number, _, _ in numbered]
     source = LessonSource(home, event.session, event.at, numbers, detect_feelings(messages))
+    # Fixes of errors show only over several turns: `multi_turn_lessons` finds them.
     return decide_lessons(work, extract_lessons(messages, fixes=False), source, event.seq)
 
 
@@ -97,14 +96,17 @@ def detect_feelings(messages: Sequence[tuple[str, str]]) -> dict[int, Feeling]:
 
 
 def decide_lessons(
-    work: WorkContext, found: ExtractionResult, source: LessonSource, asked: int | None = None
+    work: WorkContext,
+    found: ExtractionResult,
+    source: LessonSource,
+    asked: int | None = None,
 ) -> ReaderDecision:
     """Turn lessons into memories, without what is known already; tell what was rejected and why.
 
     `asked` is the number of the event in which the user said it, where there is one.
     """
     store, now = work.store, work.now
-    new: list[Memory] = []
+    changes: list[Change] = []
     rejected = list(found.rejected)
     seen: set[str] = set()
     restated: dict[str, tuple[Memory, Memory]] = {}  # id → (before, after)
@@ -114,34 +116,37 @@ def decide_lessons(
         if lesson.kind == INTENTION:
             planned = schedule_intention(memory, lesson.later, source.at, work)
             if planned is None:
-                rejected.append(
-                    RejectedCandidate(lesson.text, TIME_PASSED, lesson.rule, lesson.last)
-                )
+                rejected.append(reject_lesson(lesson, TIME_PASSED))
                 continue
             memory = planned
+        # Asked for in so many words, it is kept even after the same was forgotten.
         duplicates = find_verbatim_duplicates(store, memory, asked if lesson.explicit else None)
         known = [duplicate for duplicate in duplicates if has_same_schedule(duplicate, memory)]
         folded = fold_text(memory.text)
         if folded in seen or known:
-            rejected.append(RejectedCandidate(lesson.text, ALREADY_KNOWN, lesson.rule, lesson.last))
+            rejected.append(reject_lesson(lesson, ALREADY_KNOWN))
             old = find_restated_memory(store, known, memory)
             if old:
                 restated[old.id] = (old, absorb_memory(old, memory, now))
         else:
-            new.append(memory)
+            changes.append(Add(memory))
         seen.add(folded)
-    changes: list[Change] = [Add(memory=memory) for memory in new]
+    payload = summarize_rule_rejections(len(changes), rejected, source.message_numbers)
     for before, after in restated.values():
         changes += diff_memory(before, after)
-    return ReaderDecision(
-        changes,
-        [before for before, _ in restated.values()],
-        summarize_rule_rejections(len(new), rejected, source.message_numbers),
-    )
+    return ReaderDecision(changes, [before for before, _ in restated.values()], payload)
+
+
+def reject_lesson(lesson: CandidateLesson, reason: str) -> RejectedCandidate:
+    """A lesson as one that is not kept, for this reason."""
+    return RejectedCandidate(lesson.text, reason, lesson.rule, lesson.last)
 
 
 def schedule_intention(
-    memory: Memory, later: ReminderPhrase, at: float, work: WorkContext
+    memory: Memory,
+    later: ReminderPhrase,
+    at: float,
+    work: WorkContext,
 ) -> Memory | None:
     """The intention with its time, read as of the moment of speaking `at`; None if long past."""
     spoken = {"when": later.when, "every": later.every}
@@ -163,11 +168,10 @@ def has_same_schedule(one: Memory, other: Memory) -> bool:
     if other.kind != INTENTION:
         return True
     first, second = read_reminder(one), read_reminder(other)
-    return (
-        one.triggers == other.triggers
-        and first.every == second.every
-        and (bool(first.every) or first.when == second.when)
-    )
+    if one.triggers != other.triggers or first.every != second.every:
+        return False
+    # When a series began makes no other series.
+    return bool(first.every) or first.when == second.when
 
 
 def summarize_rule_rejections(
@@ -185,21 +189,29 @@ def summarize_rule_rejections(
         }
         for candidate in rejected[:MAX_EXAMPLES]
     ]
+    # All are counted, some are shown.
     reasons = Counter(candidate.reason for candidate in rejected)
     return {"kept": kept, "rejected": dict(reasons), "examples": examples}
 
 
 def build_lesson_memory(
-    lesson: CandidateLesson, source: LessonSource, now: float, policy: Policy
+    lesson: CandidateLesson,
+    source: LessonSource,
+    now: float,
+    policy: Policy,
 ) -> Memory:
     """A lesson as a memory; what is about the user goes to the user's own space."""
     home, tags = source.home, lesson.tags
-    feeling = source.feelings.get(lesson.last)
     # What is so of the user is so in every project; the tag says in which one it was said.
     if lesson.personal and home.startswith(f"{config.ME}/"):
         tags = (*tags, f"project:{home.split('/')[1]}")
         home = config.ME
+    details = lesson.details
+    feeling = source.feelings.get(lesson.last)
+    if feeling:
+        details[FIELD] = feeling_to_details(feeling)
     observed = lesson.provenance == "observed"
+    numbers = source.message_numbers
     memory = build_memory(
         clock.new_id(),
         now,
@@ -207,14 +219,14 @@ def build_lesson_memory(
         space=home,
         kind=lesson.kind,
         provenance=lesson.provenance,
-        tags=[tag[:64] for tag in tags],
+        tags=[tag[:MAX_TAG_CHARS] for tag in tags],
         at=source.at,
         session=source.session,
         speaker="" if observed else "user",
         files=lesson.files,
         triggers=lesson.triggers,
-        messages=(source.message_numbers[lesson.first], source.message_numbers[lesson.last]),
-        details=lesson.details | ({FIELD: feeling_to_details(feeling)} if feeling else {}),
+        messages=(numbers[lesson.first], numbers[lesson.last]),
+        details=details,
         policy=policy,
     )
     # An observed lesson quotes an error message, which others wrote.
@@ -231,13 +243,15 @@ def find_verbatim_duplicates(
     that would trigger `memory` triggers it too. Texts of others never stand for one's own.
     """
     spaces = visible_spaces(memory.space)
+    folded = fold_text(memory.text)
+    # The search by words finds only what counts; a retired one is looked for among the newest.
     matches = store.search_words(tokenize_query(memory.text), spaces, 3)
     recent = store.browse(
         Filter(spaces=spaces, kinds=(memory.kind,), active=None, limit=RECENT_MEMORIES)
     )
     found: dict[str, Memory] = {}
     for other in (*store.get([id for id, _ in matches]), *recent):
-        if fold_text(other.text) != fold_text(memory.text) or other.kind == EXCERPT:
+        if other.kind == EXCERPT or fold_text(other.text) != folded:
             continue
         if is_unverified(other) and not is_unverified(memory):
             continue
@@ -267,10 +281,11 @@ def was_said_in_session(store: Store, old: Memory, memory: Memory) -> bool:
 
     `old.sources` does not name the sessions of other spaces, so the history is asked for these.
     """
-    return memory.session in old.sources or (
-        old.space != memory.space
-        and any(record.event.session == memory.session for record in store.history(old.id))
-    )
+    if memory.session in old.sources:
+        return True
+    if old.space == memory.space:
+        return False
+    return any(record.event.session == memory.session for record in store.history(old.id))
 
 
 def find_retirement_event(store: Store, memory: Memory) -> int:
@@ -298,11 +313,9 @@ def list_rejected_examples(store: Store, limit: int) -> list[RejectedCandidate]:
         return []
     found: list[RejectedCandidate] = []
     for event in store.events(verbs=LEARNING_VERBS, newest=True, limit=MAX_TALLIED_EVENTS):
-        examples = event.payload.get("examples") or ()
-        found += [
-            RejectedCandidate(row["text"], row["reason"], row["rule"], row["message"])
-            for row in reversed(examples)
-        ]
+        for row in reversed(event.payload.get("examples") or ()):
+            fields = (row["text"], row["reason"], row["rule"], row["message"])
+            found.append(RejectedCandidate(*fields))
         if len(found) >= limit:
             break
     return found[:limit]

@@ -7,14 +7,20 @@ conversation ends, or when a task in it is recorded as done or failed. A turn th
 an hour late, as when a backlog is learned from, sets nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from reverie.core import clock
 from reverie.core.model import Add, Event, Filter, Memory, Retire, Revise
-from reverie.memory import working_memory
 from reverie.memory.episodes import read_success
+from reverie.memory.working_memory import (
+    DEFAULT_MINUTES,
+    KIND,
+    HeldContent,
+    build_scratch_pad,
+    changed_pad_fields,
+    conversation_space,
+    read_held_content,
+)
 from reverie.pipeline.conversation_events import lesson_space_of, numbered_messages
 from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
 from reverie.storage import Store
@@ -23,6 +29,7 @@ from reverie.text.injection_fence import remove_injections
 ENDINGS = ("session_end",)
 WORK_VERBS = ("task", "goal")
 NAME = "hold"
+PAD_SECONDS = 60.0 * DEFAULT_MINUTES
 
 
 def find_scratch_pads(store: Store, space: str) -> list[Memory]:
@@ -31,7 +38,7 @@ def find_scratch_pads(store: Store, space: str) -> list[Memory]:
     An agent and a reader may each make one at the same moment: then both are returned, the
     agent's first, and who writes next makes them one.
     """
-    found = store.browse(Filter(spaces=(space,), kinds=(working_memory.KIND,)))
+    found = store.browse(Filter(spaces=(space,), kinds=(KIND,)))
     return sorted(found, key=lambda pad: not pad.details.get("content"))
 
 
@@ -40,39 +47,40 @@ def update_working_memory(work: WorkContext, event: Event) -> ReaderDecision:
     home = lesson_space_of(event)
     if not event.session or work.settings.is_off(home, event.session):
         return ReaderDecision()
-    space = working_memory.conversation_space(home, event.session)
+    space = conversation_space(home, event.session)
     pads = find_scratch_pads(work.store, space)
     is_work_done = event.verb in WORK_VERBS and read_success(event.payload) is not None
+    # What it held was for this piece of work.
     if event.verb in ENDINGS or is_work_done:
         return ReaderDecision([Retire(pad.id, work.now, why="completed") for pad in pads], pads)
     if event.verb != "turn":
         return ReaderDecision()
     words = "\n".join(text for _, role, text in numbered_messages(event) if role == "user")
     words = remove_injections(words).strip()
-    if not words or event.at + 60.0 * working_memory.DEFAULT_MINUTES <= work.now:
+    if not words or event.at + PAD_SECONDS <= work.now:
         return ReaderDecision()
     return note_user_words(work, pads, event, space, words)
 
 
 def note_user_words(
-    work: WorkContext, pads: Sequence[Memory], event: Event, space: str, turn: str
+    work: WorkContext,
+    pads: Sequence[Memory],
+    event: Event,
+    space: str,
+    turn: str,
 ) -> ReaderDecision:
     """Put the user's last words into the scratch pad and keep what an agent put there."""
     old = pads[0] if pads else None
-    earlier = working_memory.HeldContent()
-    if old:
-        earlier = working_memory.read_held_content(old, event.at)
+    earlier = read_held_content(old, event.at) if old else HeldContent()
     at = max(event.at, earlier.at)
-    minutes = working_memory.DEFAULT_MINUTES
-    if earlier:
-        minutes = (earlier.until - earlier.at) / 60.0
-    held = working_memory.HeldContent(earlier.content, turn, at, at + 60.0 * minutes)
-    new = working_memory.build_scratch_pad(
-        old.id if old else clock.new_id(), space, event.session, held, work.policy
-    )
+    # The span that the agent gave it begins anew, or the usual one.
+    seconds = earlier.until - earlier.at if earlier else PAD_SECONDS
+    held = HeldContent(earlier.content, turn, at, at + seconds)
+    id = old.id if old else clock.new_id()
+    new = build_scratch_pad(id, space, event.session, held, work.policy)
     if old is None:
         return ReaderDecision([Add(new)])
-    revision = Revise(old.id, working_memory.changed_pad_fields(old, new))
+    revision = Revise(old.id, changed_pad_fields(old, new))
     return ReaderDecision([revision, *retire_spare_pads(pads, event.at)], pads)
 
 
@@ -82,5 +90,8 @@ def retire_spare_pads(pads: Sequence[Memory], now: float) -> list[Retire]:
 
 
 READER = EventReader(
-    name=NAME, verbs=("turn", *ENDINGS, *WORK_VERBS), verb=NAME, decide=update_working_memory
+    name=NAME,
+    verbs=("turn", *ENDINGS, *WORK_VERBS),
+    verb=NAME,
+    decide=update_working_memory,
 )

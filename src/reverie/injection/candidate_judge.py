@@ -57,13 +57,12 @@ def choose_hits(
     pool = search_memories(store, query._replace(limit=MAX_CANDIDATES, ungated=True))
     called = [hit for hit in pool if is_rule_hit(hit)]
     candidates = [hit for hit in pool if not is_rule_hit(hit)]
-    if not is_judge_due(attention.turns, attention.judged, changed=changed):
-        llm.count(TASK, NOT_DUE)
-        return ChosenHits(called)
-    if not candidates:
-        llm.count(TASK, NOTHING_FOUND)
+    is_due = is_judge_due(attention.turns, attention.judged, changed=changed)
+    if not is_due or not candidates:
+        llm.count(TASK, NOTHING_FOUND if is_due else NOT_DUE)
         return ChosenHits(called)
     judgement, spent = ask_ballots(llm, settings, window, candidates, query, attention.session)
+    # No budget: the gate decides, as where there is no model.
     if spent:
         return ChosenHits(search_memories(store, query))
     if judgement is None:
@@ -126,7 +125,8 @@ def ask_ballots(
         focus_conversation(window), [hit.memory for hit in candidates], settings.llm_judge_seconds
     )
     ballots: list[Judgement | None] = []
-    for _ in range(max(1, settings.llm_votes)):
+    votes = max(1, settings.llm_votes)
+    for _ in range(votes):
         answer = llm.ask(
             question,
             lambda text: read_judgement(text, len(candidates)),
@@ -136,9 +136,10 @@ def ask_ballots(
         if answer.outcome == SPENT:
             return None, True
         ballots.append(answer.value)
+        # Another ballot would only meet the breaker.
         if answer.unavailable:
-            break  # another ballot would only meet the breaker
-    return count_ballots(ballots, max(1, settings.llm_votes)), False
+            break
+    return count_ballots(ballots, votes), False
 
 
 def to_lesson(judgement: Judgement, candidates: Sequence[Hit], limit: int) -> dict[str, object]:

@@ -78,9 +78,8 @@ def is_recently_told(conversation: ConversationState, due: Sequence[Memory], now
 def note_told_reminders(conversation: ConversationState, due: Sequence[Memory], now: float) -> None:
     """Note that these are given now, and forget what was given too long ago to matter."""
     if due:
-        lately = [
-            (one, at) for one, at in conversation.told_reminders if 0 <= now - at < FRESH_SECONDS
-        ]
+        told = conversation.told_reminders
+        lately = [(one, at) for one, at in told if 0 <= now - at < FRESH_SECONDS]
         conversation.told_reminders = [*lately, *((one, now) for one in due)]
 
 
@@ -94,6 +93,7 @@ def to_turn_events(turns: Sequence[ConversationTurn | None], policy: Policy) -> 
         elif turn.is_end:
             events.append(to_end_event(turn))
         else:
+            # Secrets may span messages: each turn is read with those before it.
             earlier = before.get(turn.session) or tuple(turn.session.window)
             events.append(to_turn_event(turn, policy, earlier))
             before[turn.session] = (*earlier, *turn.messages)[-WINDOW_MESSAGES:]
@@ -104,7 +104,6 @@ def to_turn_event(
     turn: ConversationTurn, policy: Policy, before: Sequence[HostMessage] = ()
 ) -> Event:
     """A turn as it is written down, without secrets; `before` are the messages before it."""
-    conversation = turn.session
     payload: dict[str, Any] = {
         "messages": redact_messages(turn.messages, policy, before, is_redacted=turn.is_redacted),
         "first": turn.first,
@@ -114,15 +113,25 @@ def to_turn_event(
         payload["places"] = places  # a message that held what a tool answered is two
     if turn.given_ids:
         payload["given"] = list(turn.given_ids)
+    return make_conversation_event(turn, "turn", payload)
+
+
+def to_end_event(turn: ConversationTurn) -> Event:
+    """The end of a conversation, as it is written down."""
+    return make_conversation_event(turn, "session_end", {})
+
+
+def to_compact_event(turn: ConversationTurn) -> Event:
+    """That a conversation's context was shortened, as it is written down."""
+    return make_conversation_event(turn, "compact", {})
+
+
+def make_conversation_event(turn: ConversationTurn, verb: str, payload: dict[str, Any]) -> Event:
+    """An event of a turn's conversation; `own` in the payload says that the space is its own."""
+    conversation = turn.session
     if conversation.has_own_space:
         payload["own"] = True
-    return Event(
-        verb="turn",
-        space=conversation.space,
-        session=conversation.attention.session,
-        at=turn.at,
-        payload=payload,
-    )
+    return Event(verb, conversation.space, turn.at, conversation.attention.session, payload)
 
 
 def read_written_messages(
@@ -131,33 +140,13 @@ def read_written_messages(
     """The messages of a turn as they were written down, with their long commands: also without
     secrets.
     """
-    return [
-        HostMessage(
-            written["role"],
-            written["text"],
-            long_commands=tuple(
-                (tool, redact_and_shorten(command, policy)) for tool, command in said.long_commands
-            ),
+    messages = []
+    for written, said in zip(event.payload["messages"], turn.messages, strict=True):
+        commands = [(tool, redact_and_shorten(text, policy)) for tool, text in said.long_commands]
+        messages.append(
+            HostMessage(written["role"], written["text"], long_commands=tuple(commands))
         )
-        for written, said in zip(event.payload["messages"], turn.messages, strict=True)
-    ]
-
-
-def to_end_event(turn: ConversationTurn, verb: str = "session_end") -> Event:
-    """The end of a conversation, as it is written down."""
-    conversation = turn.session
-    return Event(
-        verb=verb,
-        space=conversation.space,
-        session=conversation.attention.session,
-        at=turn.at,
-        payload={"own": True} if conversation.has_own_space else {},
-    )
-
-
-def to_compact_event(turn: ConversationTurn) -> Event:
-    """That a conversation's context was shortened, as it is written down."""
-    return to_end_event(turn, "compact")
+    return messages
 
 
 def withdraw_block(conversation: ConversationState, ids: frozenset[str]) -> bool:

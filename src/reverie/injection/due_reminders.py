@@ -12,10 +12,8 @@ was not given is not lost. A process that is killed after it gave a block, befor
 written down, leads to a second time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, starmap
 
 from reverie.context_window.injection_history import FRESH_SECONDS
 from reverie.core.config import Settings
@@ -33,10 +31,13 @@ from reverie.storage.paging import read_memory_pages
 from reverie.text.host_messages import HostMessage, find_tool_calls
 from reverie.text.injection_fence import remove_injections
 
-MAX_AT_ONCE = 3  # reminders in one block: the most urgent; the others come with the next turns
-PAGE_SIZE = 1_000  # intentions read at once
-MAX_LAST_TURNS = 30  # newest turns among which the project's last one is looked for
-# seconds: as long as a block may wait, and a minute to write down that it was given
+# Reminders in one block: the most urgent; the others come with the next turns.
+MAX_AT_ONCE = 3
+# Intentions read at once.
+PAGE_SIZE = 1_000
+# Newest turns among which the project's last one is looked for.
+MAX_LAST_TURNS = 30
+# As long as a block may wait, and a minute to write down that it was given.
 CLAIM_SECONDS = FRESH_SECONDS + 60.0
 
 
@@ -63,13 +64,11 @@ def build_scenes(window: Iterable[HostMessage]) -> list[TriggerContext]:
     """
     scenes: list[TriggerContext] = []
     for said in window:
-        if said.role in ("user", "assistant") and (text := remove_injections(said.text)).strip():
+        text = remove_injections(said.text) if said.role in ("user", "assistant") else ""
+        if text.strip():
             calls = find_tool_calls(text) if said.role == "assistant" else []
-            scenes += [
-                context_of_conversation(text),
-                *(context_of_tool_call(tool, given) for tool, given in calls),
-                *(context_of_tool_call(tool, command) for tool, command in said.long_commands),
-            ]
+            scenes.append(context_of_conversation(text))
+            scenes += starmap(context_of_tool_call, (*calls, *said.long_commands))
     return scenes
 
 
@@ -90,19 +89,22 @@ def claim_reminders(store: Store, found: Sequence[Hit], holder: str, now: float)
     """
     if not found:
         return []
+    mine: list[Hit] = []
     with store.transaction():
-        there = {memory.id: memory for memory in store.get([hit.memory.id for hit in found])}
-        mine: list[Hit] = []
+        same = load_same_occurrences(store, [hit.memory for hit in found])
         for hit in found:
-            now_there = there.get(hit.memory.id)
-            if (
-                len(mine) < MAX_AT_ONCE
-                and now_there
-                and intention.is_same_occurrence(now_there, hit.memory)
-                and store.acquire(reminder_lease(hit.memory), holder, CLAIM_SECONDS, now)
-            ):
+            is_wanted = hit.memory.id in same and len(mine) < MAX_AT_ONCE
+            lease = reminder_lease(hit.memory)
+            if is_wanted and store.acquire(lease, holder, CLAIM_SECONDS, now):
                 mine.append(hit)
     return mine
+
+
+def load_same_occurrences(store: Store, seen: Iterable[Memory]) -> dict[str, Memory]:
+    """By id, those that were seen and still wait for the same occurrence, as they are now."""
+    before = {memory.id: memory for memory in seen}
+    there = store.get(list(before))
+    return {one.id: one for one in there if intention.is_same_occurrence(one, before[one.id])}
 
 
 def is_last_speaker(store: Store, space: str, session: str) -> bool:
@@ -111,6 +113,7 @@ def is_last_speaker(store: Store, space: str, session: str) -> bool:
     Only that one holds on to reminders while it is silent; those that were left open do not keep
     them from it.
     """
+    # "user/project": a conversation's own space lies below it.
     project = "/".join(space.split("/")[:2])
     turns = store.events(verbs=("turn",), newest=True, limit=MAX_LAST_TURNS)
     last = next((turn for turn in turns if f"{turn.space}/".startswith(f"{project}/")), None)
@@ -147,12 +150,7 @@ def fire_reminders(
     if not seen:
         return []
     with store.transaction():
-        there = {memory.id: memory for memory in store.get([memory.id for memory in seen])}
-        mine = [
-            there[memory.id]
-            for memory in seen
-            if memory.id in there and intention.is_same_occurrence(there[memory.id], memory)
-        ]
+        mine = list(load_same_occurrences(store, seen).values())
         if mine:
             whens = {memory.id: intention.read_reminder(memory).when for memory in mine}
             store.apply(

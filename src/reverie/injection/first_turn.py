@@ -4,8 +4,6 @@ The companion asks for it at a conversation's first turn, in the caller's own th
 every one, in a process of its own. So nothing heavy is imported here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -66,6 +64,7 @@ def prepare_by_words(
     `text` is what was said, `context` what patterns are held against. A store in trouble has only
     what is due and besides; whoever settles meets the same trouble and records it.
     """
+    # What there is in any case, should the store be in trouble.
     without = turn.render(besides, settings)
     if not text:
         return without

@@ -25,9 +25,12 @@ from reverie.text.injection_fence import remove_injections
 if TYPE_CHECKING:
     from reverie.llm.language_model import LanguageModel
 
-WINDOW_MESSAGES = 12  # what of a conversation is looked at: its newest messages
-WINDOW_CHARS = 8_000  # of all of them
-MESSAGE_CHARS = 1_200  # of each
+# What of a conversation is looked at: so many of its newest messages, …
+WINDOW_MESSAGES = 12
+# … so many characters of the end of all of them, and of each.
+WINDOW_CHARS = 8_000
+MESSAGE_CHARS = 1_200
+# Roles whose words are not what a conversation is about.
 NOT_SPOKEN = ("system", "developer", "tool", "function")
 
 

@@ -25,7 +25,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reverie.consolidation.sleep_schedule import assess_outlook, is_sleep_coming, sleep_if_due
+from reverie.consolidation.scheduled_sleep import sleep_if_due
+from reverie.consolidation.sleep_schedule import assess_outlook, is_sleep_coming
 from reverie.core import clock, config
 from reverie.core.errors import ReverieError
 from reverie.interfaces.worker_start import (

@@ -15,12 +15,11 @@ We would notice by `reverie data llm`: calls, outcomes, tokens and cost of the d
 rests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
-from reverie.llm.language_model import LanguageModel, LlmClient, UsageStore, parse_llm_address
+from reverie.llm.language_model import LanguageModel, LlmClient, parse_llm_address
 from reverie.llm.spending_limits import SpendingLimits
+from reverie.storage import Store
 
 
 def open_llm(
@@ -29,7 +28,7 @@ def open_llm(
     key: str,
     price: tuple[float, float],
     limits: SpendingLimits,
-    books: UsageStore,
+    books: Store,
     now: Callable[[], float],
     private: Callable[[str], str],
 ) -> LanguageModel:

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 # Characters of an answer that are looked at; none that is wanted is a tenth as long.
 MAX_ANSWER_CHARS = 200_000
 MAX_RESPONSE_BYTES = 8_000_000  # of an answer on the wire
-ABORT_GRACE_SECONDS = 5.0  # beyond its deadline that a call may take to be broken off
+# Seconds beyond its deadline that a call may take to be broken off.
+ABORT_GRACE_SECONDS = 5.0
 MISSING_EXTRA = f"{ExtraMissing.__doc__} Install it with: pip install 'reverie[llm]'"
 NO_KEY = "none"  # the libraries insist on one; local servers do not look at it
 
@@ -48,6 +49,7 @@ class RemoteModel:
 
     def __init__(self, where: LlmAddress, key: str, price: tuple[float, float]) -> None:
         self._where, self._key, self._price = where, key, price
+        # Loop, thread and model are made at the first call: who asks nothing loads nothing.
         self._guard = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -68,6 +70,7 @@ class RemoteModel:
         """
         if any(self._price):
             return (tokens_in * self._price[0] + tokens_out * self._price[1]) / 1e6
+        # A server of one's own has no list price.
         if not self._where.is_default_url:
             return None
         try:
@@ -103,16 +106,21 @@ class RemoteModel:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
-                    target=run_event_loop, args=(self._loop,), name="reverie-llm", daemon=True
+                    target=run_event_loop,
+                    args=(self._loop,),
+                    name="reverie-llm",
+                    daemon=True,
                 )
                 self._thread.start()
             loop = self._loop
+        # The deadline holds within the loop; the wait outside is longer, so that it comes first.
         future = asyncio.run_coroutine_threadsafe(asyncio.wait_for(call, seconds), loop)
         try:
             return future.result(seconds + ABORT_GRACE_SECONDS)
         except CancelledError:
             raise LlmCallFailed(STOPPED, "closed meanwhile") from None
         except TimeoutError:
+            # The deadline within the loop, or a loop that hangs: nobody waits any longer.
             future.cancel()
             raise LlmCallFailed(TIMEOUT, f"no answer within {seconds:g} seconds") from None
 
@@ -156,6 +164,7 @@ async def call_model(model: Model, request: LlmRequest) -> LlmReply:
     except (AgentRunError, UserError) as err:
         raise failure_from_error(err) from err
     text = "\n".join(part.content for part in response.parts if part.part_kind == "text")
+    # A server that counts nothing reports 0: then it is estimated from the characters.
     usage = response.usage
     known = usage.input_tokens > 0
     return LlmReply(
@@ -174,7 +183,10 @@ def open_provider_model(where: LlmAddress, key: str) -> Model:
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
         anthropic = AsyncAnthropic(
-            base_url=where.url, api_key=key or NO_KEY, max_retries=0, http_client=http
+            base_url=where.url,
+            api_key=key or NO_KEY,
+            max_retries=0,
+            http_client=http,
         )
         return AnthropicModel(where.model, provider=AnthropicProvider(anthropic_client=anthropic))
     from openai import AsyncOpenAI
@@ -182,6 +194,7 @@ def open_provider_model(where: LlmAddress, key: str) -> Model:
     from pydantic_ai.providers.openai import OpenAIProvider
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
+    # The empty values are not left out: the library would take both from the environment.
     openai = AsyncOpenAI(
         base_url=where.url,
         api_key=key or NO_KEY,
@@ -193,7 +206,8 @@ def open_provider_model(where: LlmAddress, key: str) -> Model:
     if where.is_default_url:
         return OpenAIChatModel(where.model, provider=OpenAIProvider(openai_client=openai))
     return OpenAIChatModel(
-        where.model, provider=OpenAICompatibleProvider("compatible", openai_client=openai)
+        where.model,
+        provider=OpenAICompatibleProvider("compatible", openai_client=openai),
     )
 
 
@@ -201,6 +215,7 @@ def open_http_client() -> httpx2.AsyncClient:
     """An HTTP client that follows no redirect and reads no endless answer."""
     import httpx2
 
+    # Within the function: the library is loaded with the first call.
     class Bounded(httpx2.AsyncByteStream):
         def __init__(self, stream: httpx2.AsyncByteStream) -> None:
             self.stream = stream

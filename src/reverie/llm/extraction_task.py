@@ -8,26 +8,33 @@ provenance, trust, space or anybody's ids. A file that the conversation does not
 and a kind that does not exist becomes "fact".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reverie.core.foreign_numbers import to_fraction
 from reverie.core.kinds import KINDS
-from reverie.core.model import EMPTY_MAPPING
 from reverie.llm.language_model import BadAnswer, LlmRequest
-from reverie.llm.prompt_format import FENCE_RULES, fence_rows, read_json_object, require_text
+from reverie.llm.prompt_format import (
+    FENCE_RULES,
+    fence_rows,
+    read_json_object,
+    read_line,
+    require_text,
+)
 from reverie.text.host_messages import HostMessage
 from reverie.text.tokenization import shorten_line
 
 MAX_WINDOW_MESSAGES, MAX_WINDOW_CHARS = 40, 24_000
-MAX_QUOTED_CHARS = 8_000  # of what a message quotes that are shown
-MIN_WINDOW_CHARS = 200  # below which nothing is asked
-MAX_KNOWN, MAX_KNOWN_CHARS = 80, 150  # memories that are shown as known, and of each
-KNOWN_COSINE = 0.25  # from which a memory counts as known about this
-MAX_ITEMS, MAX_TEXT_CHARS, MAX_REASON_CHARS = 20, 600, 300
+# Characters of what a message quotes that are shown.
+MAX_QUOTED_CHARS = 8_000
+# Characters. A shorter window teaches nothing that is worth a call.
+MIN_WINDOW_CHARS = 200
+# Memories that are shown as known, and characters of each.
+MAX_KNOWN, MAX_KNOWN_CHARS = 80, 150
+# The cosine from which a memory counts as known about this.
+KNOWN_COSINE = 0.25
+MAX_ITEMS, MAX_TEXT_CHARS, MAX_TITLE_CHARS, MAX_REASON_CHARS = 20, 600, 80, 300
 TASK = "extract"
 
 _KINDS = "preference correction negative fact knowledge decision entity learning procedure event"
@@ -35,7 +42,8 @@ EXTRACTED_KINDS = tuple(_KINDS.split())
 """Kinds that a conversation teaches; the others are made by people or by rules."""
 
 EMOTION_INTENSITIES = ("low", "medium", "high")
-MAX_NAMED_VALUES, MAX_VALUE_CHARS = 8, 200  # named values of one note, and characters of one
+# Named values of one note that are kept, and characters of each.
+MAX_NAMED_VALUES, MAX_VALUE_CHARS = 8, 200
 
 GUIDANCE: dict[str, str] = {
     "message": "what the user says: preferences, corrections, facts about them and their project, "
@@ -92,6 +100,8 @@ INSTRUCTIONS = (
     "what you weighed and left out."
 )
 
+Window = Sequence[HostMessage]
+
 
 class ExtractedItem(NamedTuple):
     """A candidate memory."""
@@ -99,12 +109,12 @@ class ExtractedItem(NamedTuple):
     text: str
     kind: str
     messages: tuple[int, int]  # numbers in the conversation
-    title: str = ""
-    files: tuple[str, ...] = ()
-    reason: str = ""
-    importance: float = 0.5  # 0..1, as the model sees it
-    data: Mapping[str, str] = EMPTY_MAPPING
-    emotion: Mapping[str, str] = EMPTY_MAPPING  # {"name", "intensity"}, or empty
+    title: str
+    files: tuple[str, ...]
+    reason: str
+    importance: float  # 0..1, as the model sees it
+    data: Mapping[str, str]
+    emotion: Mapping[str, str]  # {"name", "intensity"}, or empty
 
 
 class RejectedItem(NamedTuple):
@@ -118,8 +128,8 @@ class RejectedItem(NamedTuple):
 class ExtractionAnswer(NamedTuple):
     """What an answer says about a window."""
 
-    items: tuple[ExtractedItem, ...] = ()
-    rejected_items: tuple[RejectedItem, ...] = ()
+    items: tuple[ExtractedItem, ...]
+    rejected_items: tuple[RejectedItem, ...]
 
 
 def split_windows(said: Sequence[HostMessage]) -> Iterator[tuple[HostMessage, ...]]:
@@ -127,6 +137,7 @@ def split_windows(said: Sequence[HostMessage]) -> Iterator[tuple[HostMessage, ..
 
     A message that is longer than a window is cut at its end.
     """
+    # Windows do not overlap: what a window teaches rests on messages of its own.
     part: list[HostMessage] = []
     size = 0
     for message in said:
@@ -146,12 +157,12 @@ def split_windows(said: Sequence[HostMessage]) -> Iterator[tuple[HostMessage, ..
         yield tuple(part)
 
 
-def is_worth_extracting(window: Sequence[HostMessage]) -> bool:
+def is_worth_extracting(window: Window) -> bool:
     """True if there is enough text in a window to learn from."""
     return sum(len(message.text) + len(message.quoted) for message in window) >= MIN_WINDOW_CHARS
 
 
-def build_extraction_request(window: Sequence[HostMessage], known: Sequence[str]) -> LlmRequest:
+def build_extraction_request(window: Window, known: Sequence[str]) -> LlmRequest:
     """The question about one window; `known` are texts of memories that need no repetition."""
     rows: list[dict[str, Any]] = [
         {"known": shorten_line(text, MAX_KNOWN_CHARS)} for text in known[:MAX_KNOWN]
@@ -162,20 +173,21 @@ def build_extraction_request(window: Sequence[HostMessage], known: Sequence[str]
 
 def to_request_rows(message: HostMessage) -> list[dict[str, Any]]:
     """A message as rows: what a user says, and apart from it what they quote or paste."""
-    row: dict[str, Any] = {
-        "message": message.place,
+    number = message.place
+    row = {
+        "message": number,
         "role": message.role,
         "is": classify_message(message),
         "text": message.text,
     }
-    if not message.quoted:
-        return [row]
-    return [row, {"message": message.place, "role": "others", "is": QUOTED, "text": message.quoted}]
+    quoted = {"message": number, "role": "others", "is": QUOTED, "text": message.quoted}
+    return [row, quoted] if message.quoted else [row]
 
 
 def classify_message(message: HostMessage) -> str:
     """The row of GUIDANCE that says what to look for in a message."""
     head = message.text[:2_000]
+    # In this order: a decision that went wrong is still looked at as a decision.
     if _DECIDED.search(head):
         return "decision"
     if _WENT.search(head):
@@ -185,21 +197,21 @@ def classify_message(message: HostMessage) -> str:
     return "action" if _DID.search(head) else "thought"
 
 
-def read_extraction(text: str, window: Sequence[HostMessage]) -> ExtractionAnswer:
+def read_extraction(text: str, window: Window) -> ExtractionAnswer:
     """The items of an answer that rest on the messages shown; BadAnswer without the two lists."""
     found = read_json_object(text, "keep")
     keep, reject = found["keep"], found.get("reject", [])
     if not isinstance(keep, list) or not isinstance(reject, list):
         raise BadAnswer("keep and reject must be lists")
+    # A model that finds so much has copied the conversation.
     if len(keep) > MAX_ITEMS:
         raise BadAnswer(f"{len(keep)} notes from one window; at most {MAX_ITEMS} are believed")
     items = tuple(read_extracted_item(row, window) for row in keep)
-    return ExtractionAnswer(
-        items, tuple(read_rejected_item(row, window) for row in reject[:MAX_ITEMS])
-    )
+    rejected = tuple(read_rejected_item(row, window) for row in reject[:MAX_ITEMS])
+    return ExtractionAnswer(items, rejected)
 
 
-def read_extracted_item(row: Any, window: Sequence[HostMessage]) -> ExtractedItem:
+def read_extracted_item(row: Any, window: Window) -> ExtractedItem:
     """One candidate memory of an answer; BadAnswer if it rests on no message that was shown."""
     row = row if isinstance(row, dict) else {}
     kind = row.get("kind")
@@ -207,7 +219,7 @@ def read_extracted_item(row: Any, window: Sequence[HostMessage]) -> ExtractedIte
         text=require_text(row.get("text"), MAX_TEXT_CHARS),
         kind=kind if kind in EXTRACTED_KINDS and kind in KINDS else "fact",
         messages=read_message_span(row, window),
-        title=shorten_line(row["title"], 80) if isinstance(row.get("title"), str) else "",
+        title=read_line(row.get("title"), MAX_TITLE_CHARS),
         files=read_files(row.get("files"), window),
         reason=read_reason(row),
         importance=to_fraction(row.get("importance"), 0.5),
@@ -216,17 +228,18 @@ def read_extracted_item(row: Any, window: Sequence[HostMessage]) -> ExtractedIte
     )
 
 
-def read_files(value: Any, window: Sequence[HostMessage]) -> tuple[str, ...]:
+def read_files(value: Any, window: Window) -> tuple[str, ...]:
     """The paths of an item that the conversation mentions, each once."""
-    heard = "\n".join(text for message in window for text in (message.text, message.quoted))
-    paths = [path for path in value if isinstance(path, str)] if isinstance(value, list) else []
-    return tuple(dict.fromkeys(path for path in paths if 0 < len(path) <= 300 and path in heard))
+    # A model makes up paths: what nobody has mentioned is dropped.
+    heard = "\n".join(f"{message.text}\n{message.quoted}" for message in window)
+    paths = value if isinstance(value, list) else []
+    mentioned = [path for path in paths if isinstance(path, str) and path in heard]
+    return tuple(dict.fromkeys(path for path in mentioned if 0 < len(path) <= 300))
 
 
 def read_reason(row: Mapping[str, Any]) -> str:
     """Why something is to be kept or not, in one line; empty if it is not said."""
-    reason = row.get("reason")
-    return shorten_line(reason, MAX_REASON_CHARS) if isinstance(reason, str) else ""
+    return read_line(row.get("reason"), MAX_REASON_CHARS)
 
 
 def read_named_values(value: Any) -> dict[str, str]:
@@ -235,6 +248,7 @@ def read_named_values(value: Any) -> dict[str, str]:
     for name, one in value.items() if isinstance(value, dict) else ():
         if len(found) == MAX_NAMED_VALUES:
             break
+        # What can be looked up by name later: anything long or nested is no such value.
         is_named = isinstance(name, str) and _NAME.fullmatch(name)
         if is_named and isinstance(one, (str, int, float)) and str(one).strip():
             found[name] = shorten_line(str(one), MAX_VALUE_CHARS)
@@ -251,29 +265,26 @@ def read_item_emotion(value: Any) -> dict[str, str]:
     return {"name": name, "intensity": intensity} if good else {}
 
 
-def read_rejected_item(row: Any, window: Sequence[HostMessage]) -> RejectedItem:
+def read_rejected_item(row: Any, window: Window) -> RejectedItem:
     """One rejected candidate; if it names no message, it rests on the whole window."""
     row = row if isinstance(row, dict) else {}
     try:
         span = read_message_span(row, window)
+    # A rejection is shown to people only: it need not rest on anything.
     except BadAnswer:
         span = (window[0].place, window[-1].place)
     text = require_text(row.get("text"), 10 * MAX_TEXT_CHARS)
     return RejectedItem(shorten_line(text, MAX_TEXT_CHARS), read_reason(row), span)
 
 
-def read_message_span(row: dict[str, Any], window: Sequence[HostMessage]) -> tuple[int, int]:
+def read_message_span(row: dict[str, Any], window: Window) -> tuple[int, int]:
     """The numbers of the first and last message that an item rests on; BadAnswer if they were not
     shown.
     """
-    first, last = row.get("from"), row.get("to", row.get("from"))
+    first = row.get("from")
+    last = row.get("to", first)
     shown = {message.place for message in window}
-    if (
-        type(first) is not int
-        or type(last) is not int
-        or first > last
-        or first not in shown
-        or last not in shown
-    ):
-        raise BadAnswer("a note that rests on no message that was shown")
-    return first, last
+    # A bool is no number, though Python says so.
+    if type(first) is type(last) is int and first <= last and {first, last} <= shown:
+        return first, last
+    raise BadAnswer("a note that rests on no message that was shown")

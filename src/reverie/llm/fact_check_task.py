@@ -1,9 +1,13 @@
 """Whether a note about code still holds, now that the code has changed."""
 
-from __future__ import annotations
-
 from reverie.llm.language_model import LlmRequest
-from reverie.llm.prompt_format import FENCE_RULES, fence_rows, read_json_object, require_choice
+from reverie.llm.prompt_format import (
+    FENCE_RULES,
+    fence_rows,
+    read_json_object,
+    read_line,
+    require_choice,
+)
 from reverie.text.tokenization import shorten_line
 
 VERDICTS = ("yes", "no", "unsure")
@@ -20,6 +24,7 @@ INSTRUCTIONS = (
 
 def build_fact_check_request(note: str, then: str, now: str) -> LlmRequest:
     """The question whether a note holds for the code as it is now."""
+    # The note first: the code is read for what it says.
     rows = [
         {"note": shorten_line(note, MAX_NOTE_CHARS)},
         {"code as it was": then},
@@ -32,5 +37,4 @@ def read_fact_check(text: str) -> tuple[str, str]:
     """(one of VERDICTS, why) of an answer."""
     found = read_json_object(text, "still")
     verdict = require_choice(found["still"], VERDICTS, "still")
-    why = found.get("why")
-    return verdict, shorten_line(why, MAX_WHY_CHARS) if isinstance(why, str) else ""
+    return verdict, read_line(found.get("why"), MAX_WHY_CHARS)

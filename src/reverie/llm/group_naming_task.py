@@ -5,8 +5,6 @@ question that found nothing while the session went on, the model may say what an
 the session, as a note that rests on messages that were shown.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -18,9 +16,11 @@ from reverie.llm.prompt_format import FENCE_RULES, fence_rows, read_json_object,
 from reverie.text.host_messages import HostMessage
 from reverie.text.tokenization import shorten_line
 
-MAX_MEMBERS, MAX_MEMBER_CHARS = 20, 200  # memories of a group that are shown, and of each
+# Memories of a group that are shown to the model, and characters of each.
+MAX_MEMBERS, MAX_MEMBER_CHARS = 20, 200
 MAX_NAME_CHARS = 40
-MAX_GAPS = 20  # questions without an answer that are asked about at once
+# Questions without an answer that are asked about at once.
+MAX_GAPS = 20
 
 NAME_INSTRUCTIONS = (
     "You name a group of notes in one to four plain words that tell it from other groups of the "
@@ -53,6 +53,7 @@ def read_group_name(text: str) -> str:
     name = (
         require_text(read_json_object(text, "name")["name"], MAX_NAME_CHARS).lower().strip(" .\"'")
     )
+    # A sentence would not be a name that a person could type.
     if not 1 <= len(name.split()) <= 4 or not re.fullmatch(r"[\w][\w ./+#-]*", name):
         raise BadAnswer("a name of one to four words was wanted")
     return name
@@ -60,6 +61,7 @@ def read_group_name(text: str) -> str:
 
 def build_gaps_request(questions: Sequence[str], said: Sequence[HostMessage]) -> LlmRequest:
     """The question what the end of a session answers of what was not known."""
+    # Answers come after their questions, so the last window has most of them.
     window = select_newest_window(said)
     rows: list[dict[str, Any]] = [
         {"question": shorten_line(text, MAX_MEMBER_CHARS)} for text in questions[:MAX_GAPS]

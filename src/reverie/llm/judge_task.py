@@ -11,8 +11,6 @@ the host's own prompt cache would need the host's model and context, which no ho
 docs/why-language-model.md.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -25,8 +23,10 @@ from reverie.text.host_messages import HostMessage
 from reverie.text.tokenization import shorten_line
 
 MAX_CANDIDATES = 50
-MAX_QUERY_CHARS, MAX_CANDIDATE_CHARS = 4_000, 600  # the query's tail, a candidate's head
-JUDGE_CADENCE = 3  # turns from one judgement to the next while the topic stays
+# The query's tail, a candidate's head.
+MAX_QUERY_CHARS, MAX_CANDIDATE_CHARS = 4_000, 600
+# Turns from one judgement to the next while the topic stays.
+JUDGE_CADENCE = 3
 MAX_PAIRS = 10
 RELATED = ("relates_to", "contradicts")
 TASK = "judge"
@@ -42,6 +42,7 @@ INSTRUCTIONS = (
     '"relates_to" or "contradicts"], …]}. "related" may be left out.'
 )
 
+# What hosts put around what people say, and what tools print: a judge would judge that.
 _REMINDER = re.compile(
     r"<(system-reminder|reverie-memory|command-[a-z]+|local-command-[a-z]+)\b[^>]*>.*?(?:</\1>|\Z)",
     re.DOTALL | re.IGNORECASE,
@@ -83,6 +84,7 @@ def focus_conversation(window: Sequence[HostMessage], most: int = MAX_QUERY_CHAR
     if not spoken:
         raw = "\n".join(message.text for message in window if message.role not in SYSTEM_ROLES)
         return raw[-most:].strip()
+    # First, so that it is whole however long the rest is.
     by_user = [place for place, (role, _) in enumerate(spoken) if role == "user"]
     role, text = spoken.pop(by_user[-1] if by_user else -1)
     first = f"{role}: {text[-(most - len(role) - 2) :]}"
@@ -108,7 +110,11 @@ def build_judge_request(query: str, candidates: Sequence[Memory], seconds: float
         for n, m in enumerate(candidates[:MAX_CANDIDATES], 1)
     ]
     return LlmRequest(
-        TASK, INSTRUCTIONS, fence_rows(rows), max_tokens=1_000, timeout_seconds=seconds
+        TASK,
+        INSTRUCTIONS,
+        fence_rows(rows),
+        max_tokens=1_000,
+        timeout_seconds=seconds,
     )
 
 
@@ -118,6 +124,7 @@ def read_judgement(text: str, count: int) -> Judgement:
     `count` is how many candidates were shown. BadAnswer if there is no list of numbers, or if there
     are several different ones and none of them ends the answer.
     """
+    # A model may think aloud in lists before it decides: the one that ends the answer counts.
     found: list[tuple[Judgement, bool]] = []
     for value, is_last in iter_json_values(text):
         with suppress(BadAnswer):
@@ -148,6 +155,7 @@ def read_related_pairs(value: Any, count: int) -> tuple[tuple[int, int, str], ..
         if not isinstance(row, list) or len(row) != 3 or row[2] not in RELATED:
             continue
         a, b, relation = row
+        # A bool is no number, though Python says so.
         if a != b and all(type(n) is int and 1 <= n <= count for n in (a, b)):
             pairs.append((a, b, relation))
     return tuple(pairs)
@@ -167,13 +175,12 @@ def count_ballots(ballots: Sequence[Judgement | None], agree: int) -> Judgement 
         for place, number in enumerate(ballot.use):
             places.setdefault(number, []).append(place)
     chosen = [number for number, votes in places.items() if len(votes) >= agree]
+    # Ties by number, which is the order in which search ranked them.
     chosen.sort(key=lambda number: (-len(places[number]), min(places[number]), number))
     pairs = dict.fromkeys(pair for ballot in cast for pair in ballot.related)
     return Judgement(tuple(chosen), tuple(pairs))
 
 
-def is_judge_due(
-    turn: int, last: int | None, *, changed: bool, cadence: int = JUDGE_CADENCE
-) -> bool:
+def is_judge_due(turn: int, last: int | None, *, changed: bool) -> bool:
     """True if the judge runs on this turn, having run on turn `last` (None: never)."""
-    return last is None or changed or cadence <= 1 or turn - last >= cadence
+    return last is None or changed or turn - last >= JUDGE_CADENCE

@@ -5,10 +5,7 @@ of OUTCOMES and why. Every call is counted in the usage of the day and written d
 one transaction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from threading import Lock
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -18,10 +15,12 @@ from reverie.core.errors import BadInput
 from reverie.core.model import Event
 from reverie.llm import spending_limits
 from reverie.llm.spending_limits import SpendingLimits, UsageDay
+from reverie.storage import Store
 
 T = TypeVar("T")
 
 
+# The client speaks two protocols; whatever else speaks one of them is an address of it.
 # Provider → its usual address.
 PROVIDERS = {
     "anthropic": "https://api.anthropic.com",
@@ -49,10 +48,12 @@ OUTCOMES = {
 UNAVAILABLE = frozenset({TIMEOUT, BUSY, DOWN, REFUSED, RESTING, SPENT, STOPPED})
 """Outcomes that are not the answer's fault: what was to be asked may be asked later."""
 
-BREAK_SECONDS = 30.0  # without calls after a transient failure
+# Seconds without calls after a transient failure.
+BREAK_SECONDS = 30.0
 # However long a server asks to wait; and after a refusal, which waiting does not mend.
 MAX_BREAK_SECONDS = 600.0
-MAX_WHY_CHARS = 200  # characters of a reason that are kept
+# Characters of a reason that are kept.
+MAX_WHY_CHARS = 200
 LLM_EVENT_VERB = "llm"  # of the event that every call leaves behind
 
 
@@ -112,22 +113,6 @@ class LlmClient(Protocol):
         """Close the connections."""
 
 
-class UsageStore(Protocol):
-    """The part of a store in which usage is kept."""
-
-    def meta(self, name: str) -> str | None:
-        """A small named value, or None."""
-
-    def set_meta(self, name: str, value: str) -> None:
-        """Keep a small named value."""
-
-    def append(self, events: list[Event]) -> Any:
-        """Write events down."""
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """One transaction, nobody writes in between."""
-
-
 class LlmAddress(NamedTuple):
     """Which model, where."""
 
@@ -149,6 +134,7 @@ def parse_llm_address(setting: str) -> LlmAddress:
 
     The forms are "anthropic:<model>", "openai:<model>" and "openai:<base url>#<model>".
     """
+    # At the first colon: an address and the name of a model may hold further ones.
     provider, _, rest = setting.partition(":")
     url, hash, model = rest.rpartition("#")
     if provider not in PROVIDERS or not model.strip() or (hash and not is_server_url(url)):
@@ -169,14 +155,6 @@ def is_server_url(url: str) -> bool:
         return False
 
 
-class CallContext(NamedTuple):
-    """On whose behalf a call is made."""
-
-    space: str
-    session: str
-    about: int  # the number of the event that it concerns; 0: none
-
-
 class LanguageModel:
     """A language model with a budget. Any number of threads may ask; processes share one usage."""
 
@@ -184,7 +162,7 @@ class LanguageModel:
         self,
         where: LlmAddress,
         make: Callable[[], LlmClient],
-        store: UsageStore,
+        store: Store,
         limits: SpendingLimits,
         now: Callable[[], float],
         private: Callable[[str], str],
@@ -221,18 +199,23 @@ class LanguageModel:
             self.count(request.task, obstacle)
             return LlmAnswer(obstacle, why=self.day().why if obstacle == RESTING else "")
         began = clock.ticks()
+        wait = None
         try:
             reply = self._opened().ask(request)
         except LlmCallFailed as err:
-            answer: LlmAnswer[T] = LlmAnswer(
-                err.outcome, why=self._private(err.why)[:MAX_WHY_CHARS]
-            )
+            why = self._private(err.why)[:MAX_WHY_CHARS]
+            answer: LlmAnswer[T] = LlmAnswer(err.outcome, why=why)
             reply, wait = estimate_lost_usage(request, err.outcome), err.retry_after
         else:
-            answer, wait = parse_answer(reply.text, read), None
+            answer = parse_answer(reply.text, read)
             reply = fill_missing_usage(request, reply)
-        seconds = clock.ticks() - began
-        self._record(CallContext(space, session, about), request, answer, reply, wait, seconds)
+        noted: dict[str, Any] = {"seconds": round(clock.ticks() - began, 3)}
+        if answer.why:
+            noted["why"] = answer.why
+        if about:
+            noted["event"] = about
+        event = Event(LLM_EVENT_VERB, space, self._now(), session, noted)
+        self._record(event, request.task, answer, reply, wait)
         return answer
 
     def find_obstacle(self, request: LlmRequest) -> str:
@@ -253,18 +236,22 @@ class LanguageModel:
     def day(self) -> UsageDay:
         """Today's usage."""
         return spending_limits.load_usage_day(
-            self._store.meta(spending_limits.META_NAME), self.name, self._now()
+            self._store.meta(spending_limits.META_NAME),
+            self.name,
+            self._now(),
         )
 
     def count(self, task: str, outcome: str) -> None:
         """Count a turn or an event that ended in this outcome without a call."""
         with self._store.transaction():
             self._store.set_meta(
-                spending_limits.META_NAME, self.day().with_outcome(task, outcome).to_json()
+                spending_limits.META_NAME,
+                self.day().with_outcome(task, outcome).to_json(),
             )
 
     def close(self) -> None:
         """Close the connections. A later `ask` opens them again."""
+        # Out of reach first: who asks meanwhile opens another.
         client, self._client = self._client, None
         if client is not None:
             client.close()
@@ -289,42 +276,38 @@ class LanguageModel:
 
     def _record(
         self,
-        context: CallContext,
-        request: LlmRequest,
+        event: Event,
+        task: str,
         answer: LlmAnswer[T],
         reply: LlmReply,
         wait: float | None,
-        seconds: float,
     ) -> None:
-        """Count the call in the usage and write it to the log, in one transaction."""
+        """Count the call in the usage and write its event to the log, in one transaction."""
         tokens_in, tokens_out = reply.tokens_in or 0, reply.tokens_out or 0
         cost: float | None = 0.0
+        # Nobody was asked, or nothing was read: that costs nothing, known price or not.
         if self._client and tokens_in + tokens_out:
             cost = self._client.price(tokens_in, tokens_out)
-        payload: dict[str, Any] = {
-            "task": request.task,
+        payload = {
+            "task": task,
             "model": self.name,
             "outcome": answer.outcome,
             "tokens_in": tokens_in,
             "tokens_out": tokens_out,
             "cost": cost,
-            "seconds": round(seconds, 3),
+            **event.payload,
         }
-        if answer.why:
-            payload["why"] = answer.why
-        if context.about:
-            payload["event"] = context.about
-        now = self._now()
-        event = Event(LLM_EVENT_VERB, context.space, now, context.session, payload)
         with self._store.transaction():
-            day = self.day().with_call(request.task, answer.outcome, tokens_in, tokens_out, cost)
-            rested = day.with_rest(now, *rest_after_answer(answer, wait))
+            # Read within the transaction: other processes share the usage.
+            day = self.day().with_call(task, answer.outcome, tokens_in, tokens_out, cost)
+            rested = day.with_rest(event.at, *rest_after_answer(answer, wait))
             self._store.set_meta(spending_limits.META_NAME, rested.to_json())
-            self._store.append([event])
+            self._store.append([event._replace(payload=payload)])
 
 
 def rest_after_answer(answer: LlmAnswer[Any], wait: float | None) -> tuple[float, str]:
     """(seconds without calls after such an outcome, why). An answer, good or bad, ends a rest."""
+    # Waiting does not mend a wrong key; somebody has to.
     if answer.outcome == REFUSED:
         return MAX_BREAK_SECONDS, answer.why
     if answer.outcome in (TIMEOUT, BUSY, DOWN):

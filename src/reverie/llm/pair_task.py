@@ -6,10 +6,8 @@ path of both, and be about as long; otherwise it is refused and nothing is merge
 between two memories that came up together is a suggestion.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.core.model import Memory
@@ -18,6 +16,7 @@ from reverie.llm.prompt_format import (
     FENCE_RULES,
     fence_rows,
     read_json_object,
+    read_line,
     require_choice,
     require_share,
     require_text,
@@ -27,7 +26,8 @@ from reverie.text.tokenization import shorten_line
 RELATIONS = ("same", "near", "contradicts", "updates", "apart")  # those that the rules know
 LINKS = ("relates_to", "contradicts", "none")
 MAX_SHOWN_CHARS, MAX_WHY_CHARS, MAX_MERGED_CHARS = 2_000, 300, 4_000
-CERTAIN_CONFIDENCE = 0.9  # confidence of the rules from which no model is asked
+# Confidence of the rules from which no model is asked.
+CERTAIN_CONFIDENCE = 0.9
 UNSURE_RELATIONS = ("near", "contradicts")
 
 COMPARE = (
@@ -72,12 +72,7 @@ def is_unsure(relation: str, confidence: float) -> bool:
 
 def build_comparison_request(old: Memory, new: Memory) -> LlmRequest:
     """The question what `new` is to `old`."""
-    return LlmRequest(
-        "reconcile",
-        COMPARE,
-        fence_rows([to_prompt_row("older", old), to_prompt_row("newer", new)]),
-        max_tokens=500,
-    )
+    return build_pair_request("reconcile", COMPARE, {"older": old, "newer": new})
 
 
 def read_comparison(text: str) -> PairOpinion:
@@ -87,12 +82,7 @@ def read_comparison(text: str) -> PairOpinion:
 
 def build_relation_request(first: Memory, second: Memory) -> LlmRequest:
     """The question how two memories belong together."""
-    return LlmRequest(
-        "relate",
-        RELATE,
-        fence_rows([to_prompt_row("first", first), to_prompt_row("second", second)]),
-        max_tokens=500,
-    )
+    return build_pair_request("relate", RELATE, {"first": first, "second": second})
 
 
 def read_relation(text: str) -> PairOpinion:
@@ -100,21 +90,32 @@ def read_relation(text: str) -> PairOpinion:
     return read_opinion(text, LINKS)
 
 
+def build_pair_request(task: str, instructions: str, pair: Mapping[str, Memory]) -> LlmRequest:
+    """A question about two memories, each shown under its name."""
+    rows = [
+        {"which": name, "kind": memory.kind, "note": shorten_line(memory.text, MAX_SHOWN_CHARS)}
+        for name, memory in pair.items()
+    ]
+    return LlmRequest(task, instructions, fence_rows(rows), max_tokens=500)
+
+
 def read_opinion(text: str, allowed: Sequence[str]) -> PairOpinion:
     """The opinion of an answer; its relation is one of `allowed`, else BadAnswer."""
     found = read_json_object(text, "relation")
-    why = found.get("why")
     return PairOpinion(
         require_choice(found["relation"], allowed, "relation"),
         require_share(found.get("confidence", 0.5)),
-        shorten_line(why, MAX_WHY_CHARS) if isinstance(why, str) else "",
+        read_line(found.get("why"), MAX_WHY_CHARS),
     )
 
 
 def build_merge_request(texts: Sequence[str]) -> LlmRequest:
     """The question for one text that says what all of these say."""
     return LlmRequest(
-        "merge", MERGE, fence_rows({"note": text} for text in texts), max_tokens=2_000
+        "merge",
+        MERGE,
+        fence_rows({"note": text} for text in texts),
+        max_tokens=2_000,
     )
 
 
@@ -123,11 +124,13 @@ def read_merged_text(text: str, texts: Sequence[str]) -> str:
     merged = require_text(read_json_object(text, "text")["text"], MAX_MERGED_CHARS)
     before = frozenset().union(*map(extract_particulars, texts))
     after = extract_particulars(merged)
+    # Numbers, names and paths can be checked; whether the rest says the same, nobody can tell here.
     lost, added = sorted(before - after), sorted(after - before)
     if lost:
         raise BadAnswer(f"the merged text lost {shorten_line(', '.join(lost), 100)}")
     if added:
         raise BadAnswer(f"the merged text made up {shorten_line(', '.join(added), 100)}")
+    # What says the same need not be longer than both; 40 characters join two short ones.
     if len(merged) > 2 * sum(map(len, texts)) + 40:
         raise BadAnswer("the merged text is much longer than what it replaces")
     return merged
@@ -148,12 +151,8 @@ def extract_particulars(text: str) -> frozenset[str]:
     found = set()
     for match in _PARTICULAR.finditer(text):
         word = match.group().strip("`").strip(".,:;-#")
+        # A capital that begins a sentence makes no name of a plain word.
         plain_start = match.start() in opening and re.fullmatch(r"[A-Z][a-z]+", word)
         if word and not plain_start and any(ch.isalnum() for ch in word):
             found.add(word.lower())
     return frozenset(found)
-
-
-def to_prompt_row(name: str, memory: Memory) -> dict[str, str]:
-    """A memory as a row of the request, under a name."""
-    return {"which": name, "kind": memory.kind, "note": shorten_line(memory.text, MAX_SHOWN_CHARS)}

@@ -30,6 +30,7 @@ class SpendingLimits(NamedTuple):
         A price that is not known is not counted: then the limit of tokens must do.
         """
         tokens_spent = day.tokens_in + day.tokens_out
+        # Asked before the call, with all that it may take.
         if self.tokens and tokens_spent + tokens > self.tokens:
             return False
         return not self.dollars or day.dollars + (dollars or 0.0) <= self.dollars
@@ -55,7 +56,12 @@ class UsageDay(NamedTuple):
         return self._replace(outcomes={**self.outcomes, task: mine})
 
     def with_call(
-        self, task: str, outcome: str, tokens_in: int, tokens_out: int, dollars: float | None
+        self,
+        task: str,
+        outcome: str,
+        tokens_in: int,
+        tokens_out: int,
+        dollars: float | None,
     ) -> UsageDay:
         """The day with one more call; `dollars` is None if the price is not known."""
         return self.with_outcome(task, outcome)._replace(
@@ -81,10 +87,9 @@ def load_usage_day(kept: str | None, model: str, now: float) -> UsageDay:
     A rest that was earned by another model is over; one of this model lasts beyond midnight.
     """
     today = datetime.fromtimestamp(now, UTC).date().isoformat()
-    day = parse_usage_day(kept)
-    if day is None:
-        return UsageDay(today, model)
+    day = parse_usage_day(kept) or UsageDay(today, model)
     if day.model != model:
+        # What was spent was spent, whoever was asked.
         day = day._replace(model=model, rest_until=0.0, why="")
     if day.date != today:
         day = UsageDay(today, model, rest_until=day.rest_until, why=day.why)
@@ -95,6 +100,7 @@ def parse_usage_day(kept: str | None) -> UsageDay | None:
     """The day that was kept, or None if it cannot be read."""
     try:
         values: Any = json.loads(kept or "null")
+        # Fields of a later version are a TypeError, and so a new day.
         day = UsageDay(**values)
     except (TypeError, ValueError):
         return None

@@ -7,8 +7,6 @@ shown, or makes up more than half of its lines is refused as a whole: then the c
 themselves are the summary. Nothing is deleted because of an answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +18,8 @@ from reverie.text.host_messages import HostMessage
 TASK = "condense"
 MAX_SHOWN_CHARS = 40_000  # about 10,000 tokens
 MAX_LINES, MAX_LINE_CHARS = 80, 300
-SUMMARY_SECONDS = 30.0  # shorter than other calls: somebody waits for it
+# Shorter than other calls: somebody waits for it.
+SUMMARY_SECONDS = 30.0
 
 INSTRUCTIONS = (
     "You condense the older part of a conversation between a user and an agent, so that the agent "
@@ -69,7 +68,9 @@ def read_summary(text: str, said: Sequence[HostMessage]) -> list[HostMessage]:
     roles = {message.place: message.role for message in said}
     known = extract_particulars("\n".join(message.text for message in said))
     lines = [read_summary_line(row, roles) for row in rows]
+    # A number or name that nobody said cannot be right.
     believed = [line for line in lines if extract_particulars(line.text) <= known]
+    # A model that makes up most of its lines has not understood the rest either.
     if 2 * len(believed) < len(lines):
         raise BadAnswer(f"{len(lines) - len(believed)} of {len(lines)} lines say what nobody said")
     return believed

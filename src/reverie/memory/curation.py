@@ -5,36 +5,39 @@ the details. Only people and their agents curate; nothing here is done unasked. 
 changes out.
 """
 
-from __future__ import annotations
-
 from reverie.core.code_anchors import outdated_notice
 from reverie.core.errors import BadInput
 from reverie.core.kinds import MATURITIES, is_mature, maturity_of
-from reverie.core.model import Change, Memory, Retire, Revise
+from reverie.core.model import Change, Memory, Retire
+from reverie.memory.detail_changes import drop_details, revise_details
+from reverie.memory.memory_changes import require_active
 from reverie.memory.memory_validation import CURATION_DETAILS
 
 
-def curate_memory(memory: Memory, state: str, now: float, *, by: str, note: str) -> list[Change]:
+def curate_memory(
+    memory: Memory,
+    state: str,
+    now: float,
+    *,
+    by: str,
+    note: str,
+) -> list[Change]:
     """The changes that give a memory a state of MATURITIES; "raw" takes a state back.
 
     BadInput if there is no such state, or if the memory is retired.
     """
     if state not in MATURITIES:
         raise BadInput(f"{state!r} is not a state of a memory; there are {', '.join(MATURITIES)}")
-    if not memory.active:
-        raise BadInput(
-            f"{memory.id} does not count any more ({memory.retired_why}); restore it first"
-        )
-    details = {
-        name: value for name, value in memory.details.items() if name not in CURATION_DETAILS
-    }
+    require_active(memory)
+    details = drop_details(memory.details, *CURATION_DETAILS)
     if state != "raw":
         details["curated"] = {"by": by, "at": now, "note": note}
     if state in ("validated", "escalated"):
         details["maturity"] = state
-    changes: list[Change] = [Revise(memory.id, {"details": details, "updated_at": now})]
+    changes: list[Change] = [revise_details(memory, details, now)]
+    # Retired, not erased: `reverie memory restore` brings it back.
     if state == "dismissed":
-        changes.append(Retire(id=memory.id, at=now, why="dismissed"))
+        changes.append(Retire(memory.id, now, why="dismissed"))
     return changes
 
 
@@ -42,6 +45,5 @@ def is_awaiting_review(memory: Memory) -> bool:
     """True if somebody should look at it: it was passed on to a person, was only inferred, or
     speaks of code that has changed since.
     """
-    return (
-        maturity_of(memory) == "escalated" or not is_mature(memory) or bool(outdated_notice(memory))
-    )
+    is_passed_on = maturity_of(memory) == "escalated"
+    return is_passed_on or not is_mature(memory) or bool(outdated_notice(memory))

@@ -13,6 +13,8 @@ from typing import NamedTuple
 from reverie.core.model import Event, Memory
 from reverie.text.tokenization import shorten_line
 
+# Characters of a conversation's beginning that the journal shows.
+MAX_OPENING_CHARS = 120
 JOURNAL_KINDS = ("event", "task", "decision", "feeling")  # kinds of which the journal tells
 
 
@@ -31,12 +33,12 @@ class JournalDay(NamedTuple):
     """One day of the journal."""
 
     date: str  # "2026-03-15"
-    episodes: tuple[Memory, ...] = ()
-    decisions: tuple[Memory, ...] = ()
-    tasks: tuple[Memory, ...] = ()
-    feelings: tuple[Memory, ...] = ()
-    conversations: tuple[JournalChat, ...] = ()
-    tools: int = 0  # tool runs that were recorded
+    episodes: tuple[Memory, ...]
+    decisions: tuple[Memory, ...]
+    tasks: tuple[Memory, ...]
+    feelings: tuple[Memory, ...]
+    conversations: tuple[JournalChat, ...]
+    tools: int  # tool runs that were recorded
 
 
 def utc_date(at: float) -> str:
@@ -45,7 +47,9 @@ def utc_date(at: float) -> str:
 
 
 def build_journal_days(
-    memories: Iterable[Memory], chats: Iterable[JournalChat], tools: Iterable[Event]
+    memories: Iterable[Memory],
+    chats: Iterable[JournalChat],
+    tools: Iterable[Event],
 ) -> list[JournalDay]:
     """The days on which anything happened, the latest first; within a day, as it happened."""
     memories_of: dict[str, list[Memory]] = defaultdict(list)
@@ -55,6 +59,7 @@ def build_journal_days(
     for chat in sorted(chats, key=lambda chat: (chat.began, chat.session)):
         chats_of[utc_date(chat.began)].append(chat)
     tools_of = Counter(utc_date(event.at) for event in tools)
+    # Each of the three may have days that the others have not.
     dates = sorted({*memories_of, *chats_of, *tools_of}, reverse=True)
     return [
         build_journal_day(date, memories_of[date], tuple(chats_of[date]), tools_of[date])
@@ -63,7 +68,10 @@ def build_journal_days(
 
 
 def build_journal_day(
-    date: str, memories: Sequence[Memory], chats: tuple[JournalChat, ...], tools: int
+    date: str,
+    memories: Sequence[Memory],
+    chats: tuple[JournalChat, ...],
+    tools: int,
 ) -> JournalDay:
     """One day, its memories by kind; `tools` is how many tool runs were recorded."""
     episodes, tasks, decisions, feelings = (
@@ -72,18 +80,16 @@ def build_journal_day(
     return JournalDay(date, episodes, decisions, tasks, feelings, chats, tools)
 
 
-def group_chats(events: Sequence[Event], opening: int = 120) -> list[JournalChat]:
-    """The conversations in these events, each by day; `opening` is how many characters of its
-    beginning.
-    """
+def group_chats(events: Sequence[Event]) -> list[JournalChat]:
+    """The conversations in these events, each by day."""
     found: dict[tuple[str, str, str], list[Event]] = {}
     for event in events:
         if event.session:
             found.setdefault((event.space, event.session, utc_date(event.at)), []).append(event)
-    return [summarize_chat(some, opening) for some in found.values()]
+    return [summarize_chat(some) for some in found.values()]
 
 
-def summarize_chat(events: Sequence[Event], opening: int) -> JournalChat:
+def summarize_chat(events: Sequence[Event]) -> JournalChat:
     """One conversation on one day, from its events."""
     asked = []
     for event in events:
@@ -91,12 +97,13 @@ def summarize_chat(events: Sequence[Event], opening: int) -> JournalChat:
             text = " ".join(str(message.get("text", "")).split())
             if message.get("role") == "user" and text:
                 asked.append(text)
+    first = events[0]
     moments = [event.at for event in events]
     return JournalChat(
-        events[0].session,
-        events[0].space,
+        first.session,
+        first.space,
         min(moments),
         max(moments),
         len(asked),
-        shorten_line(asked[0], opening) if asked else "",
+        shorten_line(asked[0], MAX_OPENING_CHARS) if asked else "",
     )

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from reverie.memory.feelings import INTENSITIES, Feeling
 from reverie.text.own_sentences import separate_sentences
 
-MAX_MESSAGE_CHARS = 2_000  # characters that are looked at: who writes more describes something
+# Characters that are looked at: who writes more describes something.
+MAX_MESSAGE_CHARS = 2_000
 
 
 class EmotionRule(NamedTuple):
@@ -248,7 +249,8 @@ _REPORTED = re.compile(
     r"|\b(?:commit message|comment|docstring|fixme|todo)\b",
     re.IGNORECASE,
 )
-SHOUTED_WORDS = 4  # words in capitals that make a shout, if they are half of all words
+# Words in capitals that make a shout, if they are half of all words.
+SHOUTED_WORDS = 4
 
 
 def detect_emotion(text: str) -> Feeling | None:

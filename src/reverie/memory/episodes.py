@@ -22,7 +22,8 @@ EPISODE_KINDS = ("event", "task")
 # In the order in which they are told; `what` comes first, `when` is the memory's `at`.
 PARTS = ("who", "where", "why", "outcome")
 MAX_PART_CHARS = 1_000
-MIN_IMPORTANCE = 0.4  # from which something recorded becomes an episode
+# The importance from which something recorded becomes an episode.
+MIN_IMPORTANCE = 0.4
 
 
 class EventImportance(NamedTuple):
@@ -42,20 +43,8 @@ EVENT_IMPORTANCE: dict[str, EventImportance] = {
     "tool": EventImportance(0.1, 0.4, "event"),
 }
 
-SUCCESS_WORDS = {
-    "success": True,
-    "succeeded": True,
-    "done": True,
-    "completed": True,
-    "ok": True,
-    "passed": True,
-    "failure": False,
-    "failed": False,
-    "error": False,
-    "cancelled": False,
-    "aborted": False,
-    "timeout": False,
-}
+WENT_WELL = frozenset({"success", "succeeded", "done", "completed", "ok", "passed"})
+WENT_WRONG = frozenset({"failure", "failed", "error", "cancelled", "aborted", "timeout"})
 # Fields of a recorded event that may say what was done, the best first.
 TITLE_FIELDS = ("what", "title", "text", "goal", "task", "step", "command", "name", "tool")
 
@@ -69,6 +58,7 @@ def describe_episode(what: object, parts: Mapping[str, object]) -> dict[str, Any
         raise BadInput("An episode needs to say what happened")
     known = validate_episode_parts(parts)
     plain = what.strip()
+    # A sentence of its own, if parts follow.
     lines = [plain if not known or plain[-1] in ".!?…" else f"{plain}."]
     lines += [f"{name.capitalize()}: {value.rstrip('.')}." for name, value in known.items()]
     return {"text": " ".join(lines), "details": {"what": plain, **known}}
@@ -118,6 +108,7 @@ def read_outcome(event: Event) -> EpisodeOutcome | None:
     what = name_what_was_done(event)
     if importance < MIN_IMPORTANCE or not what:
         return None
+    # Shorter than what a person writes: a host may hand over a whole log.
     most = MAX_PART_CHARS // 2
     parts = {}
     for name in ("who", "where", "why"):
@@ -148,21 +139,23 @@ def name_what_was_done(event: Event) -> str:
 
 def read_success(payload: Mapping[str, Any]) -> bool | None:
     """True if it went well, False if it failed; None if that is not said."""
+    # The plainest first: hosts say it in very different words.
     for name in ("worked", "success", "ok"):
         if isinstance(payload.get(name), bool):
             return bool(payload[name])
     status = payload.get("outcome", payload.get("status"))
-    if isinstance(status, str) and status.lower() in SUCCESS_WORDS:
-        return SUCCESS_WORDS[status.lower()]
+    word = status.lower() if isinstance(status, str) else ""
+    if word in WENT_WELL or word in WENT_WRONG:
+        return word in WENT_WELL
     code = payload.get("exit_code")
-    if type(code) is int:
+    if type(code) is int:  # a bool is no exit code
         return code == 0
     return False if payload.get("error") else None
 
 
 def describe_result(payload: Mapping[str, Any], worked: bool) -> str:
     """How it went, in words, with the error if there is one."""
-    reason = payload.get("error")
     if worked:
         return "worked"
+    reason = payload.get("error")
     return f"failed: {reason}" if isinstance(reason, str) and reason.strip() else "failed"

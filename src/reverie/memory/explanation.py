@@ -16,6 +16,8 @@ from reverie.core.kinds import half_life, is_mature, kind_of, maturity_of, reten
 from reverie.core.model import Edge, Memory, Record, Reinforcement
 from reverie.memory.history_text import (
     MAX_QUOTED_CHARS,
+    Memories,
+    Records,
     count_in_words,
     describe_retirement,
     format_date,
@@ -28,7 +30,8 @@ from reverie.memory.procedure import read_practice_record
 from reverie.memory.usage_signals import suggested_tags
 from reverie.text.tokenization import shorten_line
 
-MAX_NAMED = 3  # wordings, or memories tied by one relation, that a short story quotes
+# Wordings, or memories tied by one relation, that a short story quotes.
+MAX_NAMED = 3
 
 PROVENANCE_REASONS = {
     "user_corrected": "the user put the agent right",
@@ -70,6 +73,8 @@ the same from both ends.
 
 DECIDE_HINT = "; decide with `reverie review`"
 
+Edges = Sequence[Edge]
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -87,20 +92,21 @@ class Explanation:
         return self.memory.superseded_by
 
 
-def find_related_ids(memory: Memory, history: Sequence[Record], edges: Sequence[Edge]) -> list[str]:
+def find_related_ids(memory: Memory, history: Records, edges: Edges) -> list[str]:
     """The ids of the memories that the story may quote, each once."""
     ends = [end for edge in edges for end in (edge.src, edge.dst)]
     told = [record.after.get(name) for record in history for name in ("dst", "superseded_by")]
+    # Tags, clusters and files have a colon; they are told by their names.
     found = dict.fromkeys([memory.superseded_by, *memory.conflicts_with, *ends, *told])
     return [id for id in found if isinstance(id, str) and ":" not in id and id != memory.id]
 
 
 def explain_memory(
     memory: Memory,
-    history: Sequence[Record],
-    edges: Sequence[Edge],
+    history: Records,
+    edges: Edges,
     now: float,
-    others: Mapping[str, Memory],
+    others: Memories,
     *,
     whole: bool = False,
 ) -> Explanation:
@@ -119,7 +125,7 @@ def explain_memory(
         *describe_use(memory, history),
         *describe_practice(memory),
         *describe_standing(memory, others),
-        *describe_anchors(memory),
+        *[describe_anchor(anchor, memory.id) for anchor in anchors_of(memory)],
         *describe_relations(memory, edges, others, whole=whole),
         *tell_history(history, others, whole=whole, id=memory.id),
     ]
@@ -154,11 +160,12 @@ def describe_authorship(memory: Memory) -> list[str]:
     return lines
 
 
-def describe_belief(memory: Memory, history: Sequence[Record], kept: float) -> str:
+def describe_belief(memory: Memory, history: Records, kept: float) -> str:
     """How far it is believed, why, what has moved that, and how it fades; `kept` is its
     retention.
     """
     moves = [record for record in history if record.op == "revise" and "confidence" in record.after]
+    # What it began with stands in no field: the first change knows it.
     first = moves[0].before.get("confidence") if moves else memory.confidence
     begin = first if isinstance(first, float | int) else memory.confidence
     because = PROVENANCE_REASONS.get(memory.provenance, f"it comes from {memory.provenance}")
@@ -173,7 +180,7 @@ def describe_belief(memory: Memory, history: Sequence[Record], kept: float) -> s
     return f"Believed {begin:.0%}, because {because}{moved}. {fading}"
 
 
-def describe_confidence_moves(moves: Sequence[Record], begin: float, now: float) -> str:
+def describe_confidence_moves(moves: Records, begin: float, now: float) -> str:
     """How confidence went from `begin` to what it is now, and by what; empty if it never moved."""
     if not moves:
         return ""
@@ -201,15 +208,17 @@ def describe_extraction(memory: Memory) -> list[str]:
     return lines
 
 
-def select_feedback(history: Sequence[Record]) -> list[Record]:
+def select_feedback(history: Records) -> list[Record]:
     """The records of what those who were given it said of it."""
     return [record for record in history if record.event.verb == "feedback"]
 
 
-def describe_repetitions(memory: Memory, history: Sequence[Record]) -> list[str]:
+def describe_repetitions(memory: Memory, history: Records) -> list[str]:
     """How often it was said again, when, and in how many conversations."""
+    # Use leaves a breadcrumb too, but nobody has said it again.
     uses = {record.event.at for record in select_feedback(history) if "strength" in record.after}
     crumbs = [crumb for crumb in memory.reinforcements if crumb.at not in uses]
+    # Breadcrumbs are capped, `strength` counts on.
     count = max(len(crumbs), memory.strength - 1 - len(uses))
     if not count:
         return []
@@ -227,7 +236,11 @@ def describe_period(crumbs: Sequence[Reinforcement]) -> str:
 
 
 def describe_wordings(
-    memory: Memory, edges: Sequence[Edge], others: Mapping[str, Memory], *, whole: bool
+    memory: Memory,
+    edges: Edges,
+    others: Memories,
+    *,
+    whole: bool,
 ) -> list[str]:
     """The other ways in which it was said."""
     texts = [other.text for other in others.values() if is_wording(memory, edges, other)]
@@ -237,7 +250,7 @@ def describe_wordings(
     return [f"In other words: {list_briefly(quoted, whole=whole)}."] if quoted else []
 
 
-def is_wording(memory: Memory, edges: Sequence[Edge], other: Memory) -> bool:
+def is_wording(memory: Memory, edges: Edges, other: Memory) -> bool:
     """True if the other memory was merged into this one."""
     return other.retired_why == "merged" and any(
         (edge.src, edge.rel, edge.dst) == (memory.id, "derived_from", other.id) for edge in edges
@@ -251,13 +264,14 @@ def list_briefly(said: Sequence[str], *, whole: bool) -> str:
     return ", ".join(shown) + more
 
 
-def describe_use(memory: Memory, history: Sequence[Record]) -> list[str]:
+def describe_use(memory: Memory, history: Records) -> list[str]:
     """How often it was used, and what those found who used it."""
     lines = []
     if memory.access_count:
         last_used = memory.last_accessed_at
         last = f", last on {format_date(last_used)}" if last_used else ""
         lines.append(f"Used {count_in_words(memory.access_count)}{last}.")
+    # Said again is something, too: then this would sound as if it were worth nothing.
     elif memory.strength <= 1:
         lines.append("Never heard again or used since.")
     verdicts = select_feedback(history)
@@ -281,7 +295,7 @@ def describe_practice(memory: Memory) -> list[str]:
     ]
 
 
-def describe_standing(memory: Memory, others: Mapping[str, Memory]) -> list[str]:
+def describe_standing(memory: Memory, others: Memories) -> list[str]:
     """Whether it still counts, who disagrees, and what is special about it."""
     lines = []
     if memory.retired_at is not None:
@@ -310,11 +324,6 @@ def describe_standing(memory: Memory, others: Mapping[str, Memory]) -> list[str]
     return lines
 
 
-def describe_anchors(memory: Memory) -> list[str]:
-    """Of which code it speaks, and what has become of that."""
-    return [describe_anchor(anchor, memory.id) for anchor in anchors_of(memory)]
-
-
 def describe_anchor(anchor: CodeAnchor, id: str) -> str:
     """What has become of one file or symbol."""
     moved = f", which was {anchor.was} when it was said" if anchor.was else ""
@@ -328,7 +337,11 @@ def describe_anchor(anchor: CodeAnchor, id: str) -> str:
 
 
 def describe_relations(
-    memory: Memory, edges: Sequence[Edge], others: Mapping[str, Memory], *, whole: bool
+    memory: Memory,
+    edges: Edges,
+    others: Memories,
+    *,
+    whole: bool,
 ) -> list[str]:
     """What it is linked to, a sentence a relation.
 
@@ -346,8 +359,10 @@ def describe_relations(
         end = edge.dst if is_source else edge.src
         other = others.get(end)
         is_told = end in elsewhere or (other is not None and is_wording(memory, edges, other))
+        # Tags stand with the memory itself.
         if is_told or edge.rel == "has_tag":
             continue
+        # A relation without a direction has one row: it reads the same from both ends.
         key = (edge.rel, is_source or (edge.rel, False) not in RELATION_PHRASES)
         name = end.partition(":")[2] or end if other is None else quote_memory(end, others)
         found.setdefault(key, []).append(name)

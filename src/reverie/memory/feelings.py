@@ -8,14 +8,16 @@ alone, within bounds (`retrieval.rescoring.EMOTION_FACTORS`).
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.core.model import Memory, Revise
+from reverie.memory.detail_changes import drop_details, revise_details
 
 KIND = "feeling"
 FIELD = "emotion"
 INTENSITIES = ("low", "medium", "high")  # weakest first
+# Names of emotions are open: a list of ours would leave out what somebody feels.
 EMOTION_NAME = r"[a-z][a-z -]{1,31}"
 
 
@@ -25,7 +27,7 @@ class Feeling(NamedTuple):
     """
 
     emotion: str
-    intensity: str = "medium"
+    intensity: str
     why: str = ""
 
 
@@ -59,6 +61,7 @@ def read_feeling(memory: Memory) -> Feeling | None:
     none.
     """
     tag = memory.details.get(FIELD)
+    # Details are anybody's: hosts may keep something else under this name.
     if not isinstance(tag, Mapping) or tag.get("intensity") not in INTENSITIES:
         return None
     return Feeling(str(tag.get("name", "")), str(tag["intensity"]), str(tag.get("why", "")))
@@ -66,12 +69,10 @@ def read_feeling(memory: Memory) -> Feeling | None:
 
 def set_feeling(memory: Memory, feeling: Feeling | None, now: float) -> Revise:
     """The change that gives a memory this feeling instead of the one it has, or none."""
-    details: dict[str, Any] = {
-        name: value for name, value in memory.details.items() if name != FIELD
-    }
+    details = drop_details(memory.details, FIELD)
     if feeling:
         details[FIELD] = feeling_to_details(feeling)
-    return Revise(memory.id, {"details": details, "updated_at": now})
+    return revise_details(memory, details, now)
 
 
 def is_felt(memory: Memory, minimum: str, emotion: str = "") -> bool:

@@ -14,9 +14,12 @@ from reverie.core.code_anchors import ANCHORS, anchors_in, combine_states
 from reverie.core.model import Event, Memory, Record
 from reverie.text.tokenization import shorten_line
 
-MAX_QUOTED_CHARS = 80  # characters of another memory that are quoted
-MAX_LISTED_EVENTS = 3  # event numbers that are listed one by one
-FIRST_EVENTS, LAST_EVENTS = 2, 6  # events that a short story tells, at either end of a long life
+# Characters of another memory that are quoted.
+MAX_QUOTED_CHARS = 80
+# Event numbers that are listed one by one.
+MAX_LISTED_EVENTS = 3
+# Events that a short story tells, at either end of a long life.
+FIRST_EVENTS, LAST_EVENTS = 2, 6
 
 ADDED_PHRASES = {
     "import": "imported",
@@ -49,23 +52,17 @@ LINK_PHRASES = {
     "led_to": "found to have led to {}",
 }
 
-FIELD_NAMES = {
-    "title": "title",
-    "kind": "kind",
-    "files": "files",
-    "triggers": "triggers",
-    "details": "details",
+_NAMED_AS_THEY_ARE = "title kind files triggers details speaker space"
+FIELD_NAMES = {name: name for name in _NAMED_AS_THEY_ARE.split()} | {
     "at": "time",
     "trust": "source",
     "provenance": "source",
-    "speaker": "speaker",
     "session": "conversation",
     "messages": "place in the conversation",
     "valid_from": "validity",
     "valid_to": "validity",
     "expires_at": "end",
     "salience": "importance",
-    "space": "space",
 }
 """What somebody may change on a memory, as people call it."""
 
@@ -74,6 +71,11 @@ JUDGED_BY_PHRASES = {
     "host": ", as the agent found",
     "judge": ", as a language model judged",
 }
+
+Memories = Mapping[str, Memory]
+"""Memories that a story may quote, by id."""
+
+Records = Sequence[Record]
 
 
 class EventSummary(NamedTuple):
@@ -97,7 +99,7 @@ def format_moment(at: float) -> str:
         return f"second {at:.0f}"
 
 
-def quote_memory(id: str, others: Mapping[str, Memory]) -> str:
+def quote_memory(id: str, others: Memories) -> str:
     """Another memory in its own words, with its day and its id; the id alone if it is not at
     hand.
     """
@@ -106,7 +108,7 @@ def quote_memory(id: str, others: Mapping[str, Memory]) -> str:
     return f"{quote_text(id, others)} ({format_date(others[id].at)}, {id})"
 
 
-def quote_text(id: str, others: Mapping[str, Memory]) -> str:
+def quote_text(id: str, others: Memories) -> str:
     """Another memory in its own words alone: its day and id stand elsewhere in the story."""
     return f"“{shorten_line(others[id].text, MAX_QUOTED_CHARS)}”" if id in others else id
 
@@ -117,7 +119,11 @@ def count_in_words(count: int) -> str:
 
 
 def tell_history(
-    history: Sequence[Record], others: Mapping[str, Memory], *, whole: bool, id: str = ""
+    history: Records,
+    others: Memories,
+    *,
+    whole: bool,
+    id: str,
 ) -> list[str]:
     """A sentence an event, if the `whole` is wanted.
 
@@ -130,6 +136,7 @@ def tell_history(
         events.append(EventSummary(records[0].event.at, seq, what))
     if whole:
         return [tell_run([event]) for event in events]
+    # Only runs: what happened in between keeps its place.
     lines = [tell_run(list(run)) for _, run in groupby(events, lambda event: event.what)]
     # One line that says how many are left out takes as much room as the line it would hide.
     if len(lines) <= FIRST_EVENTS + LAST_EVENTS + 1:
@@ -154,9 +161,10 @@ def tell_run(run: Sequence[EventSummary]) -> str:
     return f"{told[0].upper()}{told[1:]} (events {numbers})."
 
 
-def describe_event(records: Sequence[Record], others: Mapping[str, Memory]) -> str:
+def describe_event(records: Records, others: Memories) -> str:
     """What one event did to the memory."""
     event = records[0].event
+    # What an undo did stands with the event that it took back.
     if event.verb == "undo":
         return f"event {event.payload.get('of')} was taken back"
     if event.verb == "restore" and any("retired_at" in record.after for record in records):
@@ -168,10 +176,11 @@ def describe_event(records: Sequence[Record], others: Mapping[str, Memory]) -> s
     return told + {"sleep": ", in sleep", "review": ", as a person decided"}.get(event.verb, "")
 
 
-def describe_record(record: Record, others: Mapping[str, Memory]) -> Iterable[str]:
+def describe_record(record: Record, others: Memories) -> Iterable[str]:
     """What one change did, in phrases."""
     if record.op == "add":
         return [ADDED_PHRASES.get(record.event.verb, "kept")]
+    # Before all else: a memory that is retired is changed in other fields, too.
     if record.after.get("retired_at") is not None:
         why = str(record.after.get("retired_why") or "")
         heir = record.after.get("superseded_by")
@@ -190,7 +199,7 @@ def describe_retirement(why: str, successor: str) -> str:
     return RETIRED_PHRASES.get(why, why or "let go").replace("{}", successor or "another memory")
 
 
-def describe_link(record: Record, others: Mapping[str, Memory]) -> list[str]:
+def describe_link(record: Record, others: Memories) -> list[str]:
     """A link that was made or taken away; nothing for tags, which are told by the change of the
     tags.
     """
@@ -250,6 +259,7 @@ def describe_revision(record: Record) -> list[str]:
         )
     if "tags" in after:
         found += describe_tag_change(before.get("tags") or (), after.get("tags") or ())
+    # Reconciliation and sleep alter fields by the way; what they did is told by its own phrase.
     changed = dict.fromkeys(FIELD_NAMES[name] for name in after if name in FIELD_NAMES)
     if changed and "tags" not in after and record.event.verb not in ("reconcile", "sleep"):
         found.append(f"given another {' and '.join(changed)}")

@@ -20,12 +20,9 @@ as soon as it has fired; what was missed meanwhile has fired in that one. What i
 counts no longer, and can be restored like anything else.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
@@ -34,6 +31,7 @@ from reverie.core.foreign_numbers import MAX_TIMESTAMP
 from reverie.core.kinds import INTENTION, PENDING
 from reverie.core.model import Change, Hit, Memory, Retire, Revise
 from reverie.core.trigger_patterns import REGEX_PREFIX, TOOL_PREFIX, TriggerContext, matches_trigger
+from reverie.memory.detail_changes import drop_details, revise_details
 from reverie.text.time_expressions import (
     MORNING,
     first_occurrence,
@@ -171,6 +169,7 @@ def explain_due(memory: Memory, now: float, context: Sequence[TriggerContext]) -
 
 def sets_reminder(scene: TriggerContext, memory: Memory) -> bool:
     """True if these are the words in which the reminder was set: "remind me to …"."""
+    # The scene is in lower case already.
     if memory.text.lower() not in scene.text:
         return False
     return any(word in scene.text for word in SETTING_WORDS)
@@ -180,6 +179,7 @@ def is_same_occurrence(memory: Memory, seen: Memory) -> bool:
     """True if it waits for the same occurrence as when it was `seen`: nobody has fired, moved or
     ended it.
     """
+    # Status, time, zone and recurrence: another priority makes no other occurrence.
     return is_waiting(memory) and read_reminder(memory)[:4] == read_reminder(seen)[:4]
 
 
@@ -188,11 +188,11 @@ def mark_fired(memory: Memory, now: float) -> Revise:
     reminder = read_reminder(memory)
     details: dict[str, Any] = {"status": TRIGGERED, "fired_at": now}
     if reminder.every and reminder.when is not None:
-        with suppress(BadInput):
-            following = next_due_time(reminder, now)
-            return change_details(memory, now, {**details, "when": following, "resumes": None})
-        # It cannot come again: told once, it stays in the list.
-        details |= {"every": None, "was_every": reminder.every}
+        try:
+            details |= {"when": next_due_time(reminder, now), "resumes": None}
+        except BadInput:
+            # It cannot come again: told once, it stays in the list.
+            details |= {"every": None, "was_every": reminder.every}
     return change_details(memory, now, details)
 
 
@@ -201,6 +201,7 @@ def next_due_time(one: ReminderDetails, now: float) -> float:
 
     The rhythm is the series', not that of a time that was put off.
     """
+    # One time was put off: the series goes on where it was.
     if one.resumes is not None and one.resumes > now:
         return one.resumes
     return next_occurrence(one.every, one.resumes or one.when or now, now, one.zone)
@@ -214,16 +215,17 @@ def end_reminder(memory: Memory, how: str, now: float) -> list[Change]:
     one = read_reminder(require_intention(memory))
     if not memory.active:
         raise BadInput(
-            f"{memory.id} is {memory.retired_why or 'retired'} already. `reverie memory restore "
-            f"{memory.id}` "
-            "brings it back"
+            f"{memory.id} is {memory.retired_why or 'retired'} already. "
+            f"`reverie memory restore {memory.id}` brings it back"
         )
     if how == "done" and one.every and one.when is not None:
+        # One that has fired waits for its next time already.
         when = one.when if one.status == TRIGGERED else next_due_time(one, now)
         return [change_details(memory, now, {"status": PENDING, "when": when, "resumes": None})]
+    status = END_STATUSES[how]
     return [
-        change_details(memory, now, {"status": END_STATUSES[how]}),
-        Retire(id=memory.id, at=now, why=END_STATUSES[how]),
+        change_details(memory, now, {"status": status}),
+        Retire(memory.id, now, why=status),
     ]
 
 
@@ -248,26 +250,22 @@ def snooze_reminder(memory: Memory, until: When, now: float) -> Revise:
 
 def reopened_details(memory: Memory) -> dict[str, Any]:
     """The details of one that is restored: it waits again."""
-    one = read_reminder(memory)
-    return {**memory.details, "status": PENDING if one.status in (DONE, CANCELLED) else one.status}
+    status = read_reminder(memory).status
+    return {**memory.details, "status": PENDING if status in (DONE, CANCELLED) else status}
 
 
 def change_details(memory: Memory, now: float, more: Mapping[str, Any]) -> Revise:
     """The change that puts these values among the details; None takes one away."""
-    taken = {name for name, value in more.items() if value is None}
-    details = {
-        name: value for name, value in {**memory.details, **more}.items() if name not in taken
-    }
-    return Revise(id=memory.id, fields={"details": details, "updated_at": now})
+    taken = [name for name, value in more.items() if value is None]
+    return revise_details(memory, drop_details({**memory.details, **more}, *taken), now)
 
 
 def require_intention(memory: Memory) -> Memory:
     """The memory, if it is an intention; else BadInput."""
     if memory.kind != INTENTION:
         raise BadInput(
-            f"{memory.id} is a {memory.kind}, not something to be reminded of. `reverie reminder list` "
-            f"lists "
-            "what is"
+            f"{memory.id} is a {memory.kind}, not something to be reminded of. "
+            "`reverie reminder list` lists what is"
         )
     return memory
 
@@ -288,6 +286,7 @@ def complete_intention_details(
         raise BadInput(f"priority={priority!r} must lie between 0 and 1")
     if status not in STATUSES:
         raise BadInput(f"status={status!r} is none; there are {', '.join(STATUSES)}")
+    # Only where a time is said: finding the local zone reads the system's files.
     if said.keys() & {"when", "every"}:
         said |= resolve_times(said, now, said.get("zone") or local())
     return {**said, "priority": float(priority), "status": status}
@@ -300,16 +299,20 @@ def resolve_times(said: Mapping[str, Any], now: float, zone: str) -> dict[str, A
     """
     load_zone(zone)
     found: dict[str, Any] = {"zone": zone}
+    clock_time = MORNING
     if "when" in said:
         when: Any = said["when"]
         found["when"] = float(when) if is_timestamp(when) else parse_time_ahead(when, now, zone)
-    if every := said.get("every"):
-        first = to_wall_time(found["when"], zone) if "when" in found else None
-        found["every"] = parse_recurrence(
-            every, found.get("when", now), zone, first.time() if first else MORNING
-        )
-        found.setdefault("when", first_occurrence(found["every"], now, zone))
-    if every and not is_timestamp(next_occurrence(found["every"], found["when"], now, zone)):
+    every = said.get("every")
+    if not every:
+        return found
+    if "when" in found:
+        clock_time = to_wall_time(found["when"], zone).time()
+    rule = parse_recurrence(every, found.get("when", now), zone, clock_time)
+    found["every"] = rule
+    if "when" not in found:
+        found["when"] = first_occurrence(rule, now, zone)
+    if not is_timestamp(next_occurrence(rule, found["when"], now, zone)):
         raise BadInput(
             f"{every!r} from {format_wall_time(found['when'], zone)} never comes a second time"
         )
@@ -325,6 +328,7 @@ def describe_due(memory: Memory) -> str:
         parts.append(format_wall_time(reminder.when, reminder.zone))
     if every:
         parts.append(f"then {every}" if every.startswith("every") else f"then by cron {every}")
+        # Told back, because it surprises: the 31st comes seven times a year.
         if LATE_IN_MONTH.fullmatch(every):
             parts.append("only in months that have this day")
     if memory.triggers:
@@ -341,13 +345,10 @@ def build_trigger_patterns(
     return [*map(path_pattern, files), *map(command_pattern, commands), *map(topic_pattern, topics)]
 
 
+# Square brackets are letters to choose from, as in a shell.
 _CLASS = r"\[!?[^\[\]\s/\\]+\]"  # [ab], [a-z], [!0-9]
-WILDCARDS = {
-    "**/": r"(?:\S*/)?",
-    "**": r"\S*",
-    "*": r"[^\s/]*",
-    "?": r"[^\s/]",
-}  # in a glob of paths
+# In a glob of paths. The longer ones first: `display_pattern` replaces them in this order.
+WILDCARDS = {"**/": r"(?:\S*/)?", "**": r"\S*", "*": r"[^\s/]*", "?": r"[^\s/]"}
 PATH, WORDS = (r"(?<![\w.-])", r"(?![\w-])"), (r"(?<!\w)", r"(?!\w)")  # what stands around them
 
 
@@ -357,9 +358,8 @@ def path_pattern(glob: str) -> str:
     A name without its folder matches in any: `auth.py` in src/auth.py, but not in oauth.py.
     """
     pieces = re.split(rf"(\*\*/|\*\*|\*|\?|{_CLASS})", normalize_path_glob(glob))
-    return REGEX_PREFIX + "".join(
-        WILDCARDS.get(piece) or class_pattern(piece) for piece in pieces
-    ).join(PATH)
+    expressions = [WILDCARDS.get(piece) or class_pattern(piece) for piece in pieces]
+    return REGEX_PREFIX + "".join(expressions).join(PATH)
 
 
 def normalize_path_glob(glob: str) -> str:
@@ -380,9 +380,10 @@ def class_pattern(piece: str) -> str:
     """
     if not re.fullmatch(_CLASS, piece):
         return re.escape(piece)
-    letters = "^" * (piece[1] == "!") + re.sub(
-        r"([\[&~|^])", r"\\\1", piece[1:-1].removeprefix("!")
-    )
+    negation = "^" * (piece[1] == "!")
+    # What has a meaning within brackets and none in a glob is escaped.
+    plain = re.sub(r"([\[&~|^])", r"\\\1", piece[1:-1].removeprefix("!"))
+    letters = negation + plain
     try:
         re.compile(f"[{letters}]")
     except re.error:  # letters that are in no order: [z-a]
@@ -394,16 +395,15 @@ def command_pattern(glob: str) -> str:
     """A pattern that matches a command which a tool is given; one that begins with `tool:` is kept
     as it is.
     """
-    if not glob.strip():
+    command = glob.strip()
+    if not command:
         raise BadInput(
             f"{glob!r} names no command. Write for instance git push*, or tool:Bash for whatever "
             f"it runs"
         )
-    return (
-        glob.strip()
-        if glob.strip().startswith(TOOL_PREFIX)
-        else f"{TOOL_PREFIX}*({glob.strip().rstrip('*')}*)"
-    )
+    if command.startswith(TOOL_PREFIX):
+        return command
+    return f"{TOOL_PREFIX}*({command.rstrip('*')}*)"
 
 
 def topic_pattern(words: str) -> str:

@@ -21,7 +21,8 @@ from reverie.core.model import (
     visible_spaces,
 )
 
-HELPFUL, UNHELPFUL = 0.05, -0.10  # what one explicit verdict does to confidence
+# What one explicit verdict does to confidence.
+HELPFUL, UNHELPFUL = 0.05, -0.10
 # A language model that only looked at it gives a weak signal, often repeated.
 JUDGED_HELPFUL, JUDGED_UNHELPFUL = 0.02, -0.01
 VERDICTS = {
@@ -31,11 +32,9 @@ VERDICTS = {
 }
 """Who judges → what (it helped, it did not) does to confidence."""
 
-SYMMETRIC_RELATIONS = (
-    "relates_to",
-    "resembles",
-)  # relations that say the same read from either end
-MAX_REINFORCEMENTS = 200  # breadcrumbs kept on one memory; `strength` counts them all
+SYMMETRIC_RELATIONS = ("relates_to", "resembles")  # that say the same read from either end
+# Breadcrumbs kept on one memory; `strength` counts them all.
+MAX_REINFORCEMENTS = 200
 
 
 def record_use(
@@ -56,20 +55,21 @@ def record_use(
         raise BadInput(f"by={by!r} is nobody who judges; there are {', '.join(VERDICTS)}")
     at = now if at is None else at
     gain, loss = VERDICTS[by]
+    # Use makes nobody's own of what others wrote.
     most = memory.trust if is_unverified(memory) else 1.0
-    believed = round(min(most, max(0.0, memory.confidence + (gain if helpful else loss))), 4)
-    fields: dict[str, Any] = {"confidence": believed, "updated_at": now}
+    believed = memory.confidence + (gain if helpful else loss)
+    fields: dict[str, Any] = {
+        "confidence": round(min(most, max(0.0, believed)), 4),
+        "updated_at": now,
+    }
     if helpful:
-        fields |= {
-            "access_count": memory.access_count + 1,
-            "last_accessed_at": max(at, memory.last_accessed_at or at),
-        }
+        fields["access_count"] = memory.access_count + 1
+        fields["last_accessed_at"] = max(at, memory.last_accessed_at or at)
     if helpful and by != "judge":
-        trail = (*memory.reinforcements, Reinforcement(session=session, at=at))[
-            -MAX_REINFORCEMENTS:
-        ]
-        fields |= {"strength": memory.strength + 1, "reinforcements": trail}
-    return Revise(id=memory.id, fields=fields)
+        trail = (*memory.reinforcements, Reinforcement(session=session, at=at))
+        fields["strength"] = memory.strength + 1
+        fields["reinforcements"] = trail[-MAX_REINFORCEMENTS:]
+    return Revise(memory.id, fields)
 
 
 def collect_reinforcements(memory: Memory, space: str) -> tuple[Reinforcement, ...]:
@@ -79,15 +79,19 @@ def collect_reinforcements(memory: Memory, space: str) -> tuple[Reinforcement, .
     In another space only when: which sessions a project has is nobody else's business.
     """
     first = memory.messages[0] if memory.messages else None
-    found = (
-        Reinforcement(session=memory.session, at=memory.at, message=first),
-        *memory.reinforcements,
-    )
-    return (
-        found
-        if memory.space == space
-        else tuple(Reinforcement(session="", at=crumb.at) for crumb in found)
-    )
+    own = Reinforcement(session=memory.session, at=memory.at, message=first)
+    found = (own, *memory.reinforcements)
+    if memory.space == space:
+        return found
+    return tuple(Reinforcement(session="", at=crumb.at) for crumb in found)
+
+
+def require_active(memory: Memory) -> None:
+    """BadInput if a memory is retired."""
+    if not memory.active:
+        raise BadInput(
+            f"{memory.id} does not count any more ({memory.retired_why}); restore it first"
+        )
 
 
 def require_visible_successor(old: Memory, new: Memory) -> None:
@@ -107,15 +111,12 @@ def supersede_memory(old: Memory, new: Memory, now: float) -> list[Change]:
     """
     if old.id == new.id:
         raise BadInput("A memory cannot supersede itself")
-    for memory in (old, new):
-        if not memory.active:
-            raise BadInput(
-                f"{memory.id} does not count any more ({memory.retired_why}); restore it first"
-            )
+    require_active(old)
+    require_active(new)
     require_visible_successor(old, new)
     return [
-        Retire(id=old.id, at=now, why="superseded", superseded_by=new.id),
-        Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id)),
+        Retire(old.id, now, why="superseded", superseded_by=new.id),
+        Link(Edge(new.id, "supersedes", old.id)),
     ]
 
 
@@ -123,13 +124,19 @@ def flag_contradiction(one: Memory, other: Memory, now: float) -> list[Change]:
     """The changes that keep both and flag them as contradicting until somebody decides."""
     changes: list[Change] = []
     for a, b in ((one, other), (other, one)):
+        # On both sides: whoever reads either must know.
         conflicts = tuple(dict.fromkeys((*a.conflicts_with, b.id)))
-        changes.append(Link(edge=Edge(src=a.id, rel="contradicts", dst=b.id)))
+        changes.append(Link(Edge(a.id, "contradicts", b.id)))
         changes.append(Revise(a.id, {"conflicts_with": conflicts, "updated_at": now}))
     return changes
 
 
-def link_memories(src: str, dst: str, rel: str, weight: float) -> Link:
+def link_memories(
+    src: str,
+    dst: str,
+    rel: str,
+    weight: float,
+) -> Link:
     """The change that links two memories; BadInput if the relation, the weight or the ends cannot
     be.
     """
@@ -139,22 +146,28 @@ def link_memories(src: str, dst: str, rel: str, weight: float) -> Link:
         )
     if not 0.0 <= weight <= 1.0:
         raise BadInput(f"weight={weight!r} must lie between 0 and 1")
+    # Such a link would lead a walk back to where it stands.
     if src == dst:
         raise BadInput("A memory cannot be linked to itself")
-    return Link(edge=Edge(src=src, rel=rel, dst=dst, weight=weight))
+    return Link(Edge(src, rel, dst, weight))
 
 
-def find_link(edges: Sequence[Edge], src: str, dst: str, rel: str) -> Edge:
+def find_link(
+    edges: Sequence[Edge],
+    src: str,
+    dst: str,
+    rel: str,
+) -> Edge:
     """The link of two memories as it stands, or one of weight 0.
 
     A link without a direction is found from both ends.
     """
-    ends = ((src, dst), (dst, src)) if rel in SYMMETRIC_RELATIONS else ((src, dst),)
-    for end in ends:
-        for edge in edges:
-            if edge.rel == rel and (edge.src, edge.dst) == end:
-                return edge
-    return Edge(src=src, rel=rel, dst=dst, weight=0.0)
+    # A pair has one edge of a relation in each direction at most.
+    known = {(edge.src, edge.dst): edge for edge in edges if edge.rel == rel}
+    found = known.get((src, dst))
+    if found is None and rel in SYMMETRIC_RELATIONS:
+        found = known.get((dst, src))
+    return found or Edge(src, rel, dst, weight=0.0)
 
 
 def restore_memory(memory: Memory, successor_edges: Sequence[Edge], now: float) -> list[Change]:
@@ -169,10 +182,8 @@ def restore_memory(memory: Memory, successor_edges: Sequence[Edge], now: float) 
         from reverie.memory.intention import reopened_details
 
         fields["details"] = reopened_details(memory)
-    return [
-        Revise(id=memory.id, fields=fields),
-        *(Link(edge=Edge(src=e.src, rel=e.rel, dst=e.dst, weight=0.0)) for e in successor_edges),
-    ]
+    changes: list[Change] = [Revise(memory.id, fields)]
+    return changes + [Link(edge._replace(weight=0.0)) for edge in successor_edges]
 
 
 def unmerge_memory(kept: Memory, gone: Memory, now: float) -> list[Change]:
@@ -184,6 +195,7 @@ def unmerge_memory(kept: Memory, gone: Memory, now: float) -> list[Change]:
         return []
     trail = list(kept.reinforcements)
     for crumb in collect_reinforcements(gone, kept.space):
+        # One each: the same may have been said twice at one time.
         if crumb in trail:
             trail.remove(crumb)
     fields = {
@@ -191,7 +203,7 @@ def unmerge_memory(kept: Memory, gone: Memory, now: float) -> list[Change]:
         "reinforcements": tuple(trail),
         "updated_at": now,
     }
-    return [Revise(id=kept.id, fields=fields)]
+    return [Revise(kept.id, fields)]
 
 
 def invert_records(records: Sequence[Record], now: float) -> list[Change]:
@@ -205,18 +217,11 @@ def undo_record(record: Record, now: float) -> Change:
     """The change that takes one record of history back."""
     match record.op:
         case "add":
-            return Retire(id=record.memory_id, at=now, why="undone")
+            return Retire(record.memory_id, now, why="undone")
         case "link":
-            return Link(
-                edge=Edge(
-                    src=record.memory_id,
-                    rel=record.before["rel"],
-                    dst=record.before["dst"],
-                    weight=record.before["weight"],
-                )
-            )
+            return Link(Edge(src=record.memory_id, **record.before))
         case _:
-            return Revise(id=record.memory_id, fields=dict(record.before))
+            return Revise(record.memory_id, dict(record.before))
 
 
 def find_later_changes(record: Record, memory: Memory) -> list[str]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from reverie.core import config
 from reverie.core.errors import BadInput, Refused
@@ -21,6 +21,7 @@ from reverie.core.kinds import INTENTION
 from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Memory, Revise
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.core.trigger_patterns import check_trigger
+from reverie.memory.detail_changes import drop_details
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.text.text_cleaning import clean_text
 
@@ -41,23 +42,23 @@ SECONDS = re.compile(r"-?\d{6,12}(?:\.\d+)?")
 _LEADING = re.compile(r"^[\s#]+")
 
 
-def validate_text(text: object, what: str = "text") -> str:
+def validate_text(text: object) -> str:
     """A text worth keeping; BadInput if it is empty or longer than MAX_TEXT_CHARS."""
     if not isinstance(text, str):
-        raise BadInput(f"The {what} must be a str, not {type(text).__name__}")
+        raise BadInput(f"The text must be a str, not {type(text).__name__}")
     if not text.strip():
-        raise BadInput(f"There is nothing to remember: the {what} is empty")
+        raise BadInput("There is nothing to remember: the text is empty")
     if len(text) > MAX_TEXT_CHARS:
         raise BadInput(
-            f"The {what} has {len(text):,} characters; at most {MAX_TEXT_CHARS:,} are kept as one "
-            f"memory. "
-            "Split it"
+            f"The text has {len(text):,} characters; at most {MAX_TEXT_CHARS:,} are kept as one "
+            "memory. Split it"
         )
     return clean_text(text)
 
 
 def validate_space(space: str) -> str:
     """A space, which is a path of names: "me/project/session"; BadInput if it is none."""
+    # "." and ".." would leave the folder of the space in the mirror.
     parts = space.split("/") if isinstance(space, str) else []
     is_path = all(SEGMENT.fullmatch(part) and part not in (".", "..") for part in parts)
     if not parts or len(parts) > MAX_SPACE_DEPTH or not is_path:
@@ -108,6 +109,7 @@ def validate_tags(tags: Iterable[str], policy: Policy) -> tuple[str, ...]:
         plain = _LEADING.sub("", redact_or_refuse(tag, policy)).strip().lower()
         if plain:
             found[plain] = None
+    # Counted after cleaning: spellings of one tag are one tag.
     if len(found) > MAX_TAGS or any(len(tag) > MAX_TAG_CHARS for tag in found):
         raise BadInput(f"At most {MAX_TAGS} tags of at most {MAX_TAG_CHARS} characters")
     return tuple(found)
@@ -135,6 +137,7 @@ def validate_details(
     try:
         plain, within = redact_value(to_clean_json(details), policy)
         refuse_personal_data(within, policy)
+        # Tried now: what JSON cannot hold must not fail when it is written.
         dumps(plain)
     except RecursionError as err:
         raise BadInput("The details are nested too deeply to be kept") from err
@@ -144,7 +147,7 @@ def validate_details(
 def validate_messages(messages: Sequence[int]) -> tuple[int, int]:
     """The numbers of the first and the last message that a memory rests on."""
     try:
-        first, last = (int(number) for number in messages)
+        first, last = map(int, messages)
     except (TypeError, ValueError) as err:
         raise BadInput(
             f"messages={messages!r} must be the numbers of the first and the last message"
@@ -175,11 +178,8 @@ def parse_moment(value: Moment, what: str = "at") -> float | None:
             return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
         if isinstance(value, date):
             return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
-        if (
-            isinstance(value, (int, float))
-            and not isinstance(value, bool)
-            and abs(value) < MAX_TIMESTAMP
-        ):
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if is_number and abs(value) < MAX_TIMESTAMP:
             return float(value)
     except (ValueError, OverflowError, OSError) as err:
         raise BadInput(f"{what}={value!r} is not a time: {err}") from err
@@ -195,6 +195,7 @@ def parse_moment_as_of(value: Moment, what: str = "as_of") -> float | None:
     if isinstance(value, str) and not SECONDS.fullmatch(value):
         with suppress(ValueError):
             day = date.fromisoformat(value)
+    # A datetime is a date for Python.
     if isinstance(day, date) and not isinstance(day, datetime):
         return datetime.combine(day, time.max, UTC).timestamp()
     return parse_moment(value, what)
@@ -221,29 +222,55 @@ def redaction_kinds(redactions: Sequence[Redaction]) -> list[str]:
     return sorted({redaction.kind for redaction in redactions})
 
 
-def build_memory(  # noqa: PLR0913 - the fields of a memory are its arguments
+class MemoryFields(TypedDict, total=False):
+    """What a caller may say about a memory besides its text; all of it can be left out."""
+
+    kind: str  # "fact"; `reverie.core.kinds` has the others
+    title: str
+    tags: Iterable[str]
+    at: Moment  # when it happened or was said; now
+    session: str  # in which conversation
+    speaker: str  # who said it
+    provenance: str  # "observed"; see `reverie.core.model.TRUST_BY_PROVENANCE`
+    files: Iterable[str]  # paths that it is about
+    triggers: Iterable[str]  # patterns that call it up
+    details: Mapping[str, Any] | None  # anything else, as JSON
+    messages: tuple[int, int] | None  # first and last message of the conversation
+    valid_from: Moment
+    valid_to: Moment
+    expires_at: Moment
+    trust: float | None  # 0 to 1; by default what the provenance is worth
+    salience: float  # 0 to 1; 0.5
+
+
+class PlacedFields(MemoryFields, total=False):
+    """The same, with the space that it belongs to."""
+
+    space: Required[str]
+
+
+MEMORY_FIELDS = ("text", "space", *MemoryFields.__annotations__)
+# Of what is not here the default is None.
+FIELD_DEFAULTS = {
+    "title": "",
+    "kind": "fact",
+    "tags": (),
+    "session": "",
+    "speaker": "",
+    "provenance": "observed",
+    "files": (),
+    "triggers": (),
+    "salience": 0.5,
+}
+
+
+def build_memory(
     id: str,
     now: float,
     text: str,
     *,
-    space: str,
-    kind: str = "fact",
-    title: str = "",
-    tags: Iterable[str] = (),
-    at: Moment = None,
-    session: str = "",
-    speaker: str = "",
-    provenance: str = "observed",
-    files: Iterable[str] = (),
-    triggers: Iterable[str] = (),
-    details: Mapping[str, Any] | None = None,
-    messages: tuple[int, int] | None = None,
-    valid_from: Moment = None,
-    valid_to: Moment = None,
-    expires_at: Moment = None,
-    trust: float | None = None,
-    salience: float = 0.5,
     policy: Policy,
+    **fields: Unpack[PlacedFields],
 ) -> Memory:
     """A new memory from what a caller passed, without secrets in any field of it.
 
@@ -253,45 +280,51 @@ def build_memory(  # noqa: PLR0913 - the fields of a memory are its arguments
     # Not before something is kept: a cold recall needs none of it.
     from reverie.privacy import is_fully_redacted, redact
 
+    if unknown := sorted(fields.keys() - set(MEMORY_FIELDS)):
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}: a memory has no such field")
+    given: dict[str, Any] = {**FIELD_DEFAULTS, **fields}
     text, redacted = redact(validate_text(text), policy)
-    title, more = redact(validate_title(title), policy) if title else ("", ())
-    refuse_personal_data((*redacted, *more), policy)
+    title = ""
+    within: tuple[Redaction, ...] = ()
+    if given["title"]:
+        title, within = redact(validate_title(given["title"]), policy)
+    redactions = (*redacted, *within)
+    refuse_personal_data(redactions, policy)
+    # A memory of nothing but marks would be found by nobody.
     if redacted and is_fully_redacted(text):
         raise Refused("There is nothing to remember: all of the text is private")
-    kept: dict[str, Any] = {}
-    if details:
-        kept, within = validate_details(details, policy)
-        more += within
-    if redacted or more:
-        kept["redacted"] = redaction_kinds((*redacted, *more))
-    believed = (
-        TRUST_BY_PROVENANCE[validate_provenance(provenance)]
-        if trust is None
-        else validate_share(trust, "trust")
-    )
+    details: dict[str, Any] = {}
+    if given.get("details"):
+        details, within = validate_details(given["details"], policy)
+        redactions += within
+    if redactions:
+        details["redacted"] = redaction_kinds(redactions)
+    provenance = given["provenance"]
+    trust = resolve_trust(provenance, given.get("trust"))
+    messages = given.get("messages")
     memory = Memory(
         id=id,
         text=text,
-        space=refuse_secret_space(validate_space(space), policy),
-        kind=validate_kind(kind),
+        space=refuse_secret_space(validate_space(given["space"]), policy),
+        kind=validate_kind(given["kind"]),
         title=title,
-        tags=validate_tags(tags, policy) if tags else (),
-        session=redact_short_text(session, policy),
-        speaker=redact_or_refuse(speaker, policy),
+        tags=validate_tags(given["tags"] or (), policy),
+        session=redact_short_text(given["session"], policy),
+        speaker=redact_or_refuse(given["speaker"], policy),
         provenance=provenance,
-        files=validate_texts(files, policy),
-        triggers=tuple(map(check_trigger, validate_texts(triggers, policy))),
-        details=kept,
-        messages=validate_messages(messages) if messages is not None else None,
-        trust=believed,
-        confidence=believed,
-        salience=validate_share(salience, "salience"),
-        at=now if (when := parse_moment(at)) is None else when,
+        files=validate_texts(given["files"], policy),
+        triggers=tuple(map(check_trigger, validate_texts(given["triggers"], policy))),
+        details=details,
+        messages=None if messages is None else validate_messages(messages),
+        trust=trust,
+        confidence=trust,
+        salience=validate_share(given["salience"], "salience"),
+        at=now if (at := parse_moment(given.get("at"))) is None else at,
         created_at=now,
         updated_at=now,
-        valid_from=parse_moment(valid_from, "valid_from"),
-        valid_to=parse_moment(valid_to, "valid_to"),
-        expires_at=parse_moment(expires_at, "expires_at"),
+        valid_from=parse_moment(given.get("valid_from"), "valid_from"),
+        valid_to=parse_moment(given.get("valid_to"), "valid_to"),
+        expires_at=parse_moment(given.get("expires_at"), "expires_at"),
     )
     if provenance != UNTRUSTED:
         return memory
@@ -300,16 +333,19 @@ def build_memory(  # noqa: PLR0913 - the fields of a memory are its arguments
     return disarm_memory(memory)
 
 
-# The fields that `build_memory` is given.
-_FIELDS = """
-text title kind tags space at session speaker provenance files triggers details messages valid_from
-valid_to expires_at trust salience
-"""
-MEMORY_FIELDS = tuple(_FIELDS.split())
+def resolve_trust(provenance: str, trust: float | None) -> float:
+    """How far it is believed at first: as somebody said, else as what has this provenance is."""
+    if trust is None:
+        return TRUST_BY_PROVENANCE[validate_provenance(provenance)]
+    return validate_share(trust, "trust")
 
 
 def build_revision(
-    old: Memory, now: float, fields: Mapping[str, Any], zone: Callable[[], str], policy: Policy
+    old: Memory,
+    now: float,
+    fields: Mapping[str, Any],
+    zone: Callable[[], str],
+    policy: Policy,
 ) -> Revise:
     """The change of some fields of a memory, checked and cleaned like those of a new one.
 
@@ -325,10 +361,9 @@ def build_revision(
     )
     if "provenance" in fields and "trust" not in fields:
         merged["trust"] = None
+    # What somebody has approved of others' words was the words as they were.
     if merged["provenance"] == UNTRUSTED and "text" in fields:
-        merged["details"] = {
-            name: value for name, value in merged["details"].items() if name not in CURATION_DETAILS
-        }
+        merged["details"] = drop_details(merged["details"], *CURATION_DETAILS)
     new = build_memory(old.id, now, **merged, policy=policy)
     # What decides about the triggers of a prohibition and the times of a reminder.
     if new.kind == INTENTION:
@@ -338,13 +373,13 @@ def build_revision(
     if deciding & set(fields):
         new = equip_for_kind(new, now, zone)
     names = [*fields, "trust"] if "provenance" in fields else list(fields)
-    names += [
-        name for name in ("kind", "details", "triggers") if getattr(new, name) != getattr(old, name)
-    ]
+    for name in ("kind", "details", "triggers"):
+        if getattr(new, name) != getattr(old, name):
+            names.append(name)
     values = {name: getattr(new, name) for name in names}
     if new.provenance == UNTRUSTED:
         values["confidence"] = min(old.confidence, new.trust)
-    return Revise(id=old.id, fields={**values, "updated_at": now})
+    return Revise(old.id, {**values, "updated_at": now})
 
 
 # In the details: that somebody looked at it, as it was then.
@@ -388,7 +423,7 @@ def revise_derived_triggers(old: Memory, fields: Mapping[str, Any]) -> dict[str,
     details = fields.get("details", old.details)
     if not old.details.get(DERIVED_TRIGGERS) or not isinstance(details, Mapping):
         return {}
-    plain = {name: value for name, value in details.items() if name != DERIVED_TRIGGERS}
+    plain = drop_details(details, DERIVED_TRIGGERS)
     if "triggers" in fields:
         return {"details": plain}
     if fields.keys().isdisjoint(("text", "kind")):
@@ -427,10 +462,9 @@ def to_clean_json(value: Any) -> Any:
         return {clean_text(str(key)): to_clean_json(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [to_clean_json(inner) for inner in value]
-    if (
-        value is None
-        or isinstance(value, (bool, int))
-        or (isinstance(value, float) and math.isfinite(value))
-    ):
+    # A NaN is no JSON and becomes its text.
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
         return value
     return clean_text(str(value))

@@ -10,15 +10,13 @@ to each other.
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.core.model import Memory
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.memory.memory_validation import redact_or_refuse
-
-if TYPE_CHECKING:
-    from reverie.storage import Store
+from reverie.storage import Store
 
 LABEL = r"[a-z0-9][a-z0-9._-]{0,63}"  # compiled when first used: a cold recall names no season
 FIELD = "season"  # in a memory's details
@@ -38,9 +36,8 @@ class Season(NamedTuple):
 
 def validate_season_label(label: object, policy: Policy = DEFAULT_POLICY) -> str:
     """A label as it is kept: a short lower-case word; "Release week" becomes "release-week"."""
-    plain = (
-        "-".join(redact_or_refuse(label, policy).lower().split()) if isinstance(label, str) else ""
-    )
+    said = redact_or_refuse(label, policy) if isinstance(label, str) else ""
+    plain = "-".join(said.lower().split())
     if not re.fullmatch(LABEL, plain):
         raise BadInput(
             f"{label!r} is not a name for a season; write a short one such as release-week"
@@ -53,7 +50,7 @@ def season_meta_name(space: str) -> str:
     return f"season:{space}"
 
 
-def find_season(store: "Store", spaces: Sequence[str], now: float) -> Season:
+def find_season(store: Store, spaces: Sequence[str], now: float) -> Season:
     """The season of the nearest of these spaces that has one now; an empty one if none has."""
     for space in spaces:
         kept = store.meta(season_meta_name(space))
@@ -77,6 +74,7 @@ def season_to_json(season: Season) -> str:
 
 def stamp_season(memory: Memory, season: Season) -> Memory:
     """The memory with the season's name, unless it was given one or comes from before it."""
+    # What was said before the season began is not of it, whenever it was written down.
     if not season or memory.at < season.since or memory.details.get(FIELD):
         return memory
     return memory._replace(details={**memory.details, FIELD: season.label})

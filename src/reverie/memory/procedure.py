@@ -15,12 +15,15 @@ from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.core.model import Change, Memory, Revise
+from reverie.memory.detail_changes import drop_details
 from reverie.memory.memory_changes import supersede_memory
 
 KIND = "procedure"
 PARTS = ("steps", "prerequisites", "warnings")  # in the details, besides how it went
-START_RATE, RATE_ALPHA = 0.5, 0.1  # of the moving average of outcomes: nobody knows, slowly moved
-MAX_PARTS = 100  # steps, prerequisites or warnings
+# The moving average of outcomes begins where nobody knows, and moves slowly.
+START_RATE, RATE_ALPHA = 0.5, 0.1
+# Steps, prerequisites or warnings.
+MAX_PARTS = 100
 MAX_PART_CHARS = 4_000  # characters of one
 
 
@@ -67,18 +70,17 @@ def drop_reworded_parts(old: Memory, fields: Mapping[str, Any]) -> dict[str, Any
 
     The new text is what holds then. How it went so far stays.
     """
-    if (
-        old.kind != KIND
-        or "text" not in fields
-        or "details" in fields
-        or fields["text"] == old.text
-    ):
+    is_reworded = "text" in fields and fields["text"] != old.text
+    if old.kind != KIND or not is_reworded or "details" in fields:
         return {}
-    return {"details": {name: value for name, value in old.details.items() if name not in PARTS}}
+    return {"details": drop_details(old.details, *PARTS)}
 
 
 def describe_procedure(
-    name: str, steps: Sequence[str], prerequisites: Sequence[str], warnings: Sequence[str]
+    name: str,
+    steps: Sequence[str],
+    prerequisites: Sequence[str],
+    warnings: Sequence[str],
 ) -> dict[str, Any]:
     """The text, title and details of a procedure; BadInput without a name or a step."""
     if not isinstance(name, str) or not name.strip():
@@ -88,6 +90,7 @@ def describe_procedure(
     careful = validate_parts(warnings, "warnings")
     if not ordered:
         raise BadInput("A procedure needs at least one step")
+    # In words, so that search finds it by any step.
     lines = [f"{name.strip()}:"]
     lines += [f"First: {part.rstrip('.')}." for part in first]
     lines += [f"{place}. {part.rstrip('.')}." for place, part in enumerate(ordered, start=1)]
@@ -129,16 +132,15 @@ def record_outcome(memory: Memory, worked: bool, now: float) -> Revise:
     """The change when it was followed and worked, or did not; BadInput if it is no procedure."""
     if memory.kind != KIND:
         raise BadInput(f"{memory.id} is a {memory.kind}; outcomes belong to a {KIND}")
+    # A status text such as "failed" would be true.
     if not isinstance(worked, bool):
         raise BadInput(f"worked={worked!r} must be True or False")
     record = add_outcome(read_practice_record(memory), worked)
-    details = {
-        **memory.details,
-        "worked": record.worked,
-        "failed": record.failed,
-        "rate": record.rate,
+    fields: dict[str, Any] = {
+        "details": {**memory.details, **record._asdict()},
+        "updated_at": now,
     }
-    fields: dict[str, Any] = {"details": details, "updated_at": now}
     if worked:
-        fields |= {"access_count": memory.access_count + 1, "last_accessed_at": now}
-    return Revise(id=memory.id, fields=fields)
+        fields["access_count"] = memory.access_count + 1
+        fields["last_accessed_at"] = now
+    return Revise(memory.id, fields)

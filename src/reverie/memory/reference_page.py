@@ -6,9 +6,7 @@ back: the memories that it comes from, who said them and in which conversations,
 when and why. The memory stays, approved, and names its page.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,11 +17,17 @@ from reverie.text.tokenization import shorten_line
 PAGE_FIELD = "reference"  # in a memory's details: the page that was made of it
 # In the details of other programs' memories: who made and approved it, what it was said to rest on.
 STAMP_FIELDS = ("generated_by", "curated_by", "evidence")
-MAX_TITLE_CHARS = 100  # characters of a title that is made up
+# Characters of a title that is made up.
+MAX_TITLE_CHARS = 100
 
 
 def render_reference_page(
-    memory: Memory, before: Sequence[Memory], now: float, *, by: str, note: str
+    memory: Memory,
+    before: Sequence[Memory],
+    now: float,
+    *,
+    by: str,
+    note: str,
 ) -> str:
     """The page of a memory; `before` are the memories that it came from or took the place of."""
     import yaml
@@ -49,28 +53,25 @@ def render_reference_page(
         "tags": list(memory.tags),
         "lineage": {name: value for name, value in lineage.items() if value not in ("", [])},
     }
+    # In the order in which a person reads it.
     yaml_head = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
     return f"---\n{yaml_head}---\n\n# {title}\n\n{memory.text}\n"
 
 
-def distinct_names(names: Any) -> list[str]:
+def distinct_names(names: Iterable[str]) -> list[str]:
     """Names, each once, in order."""
-    return list(dict.fromkeys(name for name in names if name))
+    return list(dict.fromkeys(filter(None, names)))
 
 
-def promote_memory(memory: Memory, path: str, now: float, *, by: str, note: str) -> list[Change]:
+def promote_memory(
+    memory: Memory,
+    path: str,
+    now: float,
+    *,
+    by: str,
+    note: str,
+) -> list[Change]:
     """The changes by which a memory is approved and names its page."""
     approved = curate_memory(memory, "validated", now, by=by, note=note)
-    return [
-        *approved,
-        Revise(id=memory.id, fields={"details": {**find_new_details(approved), PAGE_FIELD: path}}),
-    ]
-
-
-def find_new_details(changes: Sequence[Change]) -> dict[str, Any]:
-    """The details that changes give to a memory."""
-    return next(
-        dict(one.fields["details"])
-        for one in changes
-        if isinstance(one, Revise) and "details" in one.fields
-    )
+    details = next(change.fields["details"] for change in approved if isinstance(change, Revise))
+    return [*approved, Revise(memory.id, {"details": {**details, PAGE_FIELD: path}})]

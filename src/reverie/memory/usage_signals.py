@@ -10,17 +10,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 from reverie.core.model import Change, Edge, Link, Memory, Revise
+from reverie.memory.detail_changes import drop_details
 from reverie.memory.memory_validation import MAX_TAGS
 from reverie.retrieval.graph_walk import strengthen_weight
 from reverie.text.tokenization import STOP_WORDS
 
-NEW_LINK_WEIGHT = 0.6  # weight of a new link of memories that were given together
-MAX_LINKED_TOGETHER = 8  # memories of one retrieval that are tied to each other: 28 links at most
-MAX_USE_LINKS = 64  # links of one memory that come from use: what goes with everything says nothing
-MAX_CONTEXT_CHARS = 200  # characters of a context that tags are inferred from
-MIN_OCCURRENCES = 2  # times that a word stands in the context, and memories that share it
-MAX_COMPARED_CHARS = 2_000  # characters of a memory in which its words are looked for
-MAX_SUGGESTIONS = 8  # suggestions to one memory, ever: what has more is about nothing in particular
+# Weight of a new link of memories that were given together.
+NEW_LINK_WEIGHT = 0.6
+# Memories of one retrieval that are tied to each other: 28 links at most.
+MAX_LINKED_TOGETHER = 8
+# Links of one memory that come from use: what goes with everything says nothing.
+MAX_USE_LINKS = 64
+# Characters of a context that tags are inferred from.
+MAX_CONTEXT_CHARS = 200
+# So often a word stands in the context, and in so many memories.
+MIN_OCCURRENCES = 2
+# Characters of a memory in which its words are looked for.
+MAX_COMPARED_CHARS = 2_000
+# Suggestions to one memory, ever: what has more is about nothing in particular.
+MAX_SUGGESTIONS = 8
 # In a memory's details: tags that nobody gave, also those that were taken off since.
 SUGGESTED_FIELD = "suggested_tags"
 
@@ -38,12 +46,12 @@ def link_used_together(memories: Sequence[Memory], edges: Iterable[Edge]) -> lis
     ids = sorted(memory.id for memory in memories[:MAX_LINKED_TOGETHER])
     changes: list[Change] = []
     for one, other in combinations(ids, 2):
-        unlinked = Edge(src=one, rel="relates_to", dst=other, weight=0.0)
+        unlinked = Edge(one, "relates_to", other, weight=0.0)
         old = known.get(frozenset((one, other)), unlinked)
         new = old._replace(weight=strengthen_weight(old.weight, NEW_LINK_WEIGHT))
         has_room = max(link_counts[one], link_counts[other]) < MAX_USE_LINKS
         if new != old and (old.weight or has_room):
-            changes.append(Link(edge=new))
+            changes.append(Link(new))
     return changes
 
 
@@ -65,33 +73,32 @@ def suggest_tags(memories: Sequence[Memory], context: str, now: float) -> list[C
         sharing = [memory for memory in memories if word in words_in[memory.id]]
         if len(sharing) < MIN_OCCURRENCES:
             continue
+        # What they have in common already needs no further tag.
         if set.intersection(*(set(memory.tags) for memory in sharing)):
             continue
         for memory in sharing:
-            known = suggested_tags(memory)
-            if word not in (*memory.tags, *known) and len(known) < MAX_SUGGESTIONS:
+            if word not in (*memory.tags, *suggested_tags(memory)):
                 new_tags.setdefault(memory.id, []).append(word)
     changes: list[Change] = []
     for memory in memories:
-        if memory.id in new_tags and len(memory.tags) + MAX_SUGGESTIONS <= MAX_TAGS:
-            room = MAX_SUGGESTIONS - len(suggested_tags(memory))
-            changes.append(add_suggested_tags(memory, new_tags[memory.id][:room], now))
+        known = suggested_tags(memory)
+        chosen = new_tags.get(memory.id, [])[: max(0, MAX_SUGGESTIONS - len(known))]
+        if not chosen or len(memory.tags) + MAX_SUGGESTIONS > MAX_TAGS:
+            continue
+        fields = {
+            "tags": (*memory.tags, *chosen),
+            "details": {**memory.details, SUGGESTED_FIELD: [*known, *chosen]},
+            "updated_at": now,
+        }
+        changes.append(Revise(memory.id, fields))
     return changes
-
-
-def add_suggested_tags(memory: Memory, new: Sequence[str], now: float) -> Revise:
-    """The change that gives a memory tags that nobody gave, with a note that nobody did."""
-    details = {**memory.details, SUGGESTED_FIELD: [*suggested_tags(memory), *new]}
-    return Revise(
-        id=memory.id, fields={"tags": (*memory.tags, *new), "details": details, "updated_at": now}
-    )
 
 
 def confirm_tags(details: Mapping[str, object], tags: Iterable[str]) -> dict[str, object]:
     """The details of a memory whose tags somebody has now given: they are suggestions no longer."""
     given = set(tags)
     left = [tag for tag in to_texts(details.get(SUGGESTED_FIELD)) if tag not in given]
-    others = {name: value for name, value in details.items() if name != SUGGESTED_FIELD}
+    others = drop_details(details, SUGGESTED_FIELD)
     return {**others, SUGGESTED_FIELD: left} if left else others
 
 

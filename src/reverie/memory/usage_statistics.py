@@ -1,14 +1,13 @@
 """How memories are used, and which are worth most. Pure: memories in, figures out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from reverie.core.kinds import DAY, effective_confidence
 from reverie.core.model import Memory
 
-RECENT_DAYS = 30.0  # in which a memory was used "lately"
+# Days within which a use counts as lately.
+RECENT_DAYS = 30.0
 
 
 class Usage(NamedTuple):
@@ -31,17 +30,15 @@ def memory_worth(memory: Memory, now: float) -> float:
 
 def summarize_usage(memories: Sequence[Memory], now: float, limit: int) -> Usage:
     """The figures, and the `limit` most valuable; of equals the newer, then by id."""
-    ranked = sorted(
-        (memory for memory in memories if memory_worth(memory, now) > 0),
-        key=lambda memory: (-memory_worth(memory, now), -memory.at, memory.id),
-    )
+    # What nobody ever needed is not among the best, however few there are.
+    needed = [memory for memory in memories if memory_worth(memory, now) > 0]
+    needed.sort(key=lambda memory: (-memory_worth(memory, now), -memory.at, memory.id))
+    recent = RECENT_DAYS * DAY
     return Usage(
         memories=len(memories),
         used=sum(memory.access_count > 0 for memory in memories),
         uses=sum(memory.access_count for memory in memories),
-        best=tuple(ranked[:limit]),
-        lately=sum(
-            now - (memory.last_accessed_at or 0.0) <= RECENT_DAYS * DAY for memory in memories
-        ),
+        best=tuple(needed[:limit]),
+        lately=sum(now - (memory.last_accessed_at or 0.0) <= recent for memory in memories),
         confirmed=sum(memory.strength > 1 for memory in memories),
     )

@@ -13,15 +13,18 @@ from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.core.model import Memory
-from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.core.privacy_policy import Policy
 from reverie.memory.memory_validation import SEGMENT, build_memory, validate_details
 from reverie.text.tokenization import fingerprint_text
 
 KIND = "scratch"
 DEFAULT_MINUTES = 60.0
-MAX_MINUTES = 24 * 60.0  # what is needed longer is no working memory
-MAX_HELD_CHARS = 8_000  # characters of what is held, as JSON: a task's notes, not its files
-MAX_TURN_CHARS = 500  # characters of the user's last words
+# What is needed longer is no working memory.
+MAX_MINUTES = 24 * 60.0
+# Characters of what is held, as JSON: a task's notes, not its files.
+MAX_HELD_CHARS = 8_000
+# Characters of the user's last words.
+MAX_TURN_CHARS = 500
 
 _ODD = r"[\s/\x00-\x1f\x7f]+"
 
@@ -50,11 +53,11 @@ def conversation_space(home: str, session: str) -> str:
     """
     if not session.strip():
         raise BadInput("Working memory belongs to a conversation; say which: session=…")
-    name = (
-        session
-        if SEGMENT.fullmatch(session) and session not in (".", "..")
-        else f"{re.sub(_ODD, '-', session)[:100]}-{fingerprint_text(session).hex()[:8]}"
-    )
+    name = session
+    if not SEGMENT.fullmatch(session) or session in (".", ".."):
+        # What cannot be a segment is told apart by its hash: two odd names may look alike.
+        digest = fingerprint_text(session).hex()[:8]
+        name = f"{re.sub(_ODD, '-', session)[:100]}-{digest}"
     own = home.count("/") > 1 and home.rpartition("/")[2] == name
     return home if own else f"{home}/{name}"
 
@@ -73,38 +76,34 @@ def validate_held_content(content: object) -> Any:
     if size > MAX_HELD_CHARS:
         raise BadInput(
             f"Working memory holds {MAX_HELD_CHARS:,} characters, not {size:,}: keep what the task "
-            f"at hand "
-            "needs, and remember the rest"
+            "at hand needs, and remember the rest"
         )
     return content
 
 
-def validate_minutes(minutes: object) -> float:
+def validate_minutes(minutes: Any) -> float:
     """For how many minutes it is held; BadInput if that is no time or more than MAX_MINUTES."""
-    if (
-        isinstance(minutes, bool)
-        or not isinstance(minutes, (int, float))
-        or not 0 < minutes <= MAX_MINUTES
-    ):
+    is_number = isinstance(minutes, (int, float)) and not isinstance(minutes, bool)
+    if not is_number or not 0 < minutes <= MAX_MINUTES:
         raise BadInput(f"minutes={minutes!r} must be above 0 and at most {MAX_MINUTES:g}")
     return float(minutes)
 
 
 def read_held_content(memory: Memory, now: float) -> HeldContent:
     """What a scratch pad holds at a moment; nothing after its time."""
-    if not memory.active or (memory.expires_at or 0.0) <= now:
+    until = memory.expires_at or 0.0
+    if not memory.active or until <= now:
         return HeldContent()
-    return HeldContent(
-        memory.details.get("content"),
-        str(memory.details.get("turn", "")),
-        memory.at,
-        memory.expires_at or 0.0,
-        memory.id,
-    )
+    turn = str(memory.details.get("turn", ""))
+    return HeldContent(memory.details.get("content"), turn, memory.at, until, memory.id)
 
 
 def build_scratch_pad(
-    id: str, space: str, session: str, held: HeldContent, policy: Policy = DEFAULT_POLICY
+    id: str,
+    space: str,
+    session: str,
+    held: HeldContent,
+    policy: Policy,
 ) -> Memory:
     """A scratch pad that holds this, written at `held.at` and lasting until `held.until`.
 

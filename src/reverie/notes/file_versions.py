@@ -16,7 +16,7 @@ from typing import NamedTuple
 from reverie.core.atomic_file import write_atomically
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import Event
-from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.core.privacy_policy import Policy
 from reverie.privacy import MARK_PATTERN, redact
 
 # the verb of events that tell of a file written
@@ -67,6 +67,7 @@ def read_version(home: Path, name: str) -> bytes:
         data = (versions_folder(home) / name[:2] / name).read_bytes()
     except FileNotFoundError as err:
         raise NotFound(f"The version {name} is not in {versions_folder(home)} any more") from err
+    # what is damaged must not be put in the place of a file
     if hash_version(data) != name:
         raise NotFound(f"The version {name} in {versions_folder(home)} is damaged")
     return data
@@ -86,6 +87,7 @@ def erase_versions(
     for place in sorted(versions_folder(home).glob("*/*")):
         if not repeats(place.read_bytes()):
             continue
+        # two files may have had the same bytes: one of them is reason enough to keep them
         if place.name in whose and all(map(ours, whose[place.name])):
             place.unlink(missing_ok=True)
         else:
@@ -110,7 +112,10 @@ def list_versions(events: Iterable[Event], path: str) -> list[FileVersion]:
 
 
 def compose_file_update(
-    old: bytes | None, text: str, mode: str, policy: Policy = DEFAULT_POLICY
+    old: bytes | None,
+    text: str,
+    mode: str,
+    policy: Policy,
 ) -> bytes:
     """A file's bytes after redacted text was appended to it or put in its place.
 
@@ -119,6 +124,7 @@ def compose_file_update(
     """
     check_update_mode(mode)
     before = decode_utf8(old or b"")
+    # Who was shown the file redacted writes back marks where its secrets stand.
     if mode == "replace" and MARK_PATTERN.search(text) and redact(before, policy)[1]:
         raise BadInput(
             "The new text has a mark where the file holds a secret, which would be lost. "
@@ -144,6 +150,7 @@ def detect_line_end(text: str) -> str:
     """How most lines of a text end: LF, CR LF or CR; LF where as many do."""
     both = text.count("\r\n")
     ends = {"\n": text.count("\n") - both, "\r\n": both, "\r": text.count("\r") - both}
+    # of equals the first
     return max(ends, key=lambda end: ends[end])
 
 

@@ -27,7 +27,7 @@ from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.notes.watched_roots import MIRROR_FILES, WatchedRoot
 from reverie.privacy import remove_personal_data
 from reverie.privacy.sensitive_files import SENSITIVE, is_marked_sensitive, is_sensitive
-from reverie.storage.note_index_port import UNSURE_STAMP, FileStamp
+from reverie.storage.indexed_files import UNSURE_STAMP, FileStamp
 from reverie.text.tokenization import digest_bytes
 
 if TYPE_CHECKING:
@@ -35,14 +35,10 @@ if TYPE_CHECKING:
 
 # No system opens a longer path, and looking at each of its folders would take minutes.
 MAX_PATH_CHARS = 4_096
-
-
 _SUFFIXES = """
 .md .markdown .mdown .mdx .txt .text .rst .org .adoc .asciidoc .tex .textile .wiki .rmd .qmd
 """
 TEXT_SUFFIXES = frozenset(_SUFFIXES.split())
-
-
 _NAMES = "readme license licence changelog changes contributing authors notes todo news history"
 TEXT_NAMES = frozenset(_NAMES.split())
 IGNORE_FILES = (".gitignore", ".secretsignore", ".reverieignore")
@@ -101,13 +97,6 @@ class FileContent(NamedTuple):
 NameTest = Callable[[str], bool]
 
 
-class NameFilter(NamedTuple):
-    """What counts, going by its name."""
-
-    counts: NameTest
-    policy: Policy
-
-
 class IgnoreRule(NamedTuple):
     """What the ignore files in one folder say."""
 
@@ -119,19 +108,76 @@ class IgnoreRule(NamedTuple):
 IgnoreRules = tuple[IgnoreRule, ...]  # outermost first
 
 
-class RootRules(NamedTuple):
-    """The ignore rules that apply at a root, and where it lies in the folder they begin in."""
+class RootFilter:
+    """What of a root counts, going by names and by ignore files."""
 
-    within: str  # the root below that folder; empty where they are the same
-    rules: IgnoreRules
+    def __init__(
+        self,
+        root: WatchedRoot,
+        counts: NameTest | None,
+        policy: Policy,
+    ) -> None:
+        self.root = root
+        self.policy = policy
+        self._counts = counts or is_text_name
+        # the folder that rules begin in, and where the root lies below it
+        self._top = Path(root.path)
+        self._within = ""
+        # that apply at the root: its own, and those above it in its repository
+        self.rules: IgnoreRules = ()
+        if not root.own:
+            self._load_rules()
 
-    def locate(self, path: str) -> str:
-        """A path below the root as a path below that folder."""
-        return f"{self.within}/{path}" if self.within else path
+    def _load_rules(self) -> None:
+        """Read the ignore files from the top of the repository down to the root."""
+        here = self._top
+        above = (place for place in (here, *here.parents) if (place / ".git").exists())
+        self._top = next(above, here)
+        self._within = here.relative_to(self._top).as_posix().removeprefix(".")
+        steps = self._within.split("/") if self._within else []
+        for depth in range(len(steps)):
+            self.rules += read_ignore_files(self._top, "/".join(steps[:depth]))
+            # The repository ignores this folder, its owner wants it: then its rules do not apply.
+            if is_ignored("/".join(steps[: depth + 1]), True, self.rules):
+                self.rules = ()
+                break
+        self.rules += read_ignore_files(self._top, self._within)
+
+    def _from_top(self, path: str) -> str:
+        """A path below the root as one below the folder that rules begin in."""
+        return f"{self._within}/{path}" if self._within else path
+
+    def rules_in(self, folder: str) -> IgnoreRules:
+        """The rules of the ignore files in a folder below the root."""
+        return read_ignore_files(self._top, self._from_top(folder))
+
+    def explain_exclusion(
+        self,
+        path: str,
+        is_folder: bool,
+        rules: IgnoreRules,
+    ) -> str:
+        """Why a file or folder does not count, going by its name; empty if it does."""
+        name = path.rpartition("/")[2]
+        if self.root.own:
+            wanted = path == "memory" if is_folder else MIRROR_FILES.fullmatch(path)
+            return "" if wanted else "not of the mirror"
+        if name.startswith(".") or (is_folder and name in SKIPPED_FOLDERS):
+            return "hidden"
+        if not is_folder and is_sensitive(path, self.policy):
+            return SENSITIVE
+        if not is_folder and not self._counts(name):
+            return "another type"
+        # Python reads bytes of a name that are not UTF-8 as lone surrogates (PEP 383).
+        if not name.isascii() and any("\ud800" <= ch <= "\udfff" for ch in name):
+            return "name is not UTF-8"
+        return "ignored" if is_ignored(self._from_top(path), is_folder, rules) else ""
 
 
 def walk_folder(
-    root: WatchedRoot, counts: NameTest | None = None, policy: Policy = DEFAULT_POLICY
+    root: WatchedRoot,
+    counts: NameTest | None = None,
+    policy: Policy = DEFAULT_POLICY,
 ) -> FolderListing:
     """Every file of a root that counts, by path. Raises NotFound if there is no such folder.
 
@@ -140,9 +186,9 @@ def walk_folder(
     if os.path.realpath(root.path) != root.path:
         raise NotFound(f"The folder {root.path} is not there; a link is in its place")
     found = FolderListing([], Counter(), [])
-    base, names = load_root_rules(root), NameFilter(counts or is_text_name, policy)
-    waiting = [("", base.rules)]
-    invalid_lines = sum(rule.invalid_lines for rule in base.rules)
+    names = RootFilter(root, counts, policy)
+    invalid_lines = sum(rule.invalid_lines for rule in names.rules)
+    waiting = [("", names.rules)]
     while waiting:
         folder, rules = waiting.pop()
         try:
@@ -157,10 +203,11 @@ def walk_folder(
             found.skipped["another working tree"] += 1
             continue
         if folder and any(entry.name in IGNORE_FILES for entry in entries):
-            own_rules = load_folder_rules(root, folder, base)
+            own_rules = names.rules_in(folder)
             invalid_lines += sum(rule.invalid_lines for rule in own_rules)
-            rules = (*rules, *own_rules)
-        inner = scan_entries(root, folder, entries, base._replace(rules=rules), found, names)
+            rules += own_rules
+        inner = scan_entries(names, folder, entries, rules, found)
+        # The last is taken first: folders are walked in the order of their names.
         waiting += [(path, rules) for path in sorted(inner, reverse=True)]
     found.files.sort()
     found.skipped[INVALID_PATTERNS] += invalid_lines
@@ -168,12 +215,11 @@ def walk_folder(
 
 
 def scan_entries(
-    root: WatchedRoot,
+    names: RootFilter,
     folder: str,
     entries: Sequence[os.DirEntry[str]],
-    here: RootRules,
+    rules: IgnoreRules,
     found: FolderListing,
-    names: NameFilter,
 ) -> Iterator[str]:
     """Yield the folders to go into; put the files that count, and what is skipped, into `found`."""
     for entry in entries:
@@ -183,7 +229,7 @@ def scan_entries(
             if entry.is_symlink():
                 why = "symbolic link"
             else:
-                why = explain_exclusion(root, path, is_folder, here, names)
+                why = names.explain_exclusion(path, is_folder, rules)
             if why:
                 found.skipped[why] += not is_folder
                 continue
@@ -212,26 +258,6 @@ def is_linked_worktree(listed: Sequence[os.DirEntry[str]]) -> bool:
     return False
 
 
-def explain_exclusion(
-    root: WatchedRoot, path: str, is_folder: bool, here: RootRules, names: NameFilter
-) -> str:
-    """Why a file or folder does not count, going by its name; empty if it does."""
-    name = path.rpartition("/")[2]
-    if root.own:
-        wanted = path == "memory" if is_folder else MIRROR_FILES.fullmatch(path)
-        return "" if wanted else "not of the mirror"
-    if name.startswith(".") or (is_folder and name in SKIPPED_FOLDERS):
-        return "hidden"
-    if not is_folder and is_sensitive(path, names.policy):
-        return SENSITIVE
-    if not is_folder and not names.counts(name):
-        return "another type"
-    # Python reads bytes of a name that are not UTF-8 as lone surrogates (PEP 383).
-    if not name.isascii() and any("\ud800" <= ch <= "\udfff" for ch in name):
-        return "name is not UTF-8"
-    return "ignored" if is_ignored(here.locate(path), is_folder, here.rules) else ""
-
-
 def is_text_name(name: str) -> bool:
     """True for names of files that people write text in."""
     _, dot, suffix = name.lower().rpartition(".")
@@ -250,7 +276,11 @@ def to_stamp(what: os.stat_result) -> FileStamp:
     return FileStamp(what.st_size, what.st_mtime_ns, what.st_ino)
 
 
-def is_ignored(path: str, is_folder: bool, rules: IgnoreRules) -> bool:
+def is_ignored(
+    path: str,
+    is_folder: bool,
+    rules: IgnoreRules,
+) -> bool:
     """True if ignore files name a path; as in git, the innermost that says anything decides."""
     for rule in reversed(rules):
         inner = path[len(rule.folder) + 1 :] if rule.folder else path
@@ -258,30 +288,6 @@ def is_ignored(path: str, is_folder: bool, rules: IgnoreRules) -> bool:
         if verdict is not None:
             return verdict
     return False
-
-
-def load_root_rules(root: WatchedRoot) -> RootRules:
-    """The ignore rules at a root: its own, and those above it in its repository."""
-    if root.own:
-        return RootRules("", ())
-    here = Path(root.path)
-    top = next((place for place in (here, *here.parents) if (place / ".git").exists()), here)
-    within = here.relative_to(top).as_posix().removeprefix(".")
-    steps = within.split("/") if within else []
-    rules: IgnoreRules = ()
-    for depth in range(len(steps)):
-        rules = (*rules, *read_ignore_files(top, "/".join(steps[:depth])))
-        # The repository ignores this folder, its owner wants it: then its rules do not apply.
-        if is_ignored("/".join(steps[: depth + 1]), True, rules):
-            rules = ()
-            break
-    return RootRules(within, (*rules, *read_ignore_files(top, within)))
-
-
-def load_folder_rules(root: WatchedRoot, folder: str, ground: RootRules) -> IgnoreRules:
-    """The rules of the ignore files in a folder below a root."""
-    top = Path(root.path[: len(root.path) - len(ground.within)])
-    return read_ignore_files(top, ground.locate(folder))
 
 
 def read_ignore_files(top: Path, folder: str) -> IgnoreRules:
@@ -327,29 +333,33 @@ def relative_to_root(root: WatchedRoot, path: Path) -> str | None:
 
 
 def admit_path(
-    root: WatchedRoot, path: str, counts: NameTest | None = None, policy: Policy = DEFAULT_POLICY
+    root: WatchedRoot,
+    path: str,
+    counts: NameTest | None = None,
+    policy: Policy = DEFAULT_POLICY,
 ) -> Path:
     """The place of a file that counts; it need not exist. Raises BadInput with the reason if not.
 
     Every step from the root is looked at: none may be a symbolic link, hidden or ignored. `counts`
     and `policy` are as in `walk_folder`.
     """
-    here, names = load_root_rules(root), NameFilter(counts or is_text_name, policy)
-    steps = path.split("/")
-    for depth in range(1, len(steps) + 1):
-        step, is_last = "/".join(steps[:depth]), depth == len(steps)
+    names = RootFilter(root, counts, policy)
+    rules = names.rules
+    step = ""
+    for name in path.split("/"):
+        if step:
+            rules += names.rules_in(step)
+        step = f"{step}/{name}" if step else name
         place = Path(root.path, step)
         if place.is_symlink():
             why = "a symbolic link"
         else:
-            why = explain_exclusion(root, step, not is_last, here, names)
+            why = names.explain_exclusion(step, step != path, rules)
         if why:
             raise BadInput(
                 f"{Path(root.path, path)} is not among the files that memory may read or write: "
                 f"{step} is {why}"
             )
-        if not is_last:
-            here = here._replace(rules=(*here.rules, *load_folder_rules(root, step, here)))
     with suppress(FileNotFoundError):
         why = explain_unsuitable(place.stat())
         if why:
@@ -357,7 +367,11 @@ def admit_path(
     return place
 
 
-def read_text_file(place: Path, now: float, policy: Policy = DEFAULT_POLICY) -> FileContent:
+def read_text_file(
+    place: Path,
+    now: float,
+    policy: Policy = DEFAULT_POLICY,
+) -> FileContent:
     """A file's text with its stamp, without private passages and personal data.
 
     Secrets are taken out by whoever keeps some of the text. The stamp is UNSURE_STAMP if the file

@@ -12,14 +12,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from reverie.core.errors import NotFound
-from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.core.privacy_policy import Policy
 from reverie.notes.folder_walk import (
-    FileContent,
     FileSkipped,
     FolderListing,
     ListedFile,
@@ -29,7 +27,7 @@ from reverie.notes.folder_walk import (
 from reverie.notes.text_chunks import chunk_text
 from reverie.notes.watched_roots import WatchedRoot
 from reverie.privacy import redact
-from reverie.storage.note_index_port import (
+from reverie.storage.indexed_files import (
     UNSURE_STAMP,
     ChunkDifference,
     ChunkedFile,
@@ -45,8 +43,6 @@ BATCH_BYTES = 2_000_000
 FILE_COST_BYTES = 1_000
 
 Progress = Callable[[str, int, int | None], None]
-ContinueCheck = Callable[[], bool]
-Made = TypeVar("Made")
 
 
 class IndexReport(NamedTuple):
@@ -96,52 +92,58 @@ def plan_sync(known: Mapping[str, IndexedFile], found: FolderListing) -> SyncPla
     return SyncPlan(changed, gone)
 
 
-class OpenedFiles(NamedTuple, Generic[Made]):
+class SyncRun(NamedTuple):
+    """One sync of a root: what is known of it, and what may be read."""
+
+    root: str
+    # the files in the index when it began
+    known: Mapping[str, IndexedFile]
+    now: Callable[[], float]
+    # how many files were left out, by reason; it grows as files are opened
+    skipped: Counter[str]
+    policy: Policy
+
+
+class OpenedFiles(NamedTuple):
     """What came of opening files that may have changed."""
 
-    fresh: list[Made]  # what was made of those that have
+    fresh: list[tuple[IndexedFile, str]]  # those that have, with their text
     same: list[IndexedFile]  # with another stamp, but the bytes that they had
     left: list[str]  # that are known and do not count any more
     bytes: int  # that were read
 
 
-def open_changed_files(
-    root: str,
-    files: Iterable[ListedFile],
-    known: Mapping[str, IndexedFile],
-    now: Callable[[], float],
-    skipped: Counter[str],
-    made: Callable[[IndexedFile, FileContent], Made],
-    policy: Policy = DEFAULT_POLICY,
-) -> OpenedFiles[Made]:
-    """Open files that may have changed, and make something of each whose bytes have.
+def open_changed_files(run: SyncRun, files: Iterable[ListedFile]) -> OpenedFiles:
+    """Open files that may have changed.
 
     What is no text, and what has a secret in its path, is left out and not kept; what cannot be
-    read just now is kept as it is known. Why files are left out is counted in `skipped`.
+    read just now is kept as it is known.
     """
-    fresh: list[Made] = []
+    fresh: list[tuple[IndexedFile, str]] = []
     same: list[IndexedFile] = []
     left: list[str] = []
     size = 0
     for file in files:
+        before = run.known.get(file.path)
         try:
-            if redact(file.path, policy)[1]:
+            if redact(file.path, run.policy)[1]:
                 raise FileSkipped(why="a secret in its name")
-            content = read_text_file(Path(root, file.path), now(), policy)
+            content = read_text_file(Path(run.root, file.path), run.now(), run.policy)
         except FileNotFoundError:
+            # it has gone since the folder was walked: the next sync drops it
             continue
         except FileSkipped as err:
-            skipped[err.why] += 1
-            left += [file.path] if file.path in known else []
+            run.skipped[err.why] += 1
+            # what was indexed before somebody marked it as private must go
+            left += [file.path] if before else []
             continue
         except OSError:
-            skipped["unreadable"] += 1
+            run.skipped["unreadable"] += 1
             continue
         size += len(content.data)
         indexed = IndexedFile(file.path, content.stamp, content.hash)
-        before = known.get(file.path)
         if before is None or before.hash != indexed.hash:
-            fresh.append(made(indexed, content))
+            fresh.append((indexed, content.text))
         elif before.stamp != indexed.stamp:
             same.append(indexed)
     return OpenedFiles(fresh, same, left, size)
@@ -152,23 +154,24 @@ def sync_root(
     root: WatchedRoot,
     now: Callable[[], float],
     progress: Progress,
-    going: ContinueCheck,
-    policy: Policy = DEFAULT_POLICY,
+    going: Callable[[], bool],
+    policy: Policy,
 ) -> IndexReport:
     """Bring the index of a root up to date, as long as `going` returns True."""
     try:
         found = walk_folder(root, policy=policy)
     except NotFound:
         return IndexReport(missing=(root.path,))
-    known = index.indexed_files(root.path)
-    plan = plan_sync(known, found)
     skipped = found.skipped.copy()
     skipped["unreadable"] += len(found.unreadable)
-    total, done = sum(file.stamp.size for file in plan.changed), IndexReport(len(found.files))
+    run = SyncRun(root.path, index.indexed_files(root.path), now, skipped, policy)
+    plan = plan_sync(run.known, found)
+    total = sum(file.stamp.size for file in plan.changed)
+    done = IndexReport(len(found.files))
     for batch in group_by_bytes(plan.changed):
         if not going():
             return done._replace(stopped=True, skipped=+skipped)
-        done = done.plus(index_files(index, root, batch, known, now, skipped, policy))
+        done = done.plus(index_files(index, run, batch))
         progress(f"indexing {Path(root.path).name}", done.bytes, total)
     dropped = ChunkDifference(dropped=index.drop(root.path, plan.gone))
     return done._replace(gone=len(plan.gone), chunks=done.chunks.plus(dropped), skipped=+skipped)
@@ -176,29 +179,19 @@ def sync_root(
 
 def index_files(
     index: FileIndex,
-    root: WatchedRoot,
+    run: SyncRun,
     files: Iterable[ListedFile],
-    known: Mapping[str, IndexedFile],
-    now: Callable[[], float],
-    skipped: Counter[str],
-    policy: Policy,
 ) -> IndexReport:
     """Index those of these files that have changed."""
-    found = open_changed_files(
-        root.path, files, known, now, skipped, partial(to_index_entry, policy=policy), policy
-    )
-    index.update_stamps(root.path, found.same)
-    index.drop(root.path, found.left)
-    return IndexReport(
-        indexed=len(found.fresh), bytes=found.bytes, chunks=index.put(root.path, found.fresh)
-    )
-
-
-def to_index_entry(
-    file: IndexedFile, content: FileContent, policy: Policy = DEFAULT_POLICY
-) -> ChunkedFile:
-    """A file with its chunks, redacted."""
-    return ChunkedFile(file, chunk_text(redact(content.text, policy, keep_lines=True)[0]))
+    found = open_changed_files(run, files)
+    entries: list[ChunkedFile] = []
+    for file, text in found.fresh:
+        redacted, _ = redact(text, run.policy, keep_lines=True)
+        entries.append(ChunkedFile(file, chunk_text(redacted)))
+    index.update_stamps(run.root, found.same)
+    index.drop(run.root, found.left)
+    chunks = index.put(run.root, entries)
+    return IndexReport(indexed=len(entries), bytes=found.bytes, chunks=chunks)
 
 
 def reindex_file(
@@ -206,12 +199,12 @@ def reindex_file(
     root: WatchedRoot,
     path: str,
     now: Callable[[], float],
-    policy: Policy = DEFAULT_POLICY,
+    policy: Policy,
 ) -> None:
     """Bring the index of one file that was just written up to date."""
+    run = SyncRun(root.path, index.indexed_files(root.path), now, Counter(), policy)
     # UNSURE_STAMP is like no other, so the file is read.
-    file = ListedFile(path, UNSURE_STAMP)
-    index_files(index, root, [file], index.indexed_files(root.path), now, Counter(), policy)
+    index_files(index, run, [ListedFile(path, UNSURE_STAMP)])
 
 
 def group_by_bytes(files: Iterable[ListedFile]) -> Iterator[list[ListedFile]]:

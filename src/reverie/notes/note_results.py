@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from reverie.core.model import Memory
-    from reverie.storage.note_index_port import IndexCount
+    from reverie.storage.indexed_files import IndexCount
 
 
 class SearchedFolder(NamedTuple):

@@ -18,7 +18,7 @@ from reverie.pipeline.event_reader import WorkContext
 from reverie.pipeline.leases import hold_lease
 from reverie.pipeline.pending_vectors import embedding_model_of
 from reverie.storage import Store
-from reverie.storage.note_index_port import FileIndex
+from reverie.storage.indexed_files import FileIndex
 
 # characters that every model reads at once
 MAX_WHOLE_CHARS = 1_000
@@ -30,7 +30,10 @@ PATIENCE = 600.0
 
 
 def hold_index_lease(
-    store: Store, now: Callable[[], float], patience: float, lease: str = INDEX_LEASE
+    store: Store,
+    now: Callable[[], float],
+    patience: float,
+    lease: str = INDEX_LEASE,
 ) -> AbstractContextManager[Callable[[], bool]]:
     """Hold the lease on the index of files, or with its own `lease` that of code: `hold_lease`."""
     return hold_lease(
@@ -43,15 +46,24 @@ def hold_index_lease(
     )
 
 
-def embed_chunks(store: Store, embedder: Embedder, size: int) -> int:
+def embed_chunks(
+    store: Store,
+    embedder: Embedder,
+    size: int,
+) -> int:
     """Embed up to `size` texts of chunks, those of notes before those of code; how many."""
     return embed_index_batch(store.files, embedder, size) or embed_index_batch(
         store.code_chunks, embedder, size
     )
 
 
-def embed_index_batch(index: FileIndex, embedder: Embedder, size: int) -> int:
+def embed_index_batch(
+    index: FileIndex,
+    embedder: Embedder,
+    size: int,
+) -> int:
     """Embed up to `size` texts of one index's chunks; how many."""
+    # a text that stands in several files is embedded once
     batch = index.unembedded_texts(embedder.model, size)
     if not batch:
         return 0

@@ -11,12 +11,13 @@ chunk or two and not all that follow.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 from zlib import crc32
 
-from reverie.storage.note_index_port import Chunk
+from reverie.storage.indexed_files import Chunk
 from reverie.text.tokenization import fingerprint_text
 
 CHARS_PER_TOKEN = 4
@@ -39,12 +40,21 @@ class LinePiece(NamedTuple):
 def chunk_text(text: str) -> list[Chunk]:
     """The chunks of a text (already redacted), in order; none of a blank text."""
     pieces = list(split_into_pieces(split_lines(text)))
-    chunks = (build_chunk(pieces, start, end) for start, end in iter_chunk_bounds(pieces))
-    return list(filter(None, chunks))
+    lengths = [0, *accumulate(len(piece.text) for piece in pieces)]
+    chunks: list[Chunk] = []
+    start = 0
+    while start < len(pieces):
+        end = find_chunk_end(pieces, lengths, start)
+        chunk = build_chunk(pieces, start, end)
+        if chunk:
+            chunks.append(chunk)
+        start = end
+    return chunks
 
 
 def split_lines(text: str) -> list[str]:
     """The lines as an editor numbers them: ended by LF, CR LF or CR, and by nothing else."""
+    # `splitlines` also cuts at form feeds and U+2028, which no editor counts
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
@@ -54,9 +64,9 @@ def split_into_pieces(lines: Sequence[str]) -> Iterator[LinePiece]:
     for number, line in enumerate(lines, start=1):
         if len(line) < MAX_NEW_CHARS:
             yield LinePiece(number, line + "\n")
-            continue
-        for part in split_long_line(line + "\n"):
-            yield LinePiece(number, part, whole=False)
+        else:
+            for part in split_long_line(line + "\n"):
+                yield LinePiece(number, part, whole=False)
 
 
 def split_long_line(line: str) -> Iterator[str]:
@@ -70,24 +80,23 @@ def split_long_line(line: str) -> Iterator[str]:
     yield line[start:]
 
 
-def iter_chunk_bounds(pieces: Sequence[LinePiece]) -> Iterator[tuple[int, int]]:
-    """(start, end) of the new pieces of each chunk; together they are all pieces, each once."""
-    lengths = [0, *accumulate(len(piece.text) for piece in pieces)]
-    start = 0
-    while start < len(pieces):
-        end = start + 1
-        while end < len(pieces) and lengths[end + 1] - lengths[start] <= MAX_NEW_CHARS:
-            end += 1
-        if end < len(pieces):
-            # Cut in the second half of the room only, or chunks would become small.
-            places = [
-                place
-                for place in range(start + 1, end + 1)
-                if lengths[place] - lengths[start] >= MAX_NEW_CHARS // 2
-            ]
-            end = max(places or [end], key=lambda place: rate_cut(pieces, place))
-        yield start, end
-        start = end
+def find_chunk_end(
+    pieces: Sequence[LinePiece],
+    lengths: Sequence[int],
+    start: int,
+) -> int:
+    """Where the new pieces of the chunk end that begins at `start`: at the best place to cut.
+
+    `lengths` are the characters before each piece, and in all.
+    """
+    # At least one piece, however long.
+    end = max(start + 1, bisect_right(lengths, lengths[start] + MAX_NEW_CHARS) - 1)
+    if end == len(pieces):
+        return end
+    # Cut in the second half of the room only, or chunks would become small.
+    first = bisect_left(lengths, lengths[start] + MAX_NEW_CHARS // 2, lo=start + 1)
+    places = range(first, end + 1)
+    return max(places, key=lambda place: rate_cut(pieces, place), default=end)
 
 
 def rate_cut(pieces: Sequence[LinePiece], place: int) -> tuple[int, int]:
@@ -101,10 +110,15 @@ def rate_cut(pieces: Sequence[LinePiece], place: int) -> tuple[int, int]:
         kind = 1
     else:
         kind = 0
+    # not `hash`: every process has to cut a text in the same places
     return kind, crc32(f"{before}\n{after}".encode("utf-8", "surrogatepass"))
 
 
-def build_chunk(pieces: Sequence[LinePiece], start: int, end: int) -> Chunk | None:
+def build_chunk(
+    pieces: Sequence[LinePiece],
+    start: int,
+    end: int,
+) -> Chunk | None:
     """The chunk of these new pieces, with whole lines from before; None if they are blank."""
     while end > start and not pieces[end - 1].text.strip():
         end -= 1

@@ -41,7 +41,9 @@ class WatchedRoot(NamedTuple):
 
 
 def list_roots(
-    store: Store, spaces: Sequence[str], mirror: Callable[[str], Path | None]
+    store: Store,
+    spaces: Sequence[str],
+    mirror: Callable[[str], Path | None],
 ) -> list[WatchedRoot]:
     """The roots of these spaces: those that were added, in order, then the mirrors that exist.
 
@@ -56,7 +58,10 @@ def list_roots(
     return roots
 
 
-def list_added_roots(events: Iterable[Event], spaces: Sequence[str]) -> list[WatchedRoot]:
+def list_added_roots(
+    events: Iterable[Event],
+    spaces: Sequence[str],
+) -> list[WatchedRoot]:
     """The roots that were added to these spaces and not removed since."""
     found: dict[WatchedRoot, bool] = {}
     for event in events:
@@ -80,6 +85,10 @@ def to_mirror_root(folder: Path, space: str) -> WatchedRoot:
     return WatchedRoot(os.path.realpath(folder), space, own=True)
 
 
-def build_watch_event(root: WatchedRoot, watched: bool, now: float) -> Event:
+def build_watch_event(
+    root: WatchedRoot,
+    watched: bool,
+    now: float,
+) -> Event:
     """The event by which a root is watched from now on, or is not any longer."""
     return Event(VERB, root.space, now, payload={"path": root.path, "watched": watched})

@@ -1,8 +1,9 @@
 """What a conversation's event holds: its messages, and the space that its lessons go to."""
 
-from __future__ import annotations
+from typing import Any
 
 from reverie.core.model import Event
+from reverie.storage import Store
 
 
 def numbered_messages(event: Event) -> list[tuple[int, str, str]]:
@@ -17,12 +18,21 @@ def numbered_messages(event: Event) -> list[tuple[int, str, str]]:
     ]
 
 
+def session_events(
+    store: Store,
+    event: Event,
+    *verbs: str,
+    **more: Any,
+) -> list[Event]:
+    """The events of these verbs in the conversation of an event; `more` as in `Store.events`."""
+    return store.events(session=event.session, space=event.space, verbs=verbs, **more)
+
+
 def lesson_space_of(event: Event) -> str:
     """The space that a conversation's lessons go to.
 
     A conversation with a space of its own (`own`) passes them to the space around it, where the
     next session has them.
     """
-    if not event.payload.get("own"):
-        return event.space
-    return event.space.rpartition("/")[0] or event.space
+    around = event.space.rpartition("/")[0] if event.payload.get("own") else ""
+    return around or event.space

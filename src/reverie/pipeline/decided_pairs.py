@@ -11,8 +11,6 @@ long as the store is open. Do not ask inside a transaction that may still fail: 
 would be kept although they never came to be.
 """
 
-from __future__ import annotations
-
 from sys import intern
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary

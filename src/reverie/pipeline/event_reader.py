@@ -30,10 +30,12 @@ if TYPE_CHECKING:
 MAX_STEP_EVENTS = 200  # events read in one step
 # After so many seconds a step ends with the event at hand: a turn may be waiting for its block.
 MAX_STEP_SECONDS = 0.5
-MAX_ATTEMPTS = 3  # times that one decision is made, if others keep altering what it rests on
+# Times that one decision is made, if others keep altering what it rests on.
+MAX_ATTEMPTS = 3
 # Of the events `failed`, those up to this cursor were tried again, or given up.
 RETRY_CURSOR = "sleep.retro"
-MAX_EVENT_AGE = 7 * 86_400.0  # seconds; readers that ask a language model pass over older events
+# Seconds; readers that ask a language model pass over older events.
+MAX_EVENT_AGE = 7 * 86_400.0
 
 
 class WorkContext(NamedTuple):
@@ -101,13 +103,17 @@ class EventQueue(NamedTuple):
 class ReadReport(NamedTuple):
     """What one step of a reader did, in numbers."""
 
-    events: int = 0
+    events: int
     added: int = 0  # memories
     failed: int = 0
     stop_reason: str = ""  # why it stopped, if a language model is away
 
 
-def run_reader(work: WorkContext, reader: EventReader, most: int = MAX_STEP_EVENTS) -> ReadReport:
+def run_reader(
+    work: WorkContext,
+    reader: EventReader,
+    most: int = MAX_STEP_EVENTS,
+) -> ReadReport:
     """Read the next events in order, at most so many, and report what came of it."""
     store = work.store
     events = added = failed = last = 0
@@ -181,7 +187,12 @@ def is_unchanged(store: Store, decision: ReaderDecision) -> bool:
     return set(decision.rests_on_edges) <= set(store.edges(ids, tuple(relations)))
 
 
-def caused_event(work: WorkContext, event: Event, verb: str, **payload: object) -> Event:
+def caused_event(
+    work: WorkContext,
+    event: Event,
+    verb: str,
+    **payload: object,
+) -> Event:
     """The event that records what a reader did about another event."""
     return Event(
         verb=verb,

@@ -1,7 +1,5 @@
 """Leases: work that only one process may do at a time, and waiting for whoever does it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -11,7 +9,8 @@ from reverie.storage import Store
 
 # What a lease is good for unless renewed, so that a process that died is out of the way by then.
 DEFAULT_LEASE_SECONDS = 30.0
-MAX_WAIT_SECONDS = 60.0  # how long one waits for another process at the same work
+# How long one waits for another process at the same work.
+MAX_WAIT_SECONDS = 60.0
 SETTLE_LEASE = "settle"
 SETTLE_LEASE_SECONDS = 30.0  # renewed at each step
 

@@ -1,7 +1,5 @@
 """Texts get their vectors in batches; until then only words find them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from reverie.core.errors import EmbedderUnavailable, ExtraMissing, ModelUnavailable
@@ -34,7 +32,11 @@ def embedding_model_of(embedder: Embedder | None) -> str | None:
         return None
 
 
-def embed_pending(store: Store, embedder: Embedder, size: int = EMBEDDING_BATCH) -> int:
+def embed_pending(
+    store: Store,
+    embedder: Embedder,
+    size: int = EMBEDDING_BATCH,
+) -> int:
     """Embed a batch of waiting texts, newest first, and return how many got their vectors.
 
     A text that was embedded before, in another memory say, is looked up instead.
@@ -44,6 +46,7 @@ def embed_pending(store: Store, embedder: Embedder, size: int = EMBEDDING_BATCH)
         return 0
     hashes = {id: fingerprint_text(text) for id, text in batch}
     vectors = store.known_vectors(embedder.model, list(set(hashes.values())))
+    # Equal texts are embedded once.
     new_texts = {hashes[id]: text for id, text in batch if hashes[id] not in vectors}
     if new_texts:
         vectors.update(zip(new_texts, embedder.embed(list(new_texts.values())), strict=True))

@@ -46,7 +46,8 @@ from reverie.privacy.personal_data import (
     find_personal_spans,
 )
 from reverie.privacy.secret_lookalikes import compile_ascii
-from reverie.privacy.secret_shapes import SHAPES, SecretSpan, find_shape_spans, select_shape_rows
+from reverie.privacy.secret_rule import SecretSpan
+from reverie.privacy.secret_shapes import SHAPES, find_shape_spans, select_shape_rows
 
 __all__ = [
     "JSON",
@@ -66,6 +67,7 @@ MARK_PATTERN = re.compile(r"\[REDACTED:[a-z0-9-]+\]")
 PRIVATE_KIND = "private"  # the kind of what stood between <private> and </private>
 # The lowest rank, so that a private passage names its mark, whatever else stands within.
 PRIVATE_RANK = -1
+# As the settings `personal` and `contact` divide them.
 KINDS_BY_FAMILY = {
     "personal": frozenset(("payment-card", "us-ssn", "iban")),
     "contact": frozenset(("email", "phone")),
@@ -130,6 +132,7 @@ def hide_private_passages(text: str, *, keep_lines: bool = False) -> str:
 
 def is_fully_redacted(text: str) -> bool:
     """True if nothing is left of a text but marks of what was private or refused."""
+    # Kinds that may take a whole text with them. A masked key says at least that there was one.
     marks = compile_ascii(
         r"\[REDACTED:(?:private|sensitive|payment-card|us-ssn|iban|email|phone)\]"
     )
@@ -168,15 +171,19 @@ def redact_value(
         elif isinstance(item, list | tuple):
             copy = list(item)
             box[place] = copy
-            todo.extend((copy, i, name) for i in reversed(range(len(copy))))
+            places = reversed(range(len(copy)))
+            todo.extend((copy, number, name) for number in places)
         elif isinstance(item, Mapping):
             renamed = _with_clean_keys(item, clean)
             box[place] = renamed
             names = _names_within(renamed)
             todo.extend((renamed, key, names.get(key, key)) for key in reversed(renamed))
+        # A card number or a PIN may stand in JSON without quotes.
         elif isinstance(item, int) and not isinstance(item, bool):
             box[place] = _clean_number(item, name, clean, found)
-    return (holder[0], tuple(found)) if found else (value, ())
+    if not found:
+        return value, ()
+    return holder[0], tuple(found)
 
 
 def _refused_by_policy(policy: Policy) -> frozenset[str]:
@@ -219,6 +226,7 @@ def _find_private(text: str) -> list[SecretSpan]:
 def _find_personal(text: str, policy: Policy) -> list[SecretSpan]:
     """What is private or personal in a text."""
     spans = _find_private(text)
+    # Two cheap expressions say no to nearly every text before the dear ones are tried.
     if policy.personal != "off":
         if compile_ascii(r"[0-9][0-9 -]{9}").search(text):
             spans.extend(find_personal_spans(text, PERSONAL_SHAPES))
@@ -234,18 +242,21 @@ def _outside_marks(text: str, spans: list[SecretSpan]) -> list[SecretSpan]:
     if "[REDACTED:" not in text:
         return spans
     marks = [found.span() for found in MARK_PATTERN.finditer(text)]
+    # Marks are in order and apart, so of those that begin before a place only the last can hold it.
     starts = [start for start, _ in marks]
     kept = []
     for span in spans:
-        left = bisect_right(starts, span.start) - 1
-        right = bisect_right(starts, span.end - 1) - 1
         start, end = span.start, span.end
-        if left >= 0 and marks[left][1] > start:
-            if marks[left][1] >= end:
-                continue
-            start = marks[left][0]
-        if right >= 0 and marks[right][1] > end:
-            end = marks[right][1]
+        left = bisect_right(starts, start) - 1
+        right = bisect_right(starts, end - 1) - 1
+        if left >= 0:
+            mark_start, mark_end = marks[left]
+            if mark_end > start:
+                if mark_end >= end:
+                    continue
+                start = mark_start
+        if right >= 0:
+            end = max(end, marks[right][1])
         kept.append(span._replace(start=start, end=end))
     return kept
 
@@ -256,8 +267,9 @@ def _merge_spans(spans: list[SecretSpan]) -> list[SecretSpan]:
     for span in sorted(spans):
         if merged and span.start < merged[-1].end:
             last = merged[-1]
+            # The lower rank knows more: a shape names an issuer, a name beside a value does not.
             best = min(last, span, key=lambda s: s.rank)
-            merged[-1] = SecretSpan(last.start, max(last.end, span.end), best.rank, best.kind)
+            merged[-1] = best._replace(start=last.start, end=max(last.end, span.end))
         else:
             merged.append(span)
     return merged
@@ -271,19 +283,22 @@ def _replace_spans(
     marks: list[Redaction] = []
     waiting = list(reversed(earlier))
     here = length = 0
+    # The empty span at the end brings the rest of the text, and of the earlier marks, along.
     for span in [*spans, SecretSpan(len(text), len(text), 0, "")]:
         while waiting and waiting[-1].start < span.end:
             old = waiting.pop()
+            # An earlier mark that a span takes in goes with it.
             if old.end <= span.start:
-                marks.append(
-                    Redaction(old.kind, old.start - here + length, old.end - here + length)
-                )
+                moved = length - here
+                marks.append(Redaction(old.kind, old.start + moved, old.end + moved))
         pieces.append(text[here : span.start])
         length += span.start - here
         here = span.end
         if span.kind:
             mark = f"[REDACTED:{span.kind}]"
-            breaks = "\n" * text.count("\n", span.start, span.end) if keep_lines else ""
+            breaks = ""
+            if keep_lines:
+                breaks = "\n" * text.count("\n", span.start, span.end)
             pieces.append(mark + breaks)
             marks.append(Redaction(span.kind, length, length + len(mark)))
             length += len(mark) + len(breaks)

@@ -29,8 +29,9 @@ def redact_messages(
     *,
     is_redacted: bool = False,
 ) -> list[dict[str, str]]:
-    """Messages as they may be written down: without secrets, what stands in sensitive files, and
-    what a tool had from Reverie.
+    """Messages as they may be written down.
+
+    Without secrets, what stands in sensitive files, and what a tool had from Reverie.
 
     A tool's answer does not say which of the calls before it it answers. So if any of these calls
     was given a sensitive file, be they in one message or in several on end, every answer goes as a
@@ -39,36 +40,40 @@ def redact_messages(
     guarded = asking = False
     written = []
     earlier = last_tool_exchange(before)
+    # Those below zero are the messages before: they only tell whether an answer is guarded.
     for number, message in enumerate((*earlier, *said), -len(earlier)):
         if message.role == ASSISTANT:
+            # Calls in several messages on end are answered together, so they are judged together.
             guarded = reads_sensitive_file(message, policy) or (asking and guarded)
         asking = message.role == ASSISTANT
         if number >= 0:
             text = drop_sensitive_text(message, policy, guarded=guarded)
             text = shorten_message(text) if is_redacted else redact_and_shorten(text, policy)
-            written.append({"role": redact_role(message.role, policy), "text": text})
+            role = redact_role(message.role, policy)
+            written.append({"role": role, "text": text})
     return written
 
 
 def drop_sensitive_text(message: HostMessage, policy: Policy, *, guarded: bool) -> str:
-    """What a message says without the text of sensitive files; `guarded` if the call at hand is
-    given one.
+    """What a message says without the text of sensitive files.
+
+    `guarded` if the call at hand is given one.
     """
     text = clean_text(drop_injected_echo(message))
     if message.role == ASSISTANT:
         return strip_sensitive_calls(text, policy) if guarded else text
     if message.role not in TOOL_ROLES:
         return text
-    return (
-        SENSITIVE_MARK
-        if text and (guarded or is_marked_sensitive(text))
-        else drop_sensitive_lines(text, policy)
-    )
+    if text and (guarded or is_marked_sensitive(text)):
+        return SENSITIVE_MARK
+    kept: str = drop_sensitive_lines(text, policy)
+    return kept
 
 
 def drop_injected_echo(message: HostMessage) -> str:
-    """What a message says. A tool's answer with injected context is an echo: only what stands
-    around it is new.
+    """What a message says without injected context that a tool gave back.
+
+    A tool's answer with injected context is an echo: only what stands around it is new.
     """
     answered = message.role in TOOL_ROLES and FENCE in message.text
     return remove_injections(message.text).strip() if answered else message.text
@@ -90,8 +95,9 @@ def reads_sensitive_file(message: HostMessage, policy: Policy) -> bool:
 
 
 def redact_role(role: str, policy: Policy) -> str:
-    """A role as it may be written down; "other" for a long one, of which a part could be half of
-    a secret.
+    """A role as it may be written down; "other" for a long one.
+
+    A part of a long one could be half of a secret.
     """
     role = redact_short_text(role, policy)
     return role if len(role) <= MAX_ROLE_CHARS else "other"
@@ -100,6 +106,7 @@ def redact_role(role: str, policy: Policy) -> str:
 def redact_and_shorten(text: str, policy: Policy = DEFAULT_POLICY) -> str:
     """A text without secrets; of a long one its beginning and end. First redacted, then cut."""
     text = hide_private_passages(text)
+    # Of a huge text only both ends are searched for secrets: nothing else of it is kept.
     if len(text) > MAX_MESSAGE_CHARS + 2 * CUT_MARGIN:
         return redact_both_ends(text, policy, HEAD_CHARS, TAIL_CHARS)
     return shorten_message(redact(text, policy)[0])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from reverie.core.lazy_patterns import compile_once
 from reverie.privacy.secret_lookalikes import (
     compile_ascii,
     is_common_variable,
@@ -17,7 +17,8 @@ from reverie.privacy.secret_lookalikes import (
     is_random,
     is_reference,
 )
-from reverie.privacy.secret_shapes import SHAPES, SecretSpan
+from reverie.privacy.secret_rule import SecretSpan
+from reverie.privacy.secret_shapes import SHAPES
 
 Family = Literal["password", "key", "pin"]
 # A `key` alone says nothing; one of these words in front makes it a secret.
@@ -28,53 +29,31 @@ _KEY_OF = (
     r"|anthropic|gemini|stripe"
     r"|subscription|x)[ _.-]?$"
 )
+_PASSWORD_NAMES = """
+password passwd passphrase passcode pwd pass passwort kennwort wachtwoord senha
+"""
 SECRET_NAMES: Mapping[str, Family] = {
-    "password": "password",
-    "passwd": "password",
-    "passphrase": "password",
-    "passcode": "password",
-    "pwd": "password",
-    "pass": "password",
-    "passwort": "password",
-    "kennwort": "password",
-    "wachtwoord": "password",
-    "senha": "password",
+    **dict.fromkeys(_PASSWORD_NAMES.split(), "password"),
     "mot de passe": "password",
     "contrasena": "password",
-    "secret": "key",
-    "token": "key",
-    "key": "key",
-    "credential": "key",
+    **dict.fromkeys(("secret", "token", "key", "credential"), "key"),
     "pin": "pin",
 }
+_WIDE_PASSWORD_NAMES = """
+密码, 密碼, 口令, パスワード, 暗証番号, 비밀번호, 암호, пароль, contraseña, hasło, şifre, lösenord,
+كلمة السر, كلمة المرور, סיסמה, पासवर्ड, mật khẩu
+"""
 WIDE_SECRET_NAMES: Mapping[str, Family] = dict.fromkeys(
-    (
-        "密码",
-        "密碼",
-        "口令",
-        "パスワード",
-        "暗証番号",
-        "비밀번호",
-        "암호",
-        "пароль",
-        "contraseña",
-        "hasło",
-        "şifre",
-        "lösenord",
-        "كلمة السر",
-        "كلمة المرور",
-        "סיסמה",
-        "पासवर्ड",
-        "mật khẩu",
-    ),
-    "password",
+    re.split(r",\s", _WIDE_PASSWORD_NAMES.strip()), "password"
 )
 PASSWORD_LABELS = frozenset(
     (*SECRET_NAMES, *WIDE_SECRET_NAMES)
 )  # "password": "Passwort" is a label in another language
+# Most names of passwords hold "pass": one look for it spares a look for each of them.
 _WITH_PASS = tuple(row for row in SECRET_NAMES.items() if "pass" in row[0])
 _WITHOUT_PASS = tuple(row for row in SECRET_NAMES.items() if "pass" not in row[0])
 
+# For texts with a letter whose lower case is two letters long.
 _ASCII_LOWER = {upper: upper + 32 for upper in range(65, 91)}
 _NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-$"
 
@@ -131,11 +110,6 @@ class AssignedValue(NamedTuple):
     in_call: bool  # stands inside a call: f(password=…)
 
 
-@lru_cache(maxsize=1)
-def _tail_pattern() -> re.Pattern[str]:
-    return re.compile(_TAIL)
-
-
 def _is_secret(assigned: AssignedValue) -> bool:
     """True if an assigned value is a secret; every False is a false friend that people do write."""
     value = assigned.value
@@ -151,10 +125,14 @@ def _is_password(assigned: AssignedValue) -> bool:
     if len(value) < 4 or is_common_variable(value) or value.lower() in PASSWORD_LABELS:
         return False
     if " " in value:
+        # A pass phrase in prose cannot be told from the sentence; in quotes behind "password:" it
+        # can.
         return assigned.quoted and not assigned.weak and not is_prose_value(value)
     if assigned.weak:
+        # "The password is correct": what prose says of passwords is mostly words.
         return (is_mixed(value) or (value.isdigit() and value.isascii())) and not is_measure(value)
     if assigned.name.lower() == "pass" and not assigned.quoted:
+        # `pass` is a verb, and a statement of Python.
         return is_mixed(value) and len(value) >= 6
     if value.replace("_", "").isalpha() and not assigned.quoted:
         return _is_word_password(assigned)
@@ -168,16 +146,15 @@ def _is_password(assigned: AssignedValue) -> bool:
 
 
 def _is_word_password(assigned: AssignedValue) -> bool:
-    """True for `DB_PASSWORD=letmein`, not for `password=user_input`, `f(password=value)` or
-    `password: must be …`.
+    """True for `DB_PASSWORD=letmein`.
+
+    Not for `password=user_input`, `f(password=value)` or `password: must be …`.
     """
     if assigned.in_call and not assigned.name.isupper():
         return False
-    identifier = "_" in assigned.value or (
-        not assigned.value.islower()
-        and not assigned.value.isupper()
-        and not assigned.value.istitle()
-    )
+    value = assigned.value
+    has_one_case = value.islower() or value.isupper() or value.istitle()
+    identifier = "_" in value or not has_one_case
     if identifier and not assigned.name.isupper():
         return False
     return assigned.ends_line
@@ -187,6 +164,7 @@ def _is_key(assigned: AssignedValue) -> bool:
     value = assigned.value
     if len(value) < 6 or " " in value or is_common_variable(value):
         return False
+    # API_KEY=… is how settings are written, so almost any value counts there.
     shouted = assigned.name.isupper() and "_" in assigned.name and not assigned.weak
     if shouted and not value.replace("_", "").isupper():
         return not value.isdigit() or len(value) >= 8
@@ -199,10 +177,11 @@ def _is_key(assigned: AssignedValue) -> bool:
 def _parse_assignment(
     text: str, lower: str, at: int, word: str, family: Family
 ) -> tuple[AssignedValue, int, int] | None:
-    """What is assigned to the name that holds `word` at `at`, with its start and end; None if
-    nothing is.
+    """What is assigned to the name that holds `word` at `at`, with its start and end.
+
+    None if nothing is.
     """
-    found = _tail_pattern().match(text, at + len(word))
+    found = compile_once(_TAIL).match(text, at + len(word))
     if found is None or not _is_a_name(text, lower, at, word):
         return None
     # The last group that matched is the value, named by how it is quoted; "u" is unquoted.
@@ -284,8 +263,9 @@ def find_assignment_spans(text: str, lower: str) -> Iterator[SecretSpan]:
 
 
 def _find_value_end(text: str, assigned: AssignedValue, start: int, end: int) -> int:
-    """Where a value ends: it is judged by its first 256 characters, for linear time, but taken out
-    as a whole.
+    """Where a value ends.
+
+    It is judged by its first 256 characters, for linear time, but taken out as a whole.
     """
     if assigned.quoted or end - start < LONG_VALUE_CHARS:
         return end
@@ -298,11 +278,9 @@ def secret_family_of(name: str) -> Family | None:
     lower = aligned_lower(name)
     for word, family in {**SECRET_NAMES, **WIDE_SECRET_NAMES}.items():
         at = lower.rfind(word)
-        if (
-            at >= 0
-            and _is_a_name(name, lower, at, word)
-            and compile_ascii(_NAME_END).match(name, at + len(word))
-        ):
+        if at < 0 or not _is_a_name(name, lower, at, word):
+            continue
+        if compile_ascii(_NAME_END).match(name, at + len(word)):
             return family
     return None
 

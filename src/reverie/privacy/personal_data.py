@@ -1,5 +1,6 @@
-"""What identifies a person: cards, IBANs and US social security numbers; on request, mail addresses
-and phone numbers.
+"""What identifies a person: cards, IBANs and US social security numbers.
+
+On request, mail addresses and phone numbers, too.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from reverie.privacy.secret_lookalikes import compile_ascii
-from reverie.privacy.secret_shapes import SHAPES, SecretShape, SecretSpan, find_shape_spans
+from reverie.privacy.secret_rule import SecretShape, SecretSpan
+from reverie.privacy.secret_shapes import SHAPES, find_shape_spans
 
 
 def _passes_luhn(digits: str) -> bool:
@@ -33,8 +35,10 @@ def _is_card(written: str) -> bool:
         return False
     groups = [len(group) for group in re.split(r"[ -]", written)]
     # As cards are printed: in one, in fours, or 4-6-5 as American Express does.
-    grouped = len(groups) == 1 or all(size == 4 for size in groups[:-1]) or groups[:2] == [4, 6]
-    return grouped and bool(compile_ascii(_CARD).match(digits)) and _passes_luhn(digits)
+    in_fours = set(groups[:-1]) <= {4}
+    if not in_fours and groups[:2] != [4, 6]:
+        return False
+    return bool(compile_ascii(_CARD).match(digits)) and _passes_luhn(digits)
 
 
 # Length of an IBAN by country (ISO 13616 registry).
@@ -65,7 +69,8 @@ def _is_iban(written: str) -> bool:
     """True if the check digits are right (ISO 7064, mod 97)."""
     compact = written.replace(" ", "")
     turned = compact[4:] + compact[:4]
-    return int("".join(str(int(ch, 36)) for ch in turned)) % 97 == 1
+    digits = "".join(str(int(ch, 36)) for ch in turned)
+    return int(digits) % 97 == 1
 
 
 PERSONAL_SHAPES: tuple[SecretShape, ...] = (
@@ -95,14 +100,15 @@ CONTACT_SHAPES: tuple[SecretShape, ...] = (
 def find_iban_spans(text: str) -> Iterator[SecretSpan]:
     """Where IBANs stand, in groups or not; each country's have one length."""
     for found in compile_ascii(r"(?<![A-Za-z0-9])[A-Z]{2}\d\d[ A-Z0-9]{11,40}").finditer(text):
-        left = _IBAN_LENGTH.get(text[found.start() : found.start() + 2], 0)
-        end = found.start()
+        # Without its country's length an IBAN in groups would run on into the next word.
+        start = end = found.start()
+        left = _IBAN_LENGTH.get(text[start : start + 2], 0)
         while left and end < found.end():
             left -= text[end] != " "
             end += 1
-        whole = left == 0 and end > found.start() and not text[end : end + 1].isalnum()
-        if whole and _is_iban(text[found.start() : end]):
-            yield SecretSpan(found.start(), end, len(SHAPES) + 1, "iban")
+        is_whole = left == 0 and end > start and not text[end : end + 1].isalnum()
+        if is_whole and _is_iban(text[start:end]):
+            yield SecretSpan(start, end, len(SHAPES) + 1, "iban")
 
 
 def find_personal_spans(text: str, shapes: tuple[SecretShape, ...]) -> Iterator[SecretSpan]:

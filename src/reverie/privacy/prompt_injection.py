@@ -146,8 +146,9 @@ _HIDDEN = "[\u200b-\u200f\u2060-\u2064\u202a-\u202e\u2066-\u2069\U000e0000-\U000
 
 @cache
 def compile_signs() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """(reason, expression) of all signs. Compiling takes 15 ms, so it is done only where a text is
-    checked.
+    """(reason, expression) of all signs.
+
+    Compiling takes 15 ms, so it is done only where a text is checked.
     """
     return (
         *(
@@ -164,4 +165,7 @@ def find_prompt_injection(text: str) -> str:
     if len(re.findall(_HIDDEN, head)) > 8:
         return "holds characters that nobody sees"
     plain = unicodedata.normalize("NFKC", re.sub(_HIDDEN, "", head))
-    return next((reason for reason, pattern in compile_signs() if pattern.search(plain)), "")
+    for reason, pattern in compile_signs():
+        if pattern.search(plain):
+            return reason
+    return ""

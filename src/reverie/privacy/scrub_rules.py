@@ -21,9 +21,14 @@ from reverie.privacy import JSON, redact, redact_value
 
 GIVEN_KIND = "given"  # the kind of a text that somebody named
 GIVEN_MARK = f"[REDACTED:{GIVEN_KIND}]"
-FIELD_NAME = re.compile(r"[a-z_]{1,24}")  # in written JSON, the name of a field of ours: it stays
+FIELD_NAME = re.compile(r"[a-z_]{1,24}")
 MIN_TEXT_CHARS = 6  # a shorter text stands in unrelated words
+_STORED_WORDS = """
+messages message payload content assistant system redacted arguments output result sessions
+reverie-memory memory.md
+"""
 # What Reverie itself writes into what it stores.
+# Without them it could not read its own store any more.
 RESERVED_WORDS = frozenset(
     (
         *Memory._fields,
@@ -31,22 +36,10 @@ RESERVED_WORDS = frozenset(
         *OWN_VERBS,
         *RELATIONS,
         *TRUST_BY_PROVENANCE,
-        "messages",
-        "message",
-        "payload",
-        "content",
-        "assistant",
-        "system",
-        "redacted",
-        GIVEN_KIND,
-        "arguments",
-        "output",
-        "result",
-        "sessions",
+        *_STORED_WORDS.split(),
         "reverie mirror",
-        "reverie-memory",
         "what reverie remembers in",
-        "memory.md",
+        GIVEN_KIND,
         *(group.lower() for group in GROUPS),
     )
 )
@@ -63,7 +56,8 @@ class TextScrubber:
     def __init__(self, texts: tuple[str, ...] = (), policy: Policy = DEFAULT_POLICY) -> None:
         self.policy = policy.masking
         # The longest first: an expression takes the first alternative that matches.
-        self.texts = tuple(sorted(set(map(check_scrub_text, texts)), key=_longest_first))
+        checked = set(map(check_scrub_text, texts))
+        self.texts = tuple(sorted(checked, key=_longest_first))
 
     def scrub_text(self, text: str) -> tuple[str, RedactedKinds]:
         """A text as it should stand; the same object where there is nothing to take out."""
@@ -86,26 +80,27 @@ class TextScrubber:
         """The texts as they are, as JSON writes them, and as an address does."""
         forms: set[str] = set()
         for text in self.texts:
-            forms |= {text, json.dumps(text)[1:-1], quote(text, safe="")}
+            in_json = json.dumps(text)[1:-1]
+            forms |= {text, in_json, quote(text, safe="")}
         ordered = sorted(forms, key=_longest_first)
         return re.compile("|".join(map(re.escape, ordered)), re.IGNORECASE)
 
     def _within(self, value: Any, kinds: list[str]) -> Any:
         if isinstance(value, dict):
-            return {
-                self._key_within(name, kinds): self._within(inner, kinds)
-                for name, inner in value.items()
-            }
+            cleaned = {}
+            for name, inner in value.items():
+                # In written JSON, the name of a field of ours stays.
+                key = name if FIELD_NAME.fullmatch(name) else self._within(name, kinds)
+                cleaned[key] = self._within(inner, kinds)
+            return cleaned
         if isinstance(value, list):
             return [self._within(inner, kinds) for inner in value]
         if isinstance(value, bool) or value is None:
             return value
+        # A number may be what was named: a customer's, say.
         clean, found = self.scrub_text(value if isinstance(value, str) else str(value))
         kinds += found
         return clean if found else value
-
-    def _key_within(self, name: Any, kinds: list[str]) -> Any:
-        return name if FIELD_NAME.fullmatch(name) else self._within(name, kinds)
 
 
 def _longest_first(text: str) -> tuple[int, str]:
@@ -113,8 +108,9 @@ def _longest_first(text: str) -> tuple[int, str]:
 
 
 def check_scrub_text(text: str) -> str:
-    """The text without spaces around it; BadInput if taking it out everywhere would tear what is
-    not meant. The message never repeats it.
+    """The text without spaces around it; BadInput if it cannot be taken out everywhere.
+
+    That is if it would tear what is not meant. The message never repeats the text.
     """
     text = text.strip()
     if len(text) < MIN_TEXT_CHARS:
@@ -123,7 +119,8 @@ def check_scrub_text(text: str) -> str:
             f"unrelated words too. "
             "Use reverie edit on the memories that hold it"
         )
-    if any(text.lower() in name for name in RESERVED_WORDS) or text.lower() in GIVEN_MARK.lower():
+    lower = text.lower()
+    if any(lower in name for name in (*RESERVED_WORDS, GIVEN_MARK.lower())):
         raise BadInput(
             "The text to scrub is a word that Reverie itself uses in what it stores, so it cannot "
             "be taken "

@@ -7,6 +7,7 @@ from binascii import a2b_base64
 from functools import lru_cache
 from itertools import pairwise
 
+# What documentation writes in a secret's place. A true secret that holds `xxxx` stays for it.
 _STAND_IN = r"""(?ix) ^(?: <.*> | \[.*\] | \{\{.*\}\} | \{[\w.]*\}
       | \$\{.*  | \$\(.* | \$[a-z_]\w* | \$\{\{.*
       | %\w+% | @\w+@ | %[a-z]
@@ -22,6 +23,7 @@ _STAND_IN = r"""(?ix) ^(?: <.*> | \[.*\] | \{\{.*\}\} | \{[\w.]*\}
       | [-_]*(?:my|some|a|the|test|new|old|user|db|database)?[-_]?
         (?:password|secret|token|api[-_]?key)
     )$"""
+# Where a secret is kept, or the code that fetches it.
 _REFERENCE = r"""(?x) ^(?:
         [A-Za-z_$][\w$.:>?-]*(?:\(\)?|\[|\([\w.]*|\([\w.,\ =]*\))[;,)]?
         # get_token()  os.environ[  input(
@@ -39,6 +41,7 @@ _REFERENCE = r"""(?x) ^(?:
         # a path
       | [A-Za-z][\w.-]{0,24}(?:/[a-z][\w.-]{0,24})+  # prod/db/main
     )$"""
+# Words and small numbers with signs between them: branches, packages, hosts.
 _SLUG = (
     r"^(?:[A-Za-z]{1,24}|\d{1,4}|v\d+|[A-Za-z]{2,16}\d{1,2})"
     r"(?:[-_.:@/](?:[A-Za-z]{1,24}|\d{1,4}|v\d+|[A-Za-z]{2,16}\d{1,2}))*$"
@@ -48,6 +51,7 @@ _PROSE = (
     r"|can"
     r"|characters?|field|does|not|is|was|and|or|with|for|the|to|of)\b"
 )
+# What code passes along under the name of a secret: `login(password=value)`.
 _COMMON_VARIABLE_WORDS = """
 value values input data self args kwargs arg param params config result response res body form field
 user_input env key name hash get set new await let var const function lambda not if else return
@@ -102,24 +106,21 @@ def is_measure(value: str) -> bool:
 
 def is_varied(secret: str) -> bool:
     """False for a pattern for the eye such as `ghp_xxxxxxxx` or `AKIA…EXAMPLE`."""
+    # The end tells: a prefix such as `ghp_` is varied by itself.
     if len(set(secret)) < 10 and len(set(secret[-16:])) < 4:
         return False
     low = secret.lower()
-    return not (
-        "xxxx" in low
-        or low.endswith("example")
-        or "your-" in low
-        or "your_" in low
-        or "placeholder" in low
-    )
+    stand_ins = ("xxxx", "your-", "your_", "placeholder")
+    return not low.endswith("example") and not any(word in low for word in stand_ins)
 
 
 def is_mixed(value: str) -> bool:
-    """True for letters with digits or signs: what people mean by a strong password, and what prose
-    hardly ever is.
+    """True for letters with digits or signs.
+
+    What people mean by a strong password, and what prose hardly ever is.
     """
-    letters = any(c.isalpha() for c in value)
-    digits = any(c.isdigit() for c in value)
+    letters = any(map(str.isalpha, value))
+    digits = any(map(str.isdigit, value))
     signs = any(c in "!@#$%^&*+=?~" for c in value[:-1])
     return letters + digits + signs >= 2
 
@@ -128,7 +129,7 @@ def is_random(value: str) -> bool:
     """True for letters and digits woven together, or for both cases many times over."""
     if not is_varied(value) or any(c.isspace() for c in value):
         return False
-    if any(c.isdigit() for c in value) and any(c.isalpha() for c in value):
+    if any(map(str.isdigit, value)) and any(map(str.isalpha, value)):
         return not compile_ascii(_SLUG).match(value) and not is_measure(value)
     turns = sum(a.islower() and b.isupper() for a, b in pairwise(value))
     return value.isascii() and len(value) >= 20 and turns * 5 >= len(value)
@@ -137,27 +138,32 @@ def is_random(value: str) -> bool:
 def decode_base64(secret: str) -> str:
     """The text that base64 encodes; "" if it is none, or no text."""
     try:
-        text = a2b_base64(secret + "=" * (-len(secret) % 4), strict_mode=True).decode()
+        # Writers of tokens leave the padding out, and strict decoding wants it.
+        padding = "=" * (-len(secret) % 4)
+        text = a2b_base64(secret + padding, strict_mode=True).decode()
     except ValueError:
         return ""
-    return text if text.replace("\n", "").replace("\0", "").isprintable() else ""
+    plain = text.replace("\n", "").replace("\0", "")
+    return text if plain.isprintable() else ""
 
 
 def holds_private_key(secret: str) -> bool:
     """True for a PEM private key in base64, as in a kubeconfig; not for a certificate."""
+    # The header of a PEM block lies within the first 80 characters.
     return "PRIVATE KEY" in decode_base64(secret[:80])
 
 
 def is_login(secret: str) -> bool:
     """True for `user:password` in base64, or a long random string."""
-    return bool(compile_ascii(r"^[\w.@$+-]+:.").match(decode_base64(secret))) or (
-        len(secret) >= 20 and is_random(secret)
-    )
+    if compile_ascii(r"^[\w.@$+-]+:.").match(decode_base64(secret)):
+        return True
+    return len(secret) >= 20 and is_random(secret)
 
 
 def is_strong(secret: str) -> bool:
-    """True for letters of both cases with digits: what nobody writes by chance behind a name and a
-    colon.
+    """True for letters of both cases with digits.
+
+    What nobody writes by chance behind a name and a colon.
     """
     return (
         any(map(str.isupper, secret))

@@ -1,7 +1,9 @@
-"""Secrets known by the shape their issuer gave them: the table SHAPES and how it is searched.
+"""Secrets known by the shape their issuer gave them: the tables and how they are searched.
 
-A new issuer is a new row of `issuer_prefixes.ISSUED_SECRETS`, or here where its prefix alone does
-not tell, and a made-up example of it in `bench/privacy/cases.py`.
+A new issuer is a new line of `_ISSUED`, or a row of `_SHAPED` where its prefix alone does not tell,
+and a made-up example of it in `bench/privacy/cases.py`. From the issuers' public documentation.
+Identifiers are written the same way (`toolu_…`, `cus_…`, `price_…`), so no rule can tell a secret
+by its having a prefix: each is named here.
 """
 
 from __future__ import annotations
@@ -10,389 +12,309 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from reverie.privacy.issuer_prefixes import ISSUED_SECRETS
-from reverie.privacy.secret_lookalikes import (
-    compile_ascii,
-    holds_private_key,
-    is_placeholder,
-    is_random,
-    is_varied,
-)
+from reverie.privacy.secret_lookalikes import compile_ascii, is_placeholder, is_varied
 from reverie.privacy.secret_phrases import PHRASES
-from reverie.privacy.secret_rule import WORD_START, SecretShape, SecretSpan
-
-__all__ = ["SHAPES", "SecretShape", "SecretSpan", "find_shape_spans", "select_shape_rows"]
+from reverie.privacy.secret_rule import (
+    WORD_START,
+    SecretShape,
+    SecretSpan,
+    expand_table,
+    read_shapes,
+)
 
 MIN_TOKEN_CHARS = 16  # no issued token is shorter, and few words are longer
 
+# Where two rows find the same text, the upper one names the mark.
+_KEYS = r"""
+private-key  any  private key  spoken
+    -----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----
+    (?:(?:[^-]++|-(?!----))*+-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----
+    |(?:(?:\\[nr]|[\s>\"'+,|])*
+    (?:[A-Za-z0-9+/]{16,}={0,2}|(?:Proc-Type|DEK-Info|Version|Comment):[^\n\\]*))*)
+private-key  any  b3BlbnNzaC1rZXktdjE
+    b3BlbnNzaC1rZXktdjE(?:[A-Za-z0-9+/]{16,}={0,2}\s?)+
+private-key  any  private-lines:  spoken
+    Private-Lines: \d+\s(?P<s>(?:[A-Za-z0-9+/=]{4,}\s?)+)
+age-key  any  AGE-SECRET-KEY-
+    AGE-SECRET-KEY-1[A-Z0-9]{50,}
+"""
+_SHAPED = r"""
+anthropic-key  varied  sk-ant-
+    sk-ant-[a-z0-9]{2,12}-[A-Za-z0-9_-]{20,}
+openai-key  varied  sk-proj-, sk-svcacct-, sk-admin-, sk-None-
+    sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}
+openrouter-key  varied  sk-or-v1-
+    sk-or-v1-[A-Za-z0-9]{20,}
+openai-key  varied  sk-
+    <start>sk-(?:[a-z]{2,6}-)?(?=[A-Za-z]*\d)[A-Za-z0-9]{20,}
+github-token  varied  ghp_, gho_, ghu_, ghs_, ghr_
+    gh[pousr]_[A-Za-z0-9]{20,}
+github-token  varied  github_pat_
+    github_pat_[A-Za-z0-9_]{20,}
+gitlab-token  varied  glpat-, gldt-, glrt-, glcbt-, glptt-, glagent-, gloas-, glsoat-, glft-, glimt-
+    gl(?:pat|dt|rt|cbt|ptt|agent|oas|soat|ft|imt)-[A-Za-z0-9_.-]{20,}
+bitbucket-token  varied  ATBB, ATCTT3
+    <start>(?:ATBB[A-Za-z0-9]{28,}|ATCTT3[A-Za-z0-9_=-]{60,})
+atlassian-token  varied  ATATT3
+    ATATT3[A-Za-z0-9_=-]{40,}
+aws-secret-key  random  AKIA, ASIA
+    (?:AKIA|ASIA)[A-Z0-9]{16}[\s,;:|\"'/]{1,8}(?P<s>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])
+aws-access-key  varied  AKIA, ASIA, ABIA, ACCA
+    <start>(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}<end>
+aws-bedrock-key  varied  ABSK
+    <start>ABSK[A-Za-z0-9+/]{40,}={0,2}
+google-key  varied  AIza
+    AIza[A-Za-z0-9_-]{20,}
+google-token  varied  ya29.
+    ya29\.[A-Za-z0-9_.-]{20,}
+google-token  varied  GOCSPX-
+    GOCSPX-[A-Za-z0-9_-]{20,}
+google-token  random  1//0
+    (?<![A-Za-z0-9/.])1//0[A-Za-z0-9_-]{30,}
+azure-storage-key  varied  AccountKey=, SharedAccessKey=
+    (?:AccountKey|SharedAccessKey)=(?P<s>[A-Za-z0-9+/]{20,}={0,2})
+azure-sas  varied  sig=
+    [?&]sig=(?P<s>[A-Za-z0-9%+/=_-]{20,})
+azure-client-secret  varied  Q~
+    (?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,34}
+slack-token  varied  xox, xapp-
+    (?:xox[abceoprs]|xapp)-[A-Za-z0-9.-]{10,}
+slack-webhook  varied  hooks.slack.com/
+    hooks\.slack\.com/(?:services|workflows|triggers)/(?P<s>[A-Za-z0-9+/_-]{20,})
+discord-webhook  varied  /api/webhooks/
+    /api/webhooks/(?P<s>\d{15,}/[A-Za-z0-9_-]{40,})
+discord-token  random  .
+    [MNO]<start-behind-1>[A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.
+    [A-Za-z0-9_-]{27,45}(?![A-Za-z0-9_-])
+teams-webhook  any  .webhook.office.com/
+    \.webhook\.office\.com/webhookb2/(?P<s>[A-Za-z0-9@/_-]{40,})
+telegram-token  varied  :AA
+    (?<!\d)\d{6,12}:AA[A-Za-z0-9_-]{30,}
+stripe-key  varied  sk_live_, rk_live_, sk_test_, rk_test_
+    [rs]k_(?:live|test)_[A-Za-z0-9]{10,}
+webhook-secret  varied  whsec_
+    whsec_[A-Za-z0-9+/=]{20,}
+square-token  varied  sq0, EAAA
+    (?:sq0[a-z]{3}-[A-Za-z0-9_-]{22,}|<start>EAAA[A-Za-z0-9_-]{56,})
+paypal-token  any  access_token$production$
+    access_token\$production\$[a-z0-9]{10,}\$[a-f0-9]{32}
+shopify-token  varied  shpat_, shpca_, shppa_, shpss_
+    shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{20,}
+npm-token  varied  npm_
+    npm_[A-Za-z0-9]{30,}
+npm-token  varied  _authtoken  spoken
+    _authToken\s?=\s?\"?(?P<s>[^\s\"$]{10,})
+pypi-token  varied  pypi-
+    pypi-[A-Za-z0-9_-]{40,}
+rubygems-key  varied  rubygems_
+    rubygems_[a-f0-9]{40,}
+cargo-token  random  cio
+    <start>cio[A-Za-z0-9]{32}<end>
+docker-token  varied  dckr_
+    dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}
+huggingface-token  varied  hf_, api_org_
+    <start>(?:hf|api_org)_[A-Za-z0-9]{30,}
+replicate-token  varied  r8_
+    <start>r8_[A-Za-z0-9]{30,}
+groq-key  varied  gsk_
+    gsk_[A-Za-z0-9]{30,}
+xai-key  varied  xai-
+    xai-[A-Za-z0-9]{40,}
+perplexity-key  varied  pplx-
+    pplx-[A-Za-z0-9]{30,}
+fireworks-key  random  fw_
+    <start>fw_[A-Za-z0-9]{22,}
+nvidia-key  varied  nvapi-
+    nvapi-[A-Za-z0-9_-]{40,}
+tavily-key  varied  tvly-
+    tvly-[A-Za-z0-9-]{20,}
+langsmith-key  varied  lsv2_
+    lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{8,}
+langfuse-key  varied  sk-lf-
+    sk-lf-[a-f0-9-]{30,}
+pinecone-key  varied  pcsk_
+    pcsk_[A-Za-z0-9_]{40,}
+wandb-key  varied  wandb_v1_
+    wandb_v1_[A-Za-z0-9_]{40,}
+digitalocean-token  varied  do
+    do[opr]_v1_[a-f0-9]{40,}
+databricks-token  varied  dapi
+    dapi[a-f0-9]{32}(?:-\d)?<end>
+vault-token  varied  hvs., hvb., hvr.
+    hv[sbr]\.[A-Za-z0-9_-]{20,}
+terraform-token  varied  .atlasv1.
+    [A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}
+pulumi-token  varied  pul-
+    <start>pul-[a-f0-9]{40}
+grafana-token  varied  glsa_, glc_
+    (?:glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}|glc_[A-Za-z0-9+/=]{32,})
+newrelic-key  varied  NRAK-, NRJS-, NRII-
+    NR(?:AK|JS|II)-[A-Za-z0-9_-]{19,}
+dynatrace-token  varied  dt0c01.
+    dt0c01\.[A-Z0-9]{24}\.[A-Z0-9]{64}
+sentry-token  varied  sntrys_, sntryu_
+    sntry[su]_[A-Za-z0-9+/=_]{40,}
+sentry-dsn  varied  .ingest., sentry
+    https?://(?P<s>[a-f0-9]{32}(?::[a-f0-9]{32})?)@[\w.-]*sentry
+twilio-key  varied  SK, AC
+    <start>SK[a-f0-9]{32}<end>
+sendgrid-key  varied  SG.
+    SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}
+mailgun-key  varied  key-
+    <start>key-[a-f0-9]{32}<end>
+mailchimp-key  varied  -us
+    (?<![A-Za-z0-9])[a-f0-9]{32}-us\d{1,2}<end>
+brevo-key  varied  xkeysib-
+    xkeysib-[a-f0-9]{40,}-[A-Za-z0-9]{10,}
+postman-key  varied  PMAK-
+    PMAK-[a-f0-9]{24}-[a-f0-9]{34}
+figma-token  varied  figd_
+    figd_[A-Za-z0-9_-]{30,}
+linear-key  varied  lin_api_, lin_oauth_
+    lin_(?:api|oauth)_[A-Za-z0-9]{30,}
+notion-token  varied  ntn_, secret_
+    <start>(?:ntn_[A-Za-z0-9]{40,}|secret_(?=[A-Za-z]*\d)[A-Za-z0-9]{40,})
+airtable-token  varied  pat
+    pat<start-behind-3>[A-Za-z0-9]{14}\.[a-f0-9]{64}
+supabase-key  varied  sbp_, sb_secret_
+    (?:sbp_[a-f0-9]{40}|sb_secret_[A-Za-z0-9_-]{20,})
+planetscale-token  varied  pscale_
+    pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{30,}
+flyio-token  varied  fo1_, flyv1 fm  spoken
+    (?:fo1_[A-Za-z0-9_-]{40,}|FlyV1 fm\d[a-z]?_[A-Za-z0-9+/=,_]{40,})
+doppler-token  varied  dp.
+    <start>dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{40,}
+tailscale-key  varied  tskey-
+    tskey-[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{20,}
+1password-key  varied  A3-, ops_eyJ
+    (?:<start>A3-[A-Z0-9]{6}-(?:[A-Z0-9]{5,11}-){2,4}[A-Z0-9]{5}|ops_eyJ[A-Za-z0-9+/=_-]{60,})
+alibaba-key  varied  LTAI
+    <start>LTAI[A-Za-z0-9]{17,22}<end>
+tencent-key  varied  AKID
+    <start>AKID[A-Za-z0-9]{32}<end>
+contentful-token  varied  CFPAT-
+    CFPAT-[A-Za-z0-9_-]{40,}
+facebook-token  random  EAA
+    <start>EAA[A-Za-z0-9]{60,}
+jwt  varied  eyJ
+    (?:(?<![A-Za-z0-9_-])|(?<=\\[nrt])|(?<=%[0-9A-F][0-9A-F]))eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_
+    -]{8,}(?:\.[A-Za-z0-9_-]*){1,3}
+private-key  key  LS0tLS1CRUdJTi
+    LS0tLS1CRUdJTi[A-Za-z0-9+/]{20,}={0,2}
+asana-token  varied  /
+    (?<![\w/.-])\d/\d{12,}(?:/\d{12,})?:(?P<s>[a-f0-9]{32})(?![a-f0-9])
+azure-devops-token  any  AZDO
+    <start>[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}<end>
+rapidapi-key  any  msh
+    <start>[a-f0-9]{10}msh[a-f0-9]{15}p1[a-f0-9]{6}jsn[a-f0-9]{12}<end>
+"""
+# Each line: kind, prefixes that nothing else has, and the expression for what follows them.
+_ISSUED = r"""
+cloudflare-token       cfut_ cfat_ cfk_  <alnum>{40,}
+cloudflare-origin-key  v1.0-  <hex>{24}-<hex>{100,}
+github-token           ghs_ ghu_  <any>{10,}\.<any>{20,}\.<any>{20,}
+heroku-token           HRKU-  <any>{36,}
+netlify-token          nfp_ nfc_ nfo_ nfu_ nfb_  <alnum>{36,}
+vercel-token           vcp_ vci_ vca_ vcr_ vck_  <alnum>{24,}
+render-key             rnd_  <alnum>{28,}
+buildkite-token        bkua_ bkct_  <alnum>{40,}
+circleci-token         CCIPAT_ CCIPRJ_  <alnum>{20,}_<hex>{40}
+sonar-token            squ_ sqp_ sqa_ sqb_  <hex>{40}
+sourcegraph-token      sgp_  (?:(?:<hex>{16}|local)_)?<hex>{40}
+artifactory-key        AKCp  <alnum>{60,}
+artifactory-token      cmVmdGtu  <alnum>{50,}
+nuget-key              oy2  <low>{43}(?!<alnum>)
+clojars-token          CLOJARS_  <alnum>{60}
+hex-key                hexpm_  (?:api|repo|org)?_?<low>{32,}
+mapbox-token           sk.eyJ  <any>{20,}\.<any>{20,}
+dropbox-token          sl.  (?:u\.)?<any>{100,}
+box-token              box_dev_  <alnum>{32,}
+typeform-token         tfp_  <any>{40,}
+duffel-token           duffel_live_ duffel_test_  <any>{40,}
+shippo-token           shippo_live_ shippo_test_  <hex>{40}
+easypost-key           EZAK EZTK  <alnum>{54}
+razorpay-key           rzp_live_ rzp_test_  <alnum>{14,}
+flutterwave-key        FLWSECK-  <alnum>{32}-X
+flutterwave-key        FLWSECK_TEST-  <alnum>{32}-X
+plaid-token            access-production- access-sandbox- access-development-  <uuid>
+frameio-token          fio-u-  <any>{60,}
+prefect-key            pnu_ pnb_  <alnum>{36}
+readme-key             rdme_  <low>{60,}
+scaleway-key           SCW  <up>{17}(?!<alnum>)
+yandex-token           t1.  <any>{40,}={0,2}\.<any>{80,}={0,2}
+yandex-key             AQVN  <any>{35,}
+resend-key             re_  <alnum>{8}_<alnum>{22,}
+elevenlabs-key         sk_  <hex>{48}(?!<alnum>)
+anyscale-key           esecret_  <alnum>{24,}
+jina-key               jina_  <any>{40,}
+firecrawl-key          fc-  <hex>{32}(?!<alnum>)
+e2b-key                e2b_  <hex>{40}
+modal-token            as- ak-  <alnum>{22}(?![A-Za-z0-9-])
+infracost-key          ico-  <alnum>{32}
+octopus-key            API-  <up>{25,}(?![A-Za-z0-9-])
+posthog-key            phx_ phs_  <alnum>{40,}
+neon-key               napi_  <low>{40,}
+aiven-password         AVNS_  <any>{18,}
+confluent-secret       cflt  [A-Za-z0-9+/]{60}
+datadog-key            ddapp_ ddpat_  <alnum>{30,}
+launchdarkly-key       sdk- api- mob-  <uuid>(?![A-Za-z0-9-])
+amazon-mws-token       amzn.mws.  <uuid>
+adobe-secret           p8e-  <low>{32}
+brex-token             bxt_  <alnum>{30,}
+hubspot-token          pat-na1- pat-na2- pat-eu1- pat-ap1-  <uuid>
+stytch-secret          secret-live- secret-test-  <any>{32,}
+intercom-token         dG9rOg  [A-Za-z0-9+/]{40,}={0,2}
+aws-session-token      IQoJb3JpZ2luX2Vj  [A-Za-z0-9+/]{100,}={0,2}
+gocardless-token       live_  <any>{40}(?!<any>)
+mailersend-token       mlsn.  <hex>{64}
+"""
 
-_B64 = r"[A-Za-z0-9+/]"
-# WORD_START, asked behind one letter or three: an expression that begins with letters is searched
-# far faster, and these two are tried on nearly every text.
-_FREE_1, _FREE_3 = (
-    rf"(?:(?<![A-Za-z0-9]{letters})|(?<=\\[nrt]{letters})|(?<=%[0-9A-F][0-9A-F]{letters}))"
-    for letters in (".", "...")
-)
-_PEM_BODY = r"(?:[^-]++|-(?!----))*+"
-_PEM_LINES = (
-    r"(?:(?:\\[nr]|[\s>\"'+,|])*"
-    r"(?:[A-Za-z0-9+/]{16,}={0,2}|(?:Proc-Type|DEK-Info|Version|Comment):[^\n\\]*))*"
-)
 
-SHAPES: tuple[SecretShape, ...] = (
-    SecretShape(
-        "private-key",
-        ("private key",),
-        rf"-----BEGIN [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----"
-        rf"(?:{_PEM_BODY}-----END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----|{_PEM_LINES})",
-        spoken=True,
-    ),
-    SecretShape(
-        "private-key",
-        ("b3BlbnNzaC1rZXktdjE",),
-        r"b3BlbnNzaC1rZXktdjE(?:[A-Za-z0-9+/]{16,}={0,2}\s?)+",
-    ),
-    SecretShape(
-        "private-key",
-        ("private-lines:",),
-        r"Private-Lines: \d+\s(?P<s>(?:[A-Za-z0-9+/=]{4,}\s?)+)",
-        spoken=True,
-    ),
-    SecretShape("age-key", ("AGE-SECRET-KEY-",), r"AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
-    *(
-        SecretShape(
-            row.kind,
-            tuple(row.prefixes.split()),
-            rf"{WORD_START}(?:{'|'.join(map(re.escape, row.prefixes.split()))}){row.rest}",
-            is_varied,
-        )
-        for row in ISSUED_SECRETS
-    ),
-    SecretShape(
-        "anthropic-key", ("sk-ant-",), r"sk-ant-[a-z0-9]{2,12}-[A-Za-z0-9_-]{20,}", is_varied
-    ),
-    SecretShape(
-        "openai-key",
-        ("sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"),
-        r"sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}",
-        is_varied,
-    ),
-    SecretShape("openrouter-key", ("sk-or-v1-",), r"sk-or-v1-[A-Za-z0-9]{20,}", is_varied),
-    SecretShape(
-        "openai-key",
-        ("sk-",),
-        rf"{WORD_START}sk-(?:[a-z]{{2,6}}-)?(?=[A-Za-z]*\d)[A-Za-z0-9]{{20,}}",
-        is_varied,
-    ),
-    SecretShape(
-        "github-token",
-        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-        r"gh[pousr]_[A-Za-z0-9]{20,}",
-        is_varied,
-    ),
-    SecretShape("github-token", ("github_pat_",), r"github_pat_[A-Za-z0-9_]{20,}", is_varied),
-    SecretShape(
-        "gitlab-token",
-        (
-            "glpat-",
-            "gldt-",
-            "glrt-",
-            "glcbt-",
-            "glptt-",
-            "glagent-",
-            "gloas-",
-            "glsoat-",
-            "glft-",
-            "glimt-",
-        ),
-        r"gl(?:pat|dt|rt|cbt|ptt|agent|oas|soat|ft|imt)-[A-Za-z0-9_.-]{20,}",
-        is_varied,
-    ),
-    SecretShape(
-        "bitbucket-token",
-        ("ATBB", "ATCTT3"),
-        rf"{WORD_START}(?:ATBB[A-Za-z0-9]{{28,}}|ATCTT3[A-Za-z0-9_=-]{{60,}})",
-        is_varied,
-    ),
-    SecretShape("atlassian-token", ("ATATT3",), r"ATATT3[A-Za-z0-9_=-]{40,}", is_varied),
-    SecretShape(
-        "aws-secret-key",
-        ("AKIA", "ASIA"),
-        rf"(?:AKIA|ASIA)[A-Z0-9]{{16}}[\s,;:|\"'/]{{1,8}}(?P<s>{_B64}{{40}})(?![A-Za-z0-9+/=])",
-        is_random,
-    ),
-    SecretShape(
-        "aws-access-key",
-        ("AKIA", "ASIA", "ABIA", "ACCA"),
-        rf"{WORD_START}(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}(?![A-Za-z0-9])",
-        is_varied,
-    ),
-    SecretShape(
-        "aws-bedrock-key", ("ABSK",), rf"{WORD_START}ABSK[A-Za-z0-9+/]{{40,}}={{0,2}}", is_varied
-    ),
-    SecretShape("google-key", ("AIza",), r"AIza[A-Za-z0-9_-]{20,}", is_varied),
-    SecretShape("google-token", ("ya29.",), r"ya29\.[A-Za-z0-9_.-]{20,}", is_varied),
-    SecretShape("google-token", ("GOCSPX-",), r"GOCSPX-[A-Za-z0-9_-]{20,}", is_varied),
-    SecretShape("google-token", ("1//0",), r"(?<![A-Za-z0-9/.])1//0[A-Za-z0-9_-]{30,}", is_random),
-    SecretShape(
-        "azure-storage-key",
-        ("AccountKey=", "SharedAccessKey="),
-        r"(?:AccountKey|SharedAccessKey)=(?P<s>[A-Za-z0-9+/]{20,}={0,2})",
-        is_varied,
-    ),
-    SecretShape("azure-sas", ("sig=",), r"[?&]sig=(?P<s>[A-Za-z0-9%+/=_-]{20,})", is_varied),
-    SecretShape(
-        "azure-client-secret",
-        ("Q~",),
-        r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,34}",
-        is_varied,
-    ),
-    SecretShape(
-        "slack-token", ("xox", "xapp-"), r"(?:xox[abceoprs]|xapp)-[A-Za-z0-9.-]{10,}", is_varied
-    ),
-    SecretShape(
-        "slack-webhook",
-        ("hooks.slack.com/",),
-        r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<s>[A-Za-z0-9+/_-]{20,})",
-        is_varied,
-    ),
-    SecretShape(
-        "discord-webhook",
-        ("/api/webhooks/",),
-        r"/api/webhooks/(?P<s>\d{15,}/[A-Za-z0-9_-]{40,})",
-        is_varied,
-    ),
-    SecretShape(
-        "discord-token",
-        (".",),
-        rf"[MNO]{_FREE_1}[A-Za-z0-9_-]{{22,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,45}}(?![A-Za"
-        rf"-z0-9_-])",
-        is_random,
-    ),
-    SecretShape(
-        "teams-webhook",
-        (".webhook.office.com/",),
-        r"\.webhook\.office\.com/webhookb2/(?P<s>[A-Za-z0-9@/_-]{40,})",
-    ),
-    SecretShape("telegram-token", (":AA",), r"(?<!\d)\d{6,12}:AA[A-Za-z0-9_-]{30,}", is_varied),
-    SecretShape(
-        "stripe-key",
-        ("sk_live_", "rk_live_", "sk_test_", "rk_test_"),
-        r"[rs]k_(?:live|test)_[A-Za-z0-9]{10,}",
-        is_varied,
-    ),
-    SecretShape("webhook-secret", ("whsec_",), r"whsec_[A-Za-z0-9+/=]{20,}", is_varied),
-    SecretShape(
-        "square-token",
-        ("sq0", "EAAA"),
-        rf"(?:sq0[a-z]{{3}}-[A-Za-z0-9_-]{{22,}}|{WORD_START}EAAA[A-Za-z0-9_-]{{56,}})",
-        is_varied,
-    ),
-    SecretShape(
-        "paypal-token",
-        ("access_token$production$",),
-        r"access_token\$production\$[a-z0-9]{10,}\$[a-f0-9]{32}",
-    ),
-    SecretShape(
-        "shopify-token",
-        ("shpat_", "shpca_", "shppa_", "shpss_"),
-        r"shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{20,}",
-        is_varied,
-    ),
-    SecretShape("npm-token", ("npm_",), r"npm_[A-Za-z0-9]{30,}", is_varied),
-    SecretShape(
-        "npm-token",
-        ("_authtoken",),
-        r"_authToken\s?=\s?\"?(?P<s>[^\s\"$]{10,})",
-        is_varied,
-        spoken=True,
-    ),
-    SecretShape("pypi-token", ("pypi-",), r"pypi-[A-Za-z0-9_-]{40,}", is_varied),
-    SecretShape("rubygems-key", ("rubygems_",), r"rubygems_[a-f0-9]{40,}", is_varied),
-    SecretShape(
-        "cargo-token", ("cio",), rf"{WORD_START}cio[A-Za-z0-9]{{32}}(?![A-Za-z0-9])", is_random
-    ),
-    SecretShape("docker-token", ("dckr_",), r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}", is_varied),
-    SecretShape(
-        "huggingface-token",
-        ("hf_", "api_org_"),
-        rf"{WORD_START}(?:hf|api_org)_[A-Za-z0-9]{{30,}}",
-        is_varied,
-    ),
-    SecretShape("replicate-token", ("r8_",), rf"{WORD_START}r8_[A-Za-z0-9]{{30,}}", is_varied),
-    SecretShape("groq-key", ("gsk_",), r"gsk_[A-Za-z0-9]{30,}", is_varied),
-    SecretShape("xai-key", ("xai-",), r"xai-[A-Za-z0-9]{40,}", is_varied),
-    SecretShape("perplexity-key", ("pplx-",), r"pplx-[A-Za-z0-9]{30,}", is_varied),
-    SecretShape("fireworks-key", ("fw_",), rf"{WORD_START}fw_[A-Za-z0-9]{{22,}}", is_random),
-    SecretShape("nvidia-key", ("nvapi-",), r"nvapi-[A-Za-z0-9_-]{40,}", is_varied),
-    SecretShape("tavily-key", ("tvly-",), r"tvly-[A-Za-z0-9-]{20,}", is_varied),
-    SecretShape(
-        "langsmith-key", ("lsv2_",), r"lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{8,}", is_varied
-    ),
-    SecretShape("langfuse-key", ("sk-lf-",), r"sk-lf-[a-f0-9-]{30,}", is_varied),
-    SecretShape("pinecone-key", ("pcsk_",), r"pcsk_[A-Za-z0-9_]{40,}", is_varied),
-    SecretShape("wandb-key", ("wandb_v1_",), r"wandb_v1_[A-Za-z0-9_]{40,}", is_varied),
-    SecretShape("digitalocean-token", ("do",), r"do[opr]_v1_[a-f0-9]{40,}", is_varied),
-    SecretShape(
-        "databricks-token", ("dapi",), r"dapi[a-f0-9]{32}(?:-\d)?(?![A-Za-z0-9])", is_varied
-    ),
-    SecretShape("vault-token", ("hvs.", "hvb.", "hvr."), r"hv[sbr]\.[A-Za-z0-9_-]{20,}", is_varied),
-    SecretShape(
-        "terraform-token",
-        (".atlasv1.",),
-        r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}",
-        is_varied,
-    ),
-    SecretShape("pulumi-token", ("pul-",), rf"{WORD_START}pul-[a-f0-9]{{40}}", is_varied),
-    SecretShape(
-        "grafana-token",
-        ("glsa_", "glc_"),
-        r"(?:glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}|glc_[A-Za-z0-9+/=]{32,})",
-        is_varied,
-    ),
-    SecretShape(
-        "newrelic-key", ("NRAK-", "NRJS-", "NRII-"), r"NR(?:AK|JS|II)-[A-Za-z0-9_-]{19,}", is_varied
-    ),
-    SecretShape("dynatrace-token", ("dt0c01.",), r"dt0c01\.[A-Z0-9]{24}\.[A-Z0-9]{64}", is_varied),
-    SecretShape(
-        "sentry-token", ("sntrys_", "sntryu_"), r"sntry[su]_[A-Za-z0-9+/=_]{40,}", is_varied
-    ),
-    SecretShape(
-        "sentry-dsn",
-        (".ingest.", "sentry"),
-        r"https?://(?P<s>[a-f0-9]{32}(?::[a-f0-9]{32})?)@[\w.-]*sentry",
-        is_varied,
-    ),
-    SecretShape(
-        "twilio-key", ("SK", "AC"), rf"{WORD_START}SK[a-f0-9]{{32}}(?![A-Za-z0-9])", is_varied
-    ),
-    SecretShape("sendgrid-key", ("SG.",), r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}", is_varied),
-    SecretShape(
-        "mailgun-key", ("key-",), rf"{WORD_START}key-[a-f0-9]{{32}}(?![A-Za-z0-9])", is_varied
-    ),
-    SecretShape(
-        "mailchimp-key",
-        ("-us",),
-        r"(?<![A-Za-z0-9])[a-f0-9]{32}-us\d{1,2}(?![A-Za-z0-9])",
-        is_varied,
-    ),
-    SecretShape("brevo-key", ("xkeysib-",), r"xkeysib-[a-f0-9]{40,}-[A-Za-z0-9]{10,}", is_varied),
-    SecretShape("postman-key", ("PMAK-",), r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}", is_varied),
-    SecretShape("figma-token", ("figd_",), r"figd_[A-Za-z0-9_-]{30,}", is_varied),
-    SecretShape(
-        "linear-key", ("lin_api_", "lin_oauth_"), r"lin_(?:api|oauth)_[A-Za-z0-9]{30,}", is_varied
-    ),
-    SecretShape(
-        "notion-token",
-        ("ntn_", "secret_"),
-        rf"{WORD_START}(?:ntn_[A-Za-z0-9]{{40,}}|secret_(?=[A-Za-z]*\d)[A-Za-z0-9]{{40,}})",
-        is_varied,
-    ),
-    SecretShape(
-        "airtable-token", ("pat",), rf"pat{_FREE_3}[A-Za-z0-9]{{14}}\.[a-f0-9]{{64}}", is_varied
-    ),
-    SecretShape(
-        "supabase-key",
-        ("sbp_", "sb_secret_"),
-        r"(?:sbp_[a-f0-9]{40}|sb_secret_[A-Za-z0-9_-]{20,})",
-        is_varied,
-    ),
-    SecretShape(
-        "planetscale-token",
-        ("pscale_",),
-        r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{30,}",
-        is_varied,
-    ),
-    SecretShape(
-        "flyio-token",
-        ("fo1_", "flyv1 fm"),
-        r"(?:fo1_[A-Za-z0-9_-]{40,}|FlyV1 fm\d[a-z]?_[A-Za-z0-9+/=,_]{40,})",
-        is_varied,
-        spoken=True,
-    ),
-    SecretShape(
-        "doppler-token",
-        ("dp.",),
-        rf"{WORD_START}dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{{40,}}",
-        is_varied,
-    ),
-    SecretShape(
-        "tailscale-key", ("tskey-",), r"tskey-[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{20,}", is_varied
-    ),
-    SecretShape(
-        "1password-key",
-        ("A3-", "ops_eyJ"),
-        rf"(?:{WORD_START}A3-[A-Z0-9]{{6}}-(?:[A-Z0-9]{{5,11}}-){{2,4}}[A-Z0-9]{{5}}"
-        r"|ops_eyJ[A-Za-z0-9+/=_-]{60,})",
-        is_varied,
-    ),
-    SecretShape(
-        "alibaba-key", ("LTAI",), rf"{WORD_START}LTAI[A-Za-z0-9]{{17,22}}(?![A-Za-z0-9])", is_varied
-    ),
-    SecretShape(
-        "tencent-key", ("AKID",), rf"{WORD_START}AKID[A-Za-z0-9]{{32}}(?![A-Za-z0-9])", is_varied
-    ),
-    SecretShape("contentful-token", ("CFPAT-",), r"CFPAT-[A-Za-z0-9_-]{40,}", is_varied),
-    SecretShape("facebook-token", ("EAA",), rf"{WORD_START}EAA[A-Za-z0-9]{{60,}}", is_random),
-    SecretShape(
-        "jwt",
-        ("eyJ",),
-        r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt])|(?<=%[0-9A-F][0-9A-F]))"
-        r"eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}",
-        is_varied,
-    ),
-    SecretShape(
-        "private-key",
-        ("LS0tLS1CRUdJTi",),
-        r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{20,}={0,2}",
-        holds_private_key,
-    ),
-    SecretShape(
-        "asana-token",
-        ("/",),
-        r"(?<![\w/.-])\d/\d{12,}(?:/\d{12,})?:(?P<s>[a-f0-9]{32})(?![a-f0-9])",
-        is_varied,
-    ),
-    SecretShape(
-        "azure-devops-token",
-        ("AZDO",),
-        rf"{WORD_START}[A-Za-z0-9]{{76}}AZDO[A-Za-z0-9]{{4}}(?![A-Za-z0-9])",
-    ),
-    SecretShape(
-        "rapidapi-key",
-        ("msh",),
-        rf"{WORD_START}[a-f0-9]{{10}}msh[a-f0-9]{{15}}p1[a-f0-9]{{6}}jsn[a-f0-9]{{12}}(?![A-Za-z0-9"
-        rf"])",
-    ),
-    *PHRASES,
-)
+def read_issued(table: str) -> Iterator[SecretShape]:
+    """The rows of a table of prefixes."""
+    for line in expand_table(table).split("\n"):
+        kind, *prefixes, rest = line.split()
+        starts = "|".join(map(re.escape, prefixes))
+        yield SecretShape(kind, tuple(prefixes), f"{WORD_START}(?:{starts}){rest}", is_varied)
+
+
+SHAPES = (*read_shapes(_KEYS), *read_issued(_ISSUED), *read_shapes(_SHAPED), *PHRASES)
 
 
 @lru_cache(maxsize=2)
 def _anchor_rows(spoken: bool) -> tuple[tuple[str, int], ...]:
-    """(anchor, row) of the spoken or of the other rows: `in` is far cheaper than the expressions,
-    and nearly always says no.
+    """(anchor, row) of the spoken or of the other rows.
+
+    `in` is far cheaper than the expressions, and nearly always says no.
     """
-    rows = [(row, shape) for row, shape in enumerate(SHAPES) if shape.spoken == spoken]
-    return tuple((anchor, row) for row, shape in rows for anchor in shape.anchors)
+    found: list[tuple[str, int]] = []
+    for row, shape in enumerate(SHAPES):
+        if shape.spoken == spoken:
+            found += [(anchor, row) for anchor in shape.anchors]
+    return tuple(found)
 
 
 def select_shape_rows(text: str, lower: str) -> list[int]:
-    """The rows of SHAPES worth trying. Prose has no long words, so most anchors are never looked
-    for.
+    """The rows of SHAPES worth trying.
+
+    Prose has no long words, so most anchors are never looked for.
     """
     rows = [row for anchor, row in _anchor_rows(spoken=True) if anchor in lower]
     words = text.split()
     if max(map(len, words), default=0) >= MIN_TOKEN_CHARS:
-        long = " ".join([word for word in words if len(word) >= MIN_TOKEN_CHARS])
+        long_words = [word for word in words if len(word) >= MIN_TOKEN_CHARS]
+        long = " ".join(long_words)
         rows += [row for anchor, row in _anchor_rows(spoken=False) if anchor in long]
     return list(dict.fromkeys(rows))
 
 
 def find_shape_spans(text: str, shape: SecretShape, rank: int) -> Iterator[SecretSpan]:
     """Where secrets of this shape stand."""
-    for found in compile_ascii(shape.pattern).finditer(text):
-        start, end = found.span("s" if "s" in found.groupdict() else 0)
+    pattern = compile_ascii(shape.pattern)
+    group = "s" if "s" in pattern.groupindex else 0
+    for found in pattern.finditer(text):
+        start, end = found.span(group)
         secret = text[start:end]
-        if (shape.check is None or shape.check(secret)) and not is_placeholder(secret):
+        passes = shape.check is None or shape.check(secret)
+        if passes and not is_placeholder(secret):
             yield SecretSpan(start, end, rank, shape.kind)

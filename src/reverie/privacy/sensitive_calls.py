@@ -1,5 +1,6 @@
-"""Sensitive files in conversations: tool calls in a message, as `host_messages.format_tool_call`
-writes them.
+"""Sensitive files in conversations: tool calls in a message.
+
+They are written as by `host_messages.format_tool_call`.
 
 Apart from `sensitive_files`, which a hook needs and where nothing is loaded that it does not.
 """
@@ -39,7 +40,8 @@ def strip_sensitive_calls(text: str, policy: Policy) -> str:
 
 
 def has_marked_answer(text: str) -> bool:
-    """True if a tool answered with a text that says it is sensitive, behind the calls in a
-    message.
+    """True if a tool answered with a text that says it is sensitive.
+
+    The answer stands behind the calls in a message.
     """
     return is_marked_sensitive(TOOL_CALL_LINE.sub("", text).lstrip())

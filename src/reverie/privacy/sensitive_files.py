@@ -32,29 +32,13 @@ accesstokens.json credentials.tfrc.json secrets.yml secrets.yaml secrets.json se
 """
 SECRET_FILE_NAMES = frozenset(_SECRET_FILE_NAMES.split())
 # The part before the first full stop, so "id_rsa.bak" too.
-SSH_KEY_NAMES = frozenset(
-    ("id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk")
-)
+_SSH_KEY_NAMES = "id_rsa id_dsa id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk"
+SSH_KEY_NAMES = frozenset(_SSH_KEY_NAMES.split())
 NAME_PREFIXES = (".env.", "msal_token_cache.")
-NAME_SUFFIXES = (
-    ".env",
-    ".pem",
-    ".key",
-    ".p12",
-    ".pfx",
-    ".jks",
-    ".keystore",
-    ".kdbx",
-    ".kdb",
-    ".ppk",
-    ".agekey",
-    ".keychain-db",
-)
-ACCOUNT_PREFIXES = (
-    "service-account",
-    "service_account",
-    "client_secret",
-)  # of a name that ends with .json
+_NAME_SUFFIXES = ".env .pem .key .p12 .pfx .jks .keystore .kdbx .kdb .ppk .agekey .keychain-db"
+NAME_SUFFIXES = tuple(_NAME_SUFFIXES.split())
+# Of a name that ends with .json.
+ACCOUNT_PREFIXES = ("service-account", "service_account", "client_secret")
 PATH_SUFFIXES = (
     "/.aws/credentials",
     "/.kube/config",
@@ -67,15 +51,9 @@ SECRET_FOLDERS = ("/.gnupg/", "/.password-store/")
 SPARED_SUFFIXES = (".example", ".sample", ".template", ".tmpl", ".dist", ".pub")
 # Words of code, no files.
 CODE_WORDS = frozenset(("process.env", "import.meta.env", "meta.env", "deno.env", "bun.env"))
-NOTE_SUFFIXES = (
-    ".md",
-    ".markdown",
-    ".mdx",
-    ".txt",
-    ".rst",
-    ".org",
-    ".adoc",
-)  # what may have front matter
+# What may have front matter.
+_NOTE_SUFFIXES = ".md .markdown .mdx .txt .rst .org .adoc"
+NOTE_SUFFIXES = tuple(_NOTE_SUFFIXES.split())
 FRONT_MATTER_CHARS = 4_096  # characters, or bytes of a file, that are read for front matter
 MAX_OPENED_FILES = 50  # of one tool call, to read their front matter
 _NUMBERED = r"(?:[ \t]*\d+(?:→|\t|\||:)[ \t]?)?"  # a line as tools show it, with its number
@@ -92,6 +70,7 @@ PATH_ARGUMENTS = tuple(_PATH_ARGUMENTS.split())  # what tools call a file
 COMMAND_ARGUMENTS = ("command", "cmd", "script", "code")
 _CONTENT_FIELDS = "result error output input content text stdout stderr diff old new"
 CONTENT_FIELDS = tuple(_CONTENT_FIELDS.split())
+# A word of a shell command, as far as it may be a path.
 _WORD = r"[^\s\"'`;|&<>(){}$=,:@]+"
 _PATCHED = (
     r"(?m)^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |diff --git a/.* b/|\+\+\+ b/"
@@ -111,7 +90,8 @@ _HEADED = (
 
 def is_sensitive(path: str, policy: Policy) -> bool:
     """True if a file of this name is sensitive."""
-    steps = [step for step in path.replace("\\", "/").split("/") if step not in ("", ".")]
+    written = path.replace("\\", "/").split("/")
+    steps = [step for step in written if step not in ("", ".")]
     if is_secret_file("/" + "/".join(steps).lower()):
         return True
     return bool(policy.sensitive) and any(
@@ -188,6 +168,7 @@ def guard_tool_run(deed: ToolExchange, policy: Policy, folder: str = "") -> Tool
 
     `folder` is where relative paths begin.
     """
+    # The answer is not searched for what might be harmless in it: nobody could tell.
     touched = find_sensitive_files(deed.given, policy, folder)
     answers = (deed.result, deed.error)
     if touched or any(isinstance(text, str) and is_marked_sensitive(text) for text in answers):
@@ -203,8 +184,10 @@ def guard_tool_run(deed: ToolExchange, policy: Policy, folder: str = "") -> Tool
 
 
 def drop_sensitive_contents(payload: Mapping[str, Any], policy: Policy) -> Mapping[str, Any]:
-    """What the log may keep of a tool's event: of one with a sensitive file, which file and how it
-    went. The same object if nothing is left out.
+    """What the log may keep of a tool's event.
+
+    Of one with a sensitive file, which file and how it went. The same object if nothing is left
+    out.
     """
     parameters = payload.get("parameters")
     arguments = dict(parameters) if isinstance(parameters, Mapping) else {}
@@ -239,6 +222,7 @@ def find_sensitive_files(given: Any, policy: Policy, folder: str = "") -> list[s
     [""] stands for a text that says by itself that it is sensitive.
     """
     paths = list(dict.fromkeys(find_paths(given)))
+    # Names first: a file is opened only where no name tells.
     found = [path for path in paths if is_sensitive(path, policy)]
     if not found:
         found = [path for path in paths[:MAX_OPENED_FILES] if is_marked_file(path, folder)]
@@ -317,14 +301,17 @@ def strip_command(command: str, touched: Iterable[str]) -> str:
     """A command that only names files as it is; of another one only its program and the files."""
     if compile_ascii(_PLAIN).fullmatch(command):
         return command
-    program = command.split(maxsplit=1)[0] if compile_ascii(_WORD).match(command) else ""
-    return " ".join(filter(None, (program, SENSITIVE_MARK, *dict.fromkeys(touched))))
+    words = [SENSITIVE_MARK, *filter(None, dict.fromkeys(touched))]
+    if compile_ascii(_WORD).match(command):
+        words.insert(0, command.split(maxsplit=1)[0])
+    return " ".join(words)
 
 
 def drop_sensitive_lines(text: Any, policy: Policy) -> Any:
     """An answer without lines of a sensitive file, as a search (`.env:3:…`) or diff shows them."""
     if not isinstance(text, str):
         return text
+    # Patches and headed blocks before single lines: their lines bear no file's name.
     if "diff --git " in text:
         text = compile_ascii(_HUNKS).sub(
             lambda found: (
@@ -335,18 +322,17 @@ def drop_sensitive_lines(text: Any, policy: Policy) -> Any:
             text,
         )
     text = compile_ascii(_HEADED).sub(lambda found: drop_sensitive_block(found, policy), text)
-    names = {matched_path(found) for found in compile_ascii(_NAMED_LINE).finditer(text)}
-    guarded_names = {name for name in names if is_pathlike(name) and is_sensitive(name, policy)}
-    if not guarded_names:
+    named_line = compile_ascii(_NAMED_LINE)
+    names = {matched_path(found) for found in named_line.finditer(text)}
+    guarded = {name for name in names if is_pathlike(name) and is_sensitive(name, policy)}
+    if not guarded:
         return text
-    return compile_ascii(_NAMED_LINE).sub(
-        lambda found: (
-            f"{matched_path(found)}:{SENSITIVE_MARK}"
-            if matched_path(found) in guarded_names
-            else found[0]
-        ),
-        text,
-    )
+
+    def mask(found: re.Match[str]) -> str:
+        name = matched_path(found)
+        return f"{name}:{SENSITIVE_MARK}" if name in guarded else found[0]
+
+    return named_line.sub(mask, text)
 
 
 def matched_path(found: re.Match[str]) -> str:
@@ -355,8 +341,9 @@ def matched_path(found: re.Match[str]) -> str:
 
 
 def drop_sensitive_block(found: re.Match[str], policy: Policy) -> str:
-    """The lines of one file, or its name and a mark if it is sensitive; a line end at their end
-    stays.
+    """The lines of one file, or its name and a mark if it is sensitive.
+
+    A line end at their end stays.
     """
     name = matched_path(found)
     if not is_pathlike(name) or not is_sensitive(name, policy):

@@ -14,7 +14,9 @@ def redact_both_ends(text: str, policy: Policy, head: int, tail: int) -> str:
     """
     first = redact(text[: head + CUT_MARGIN], policy)[0]
     last = redact(text[-(tail + CUT_MARGIN) :], policy)[0]
+    # What the policy refuses in one end is a reason to keep nothing of the other.
     for end in (first, last):
         if is_fully_redacted(end):
             return end
-    return first[:-CUT_MARGIN][:head] + CUT_MARK + last[CUT_MARGIN:][-tail:]
+    first, last = first[:-CUT_MARGIN], last[CUT_MARGIN:]
+    return first[:head] + CUT_MARK + last[-tail:]

@@ -43,6 +43,7 @@ def disarm_memory(memory: Memory) -> Memory:
         triggers=(),
         trust=min(memory.trust, most),
         confidence=min(memory.confidence, most),
+        # Half is what a memory has whose weight nobody has told.
         salience=min(memory.salience, 0.5),
     )
     return plain if is_reviewed else screen_for_injection(plain)

@@ -15,10 +15,10 @@ merged one points to an active one, so there are no circles; doing it twice chan
 has the reasons and figures.
 """
 
-from __future__ import annotations
-
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from reverie.core.code_anchors import merge_anchor_details
@@ -58,6 +58,10 @@ SURE_UPDATE = 0.5
 SURE_CORRECTED = 0.7
 # Confidence that a new wording says the same as two memories, to make one of these.
 SURE_BRIDGE = 0.7
+# Confidence of a language model's opinion that two say the same or have nothing to do with each
+# other; below it a person decides: no less than the rules need. A model that does not say how sure
+# it is counts as 0.5.
+SURE_OPINION = SURE_BRIDGE
 MAX_RELATIVES = 10
 # Cosine from which two memories are relatives by meaning.
 MIN_COSINE = 0.5
@@ -88,6 +92,21 @@ OWN_FIELDS = ("triggers", "files", "tags")
 RETIRED_FIELDS = ("retired_at", "retired_why", "superseded_by")
 
 IdPair = frozenset[str]
+
+
+# What must not be lost with a text: addresses, quotations, numbers and identifiers …
+MARK_PATTERN = re.compile(
+    r"https?://\S+|`[^`]+`|\"[^\"]+\"|\w*\d[\w.,:/%+-]*|\w+(?:[_./:@#\\-]+\w+)+|\w*[a-z][A-Z]\w*"
+)
+# … and names: a capital that does not begin a sentence.
+NAME_PATTERN = re.compile(r"(?<![.!?\n]\s)(?<!^)\b[A-Z]\w+")
+
+
+class KnownMemory(NamedTuple):
+    """A memory, and the further texts by which it is known: what was merged into it."""
+
+    memory: Memory
+    wordings: Sequence[str] = ()
 
 
 class Neighbour(NamedTuple):
@@ -134,9 +153,10 @@ def is_reconcilable(memory: Memory, now: float) -> bool:
 
 def is_raw_material(memory: Memory) -> bool:
     """True for turns and observations of a session, which nobody chose to keep."""
-    is_turn = is_conversation_turn(memory) and memory.kind in TALK_KINDS
+    if memory.kind in TALK_KINDS and is_conversation_turn(memory):
+        return True
     was_observed = memory.provenance == "observed" and memory.kind in RAW_KINDS
-    return is_turn or bool(memory.session and was_observed)
+    return was_observed and bool(memory.session)
 
 
 def is_in_wider_space(old: Memory, new: Memory) -> bool:
@@ -152,13 +172,12 @@ def can_merge(old: Memory, new: Memory) -> bool:
     triggers, files and tags; never the other way round, for whoever asks in another project could
     not see it any more.
     """
-    if old.space != new.space and not can_merge_upward(old, new):
-        return False
-    if (old.valid_from, old.valid_to) != (new.valid_from, new.valid_to):
-        return False
-    if get_procedure_parts(old) != get_procedure_parts(new):
-        return False
-    return old.kind == new.kind or (holds_knowledge(old) and holds_knowledge(new))
+    return (
+        (old.space == new.space or can_merge_upward(old, new))
+        and (old.valid_from, old.valid_to) == (new.valid_from, new.valid_to)
+        and get_procedure_parts(old) == get_procedure_parts(new)
+        and (old.kind == new.kind or (holds_knowledge(old) and holds_knowledge(new)))
+    )
 
 
 def can_merge_upward(old: Memory, new: Memory) -> bool:
@@ -189,8 +208,7 @@ def get_procedure_parts(memory: Memory) -> dict[str, object]:
     """
     if memory.kind != "procedure":
         return {}
-    parts = {name: memory.details.get(name) for name in PARTS}
-    return {name: value for name, value in parts.items() if value}
+    return {name: memory.details[name] for name in PARTS if memory.details.get(name)}
 
 
 def is_worth_review(old: Memory, new: Memory, cosine: float | None) -> bool:
@@ -202,10 +220,9 @@ def is_worth_review(old: Memory, new: Memory, cosine: float | None) -> bool:
         return False
     if {old.kind, new.kind} == {"procedure", "negative"}:
         return False
-    old_concepts = read_statement(old.text).concepts
-    new_concepts = read_statement(new.text).concepts
-    shared = len(old_concepts & new_concepts)
-    many_shared = shared >= NEAR_WORD_SHARE * len(old_concepts | new_concepts)
+    ones, others = read_statement(old.text).concepts, read_statement(new.text).concepts
+    shared = len(ones & others)
+    many_shared = shared >= NEAR_WORD_SHARE * len(ones | others)
     return shared > 0 and ((cosine or 0.0) >= NEAR_COSINE or many_shared)
 
 
@@ -241,7 +258,6 @@ def take_over_fields(reinforced: Memory, kept: Memory, gone: Memory) -> Memory:
     """The reinforced memory with the better trust, the longer life and the tags of both."""
     better = gone if gone.trust > kept.trust else kept
     lives_longer = kind_of(gone.kind).half_life > kind_of(kept.kind).half_life
-    ends = (kept.expires_at, gone.expires_at)
     return reinforced._replace(
         trust=better.trust,
         provenance=better.provenance,
@@ -253,8 +269,13 @@ def take_over_fields(reinforced: Memory, kept: Memory, gone: Memory) -> Memory:
         files=union_in_order(kept.files, gone.files),
         triggers=union_in_order(kept.triggers, gone.triggers),
         details=merge_anchor_details(kept, gone),
-        expires_at=None if ends[0] is None or ends[1] is None else max(ends[0], ends[1]),
+        expires_at=pick_later_end(kept.expires_at, gone.expires_at),
     )
+
+
+def pick_later_end(one: float | None, other: float | None) -> float | None:
+    """The later of two moments of expiry; None where one of the two never expires."""
+    return None if one is None or other is None else max(one, other)
 
 
 def is_mixed_authorship(one: Memory, other: Memory) -> bool:
@@ -269,7 +290,7 @@ def order_by_authorship(kept: Memory, gone: Memory) -> tuple[Memory, Memory]:
     return (gone, kept) if is_mixed_authorship(kept, gone) and is_unverified(kept) else (kept, gone)
 
 
-def union_in_order(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
+def union_in_order(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
     """All of both lists, each once."""
     return tuple(dict.fromkeys((*one, *other)))
 
@@ -349,30 +370,27 @@ def resolve_merged(memories: Mapping[str, Memory], id: str) -> Memory | None:
     return memory if memory and memory.active else None
 
 
-def is_same_family(
-    one: Memory, ones: Sequence[str], other: Memory, others: Sequence[str], cosine: float | None
-) -> bool:
+def is_same_family(one: KnownMemory, other: KnownMemory, cosine: float | None) -> bool:
     """True if nearly all wordings of the lesser known of two memories repeat the better known.
 
     Only where that one has wordings enough to vote; else the pair was compared as it is.
     """
-    if max(len(ones), len(others)) + 1 < MIN_VOTING:
+    if max(len(one.wordings), len(other.wordings)) + 1 < MIN_VOTING:
         return False
-    return compare_families(one, ones, other, others, cosine)["same"] >= MIN_AGREEING
+    return compare_families(one, other, cosine)["same"] >= MIN_AGREEING
 
 
 def compare_families(
-    one: Memory, ones: Sequence[str], other: Memory, others: Sequence[str], cosine: float | None
+    one: KnownMemory, other: KnownMemory, cosine: float | None
 ) -> dict[str, float]:
     """For each relation, the share of the lesser known memory's wordings that has it to the better
     known.
     """
-    if len(others) > len(ones):
-        one, ones, other, others = other, others, one, ones
-    texts = (other.text, *others)[:MAX_WORDINGS_COMPARED]
-    count = Counter(
-        judge_pair(one, other._replace(text=text), cosine, ones).relation for text in texts
-    )
+    if len(other.wordings) > len(one.wordings):
+        one, other = other, one
+    texts = (other.memory.text, *other.wordings)[:MAX_WORDINGS_COMPARED]
+    said = [other.memory._replace(text=text) for text in texts]
+    count = Counter(judge_pair(one.memory, new, cosine, one.wordings).relation for new in said)
     return {relation: count[relation] / len(texts) for relation in RELATIONS}
 
 
@@ -382,7 +400,7 @@ def plan_merge(kept: Memory, gone: Memory, now: float) -> list[Change]:
     return [
         *diff_memory(kept, absorb_memory(kept, gone, now)),
         *diff_memory(gone, mark_retired(gone, now, "merged", kept.id)),
-        Link(edge=Edge(src=kept.id, rel="derived_from", dst=gone.id)),
+        Link(Edge(kept.id, "derived_from", gone.id)),
     ]
 
 
@@ -392,13 +410,35 @@ def diff_memory(before: Memory, after: Memory) -> list[Change]:
     fields = {name: new for name, old, new in pairs if old != new}
     changes: list[Change] = []
     if before.active and after.retired_at is not None:
-        changes.append(
-            Retire(
-                id=after.id,
-                at=after.retired_at,
-                why=after.retired_why,
-                superseded_by=after.superseded_by,
-            )
-        )
-        fields = {name: value for name, value in fields.items() if name not in RETIRED_FIELDS}
-    return [Revise(id=after.id, fields=fields), *changes] if fields else changes
+        changes = [Retire(after.id, after.retired_at, after.retired_why, after.superseded_by)]
+        for name in RETIRED_FIELDS:
+            fields.pop(name, None)
+    return [Revise(after.id, fields), *changes] if fields else changes
+
+
+# Whether nothing is lost when one goes
+
+
+def can_replace(keep: Memory, gone: Memory, wordings: Sequence[str] = ()) -> bool:
+    """True if `keep` says in some wording all that `gone` says, for as long, from as good a
+    source.
+    """
+    return (
+        holds_marks("\n".join((keep.text, *wordings)), gone.text)
+        and keep.trust >= gone.trust
+        and keep.expires_at == gone.expires_at
+        and get_procedure_parts(gone).items() <= get_procedure_parts(keep).items()
+    )
+
+
+def holds_marks(text: str, other: str) -> bool:
+    """True if a text has every number, identifier and name of the other as a word of its own."""
+    lower = text.lower()
+    return all(re.search(rf"(?<!\w){re.escape(mark)}(?!\w)", lower) for mark in find_marks(other))
+
+
+@lru_cache(maxsize=4_096)
+def find_marks(text: str) -> frozenset[str]:
+    """What must not be lost of a text: its numbers, identifiers, quotations, addresses, names."""
+    found = [*MARK_PATTERN.findall(text), *NAME_PATTERN.findall(text)]
+    return frozenset(mark.strip('`".,:;').lower() for mark in found)

@@ -1,28 +1,43 @@
-"""A language model's opinion about pairs on which the rules were not sure.
+"""A language model's opinion about pairs on which the rules were not sure, and what follows.
 
 Reads the events in which pairs were tied or flagged and asks about those that still wait for a
-decision; what follows from an answer is `model_opinion`'s. Answers come first, which may take
-minutes; then everything is read anew, and all that follows from one event is one transaction, which
-can be undone.
+decision. Answers come first, which may take minutes; then everything is read anew, and all that
+follows from one event is one transaction, which can be undone.
+
+The opinion is data: it can answer the question only as the rules would have been allowed to. One
+memory is retired only where the other comes from as good a source and, if they are to say the same,
+holds its every number, identifier and name. What the user corrected yields to nothing weaker. What
+cannot be decided so stays as it is, or becomes a flag, for a person.
 
 An answer that is malformed, or not one of the relations, changes nothing and is counted. A model
 that is away leaves the cursor where it is. Of an event with many pairs the first MAX_PAIRS are
 asked about, contradictions before the others; the rest waits for a person, as without a model.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from reverie.core.model import UNDECIDED_RELATIONS, Change, Edge, Event, Memory
+from reverie.memory.memory_changes import flag_contradiction, supersede_memory
 from reverie.pipeline.decided_pairs import load_settled_pairs
 from reverie.pipeline.event_reader import MAX_EVENT_AGE, EventReader, ReaderDecision, WorkContext
 from reverie.reconciliation import model_requests
-from reverie.reconciliation.merge_rules import is_reconcilable, judge_pair
+from reverie.reconciliation.merge_rules import (
+    SURE_OPINION,
+    can_merge,
+    can_replace,
+    is_mixed_authorship,
+    is_reconcilable,
+    judge_pair,
+    pick_successor,
+    plan_merge,
+)
 from reverie.reconciliation.paraphrase.statement_comparison import Verdict
+from reverie.reconciliation.paraphrase.wording_vote import OPPOSED_RELATIONS
+from reverie.reconciliation.pass_view import apply_to_memory
 from reverie.reconciliation.reconcile_reader import load_wordings
+from reverie.reconciliation.review_questions import clear_question
 
 NAME = "weigh"
 READ_VERBS = ("reconcile", "sleep")
@@ -31,6 +46,14 @@ MAX_PAIRS = 20
 # Tokens that one question takes, answer included.
 TOKENS_PER_QUESTION = 2_000
 NO_ANSWER, TOO_LATE = "no answer", "too late"
+
+OpinionOutcome = Literal[
+    "merged",  # they say the same and one stands for both
+    "superseded",  # the newer one took the place of the older
+    "flagged",  # they contradict each other, and a person is asked
+    "parted",  # they have nothing to do with each other, and nobody is asked any more
+    "left",  # for a person to decide, as before
+]
 
 
 class AskedPair(NamedTuple):
@@ -122,9 +145,6 @@ def is_doubtful(work: WorkContext, memories: Mapping[str, Memory], pair: tuple[s
 
 def decide_answers(work: WorkContext, asked: Sequence[AskedPair]) -> ReaderDecision:
     """One decision from all answers, about what is stored now."""
-    from reverie.reconciliation.model_opinion import apply_opinion
-    from reverie.reconciliation.pass_view import apply_to_memory
-
     still_open = find_open_pairs(work, [(one.old.id, one.new.id) for one in asked])
     ties = still_open.ties
     memories = dict(still_open.memories)
@@ -166,6 +186,49 @@ def is_unchanged_since(now: Memory, before: Memory) -> bool:
     """True if a memory is active and says what it said when it was asked about."""
     fields = (now.text, now.kind, now.space)
     return now.active and fields == (before.text, before.kind, before.space)
+
+
+# What follows from an opinion
+
+
+def apply_opinion(
+    old: Memory, new: Memory, opinion: Verdict, ties: Sequence[Edge], now: float
+) -> tuple[OpinionOutcome, list[Change]]:
+    """The outcome of an opinion, and its changes. `ties` are the edges that keep the question
+    open.
+    """
+    older, newer, untied = clear_question(old, new, ties)
+    confident = opinion.confidence >= SURE_OPINION
+    if opinion.relation == "same" and confident and (pair := choose_stand_in(older, newer)):
+        return "merged", [*untied, *plan_merge(*pair, now)]
+    if opinion.relation == "apart" and confident:
+        return "parted", untied
+    if opinion.relation in OPPOSED_RELATIONS:
+        # Said last by whoever is newer, so that only the older one can lose.
+        if pick_successor(older, newer, opinion, max(older.at, newer.at)):
+            return "superseded", [*untied, *supersede_memory(older, newer, now)]
+        already_flagged = any(tie.rel == "contradicts" for tie in ties)
+        if not already_flagged and not is_mixed_authorship(older, newer):
+            return "flagged", [*untied, *flag_contradiction(newer, older, now)]
+    return "left", []
+
+
+def choose_stand_in(old: Memory, new: Memory) -> tuple[Memory, Memory] | None:
+    """(the one that stays, the one that goes) of two that say the same; None if neither can stand
+    for the other.
+    """
+    if not can_merge(old, new):
+        return None
+    ranked = sorted((old, new), key=lambda memory: (is_not_correction(memory), -memory.trust))
+    for keep, gone in (ranked, ranked[::-1]):
+        if can_replace(keep, gone) and is_not_correction(keep) <= is_not_correction(gone):
+            return keep, gone
+    return None
+
+
+def is_not_correction(memory: Memory) -> bool:
+    """True for anything but a correction by the user; sorts corrections first."""
+    return memory.provenance != "user_corrected"
 
 
 READER = EventReader(

@@ -5,8 +5,7 @@ words means the same. All new memories of an event are compared at once, block b
 memory needed does not grow with the store.
 """
 
-from __future__ import annotations
-
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -44,19 +43,20 @@ def find_neighbours(
     vectors: Mapping[str, Floats] = {}
     if work.embedder:
         vectors = work.store.vectors(work.embedding_model, [memory.id for memory in fresh])
-    few = len(fresh) <= MAX_FRESH_FOR_WORDS
-    for space in dict.fromkeys(memory.space for memory in fresh):
-        here = [memory for memory in fresh if memory.space == space]
+    by_space: dict[str, list[Memory]] = defaultdict(list)
+    for memory in fresh:
+        by_space[memory.space].append(memory)
+    for here in by_space.values():
         embedded = [memory for memory in here if memory.id in vectors]
         if embedded:
             found |= find_by_vector(work, embedded, vectors, older=older)
         for memory in here:
             if memory.id not in vectors:
                 found[memory.id] = find_by_words(work, memory, older=older)
-            elif few:
-                found[memory.id] += find_farther_by_words(
-                    work, memory, vectors[memory.id], found[memory.id], older=older
-                )
+            elif len(fresh) <= MAX_FRESH_FOR_WORDS:
+                near, vector = found[memory.id], vectors[memory.id]
+                farther = find_farther_by_words(work, memory, vector, near, older=older)
+                found[memory.id] = near + farther
     return found
 
 
@@ -90,21 +90,23 @@ def find_by_vector(
     work: WorkContext, fresh: Sequence[Memory], vectors: Mapping[str, Floats], *, older: bool
 ) -> dict[str, list[Neighbour]]:
     """Memories of a high cosine, best first. All `fresh` are of one space."""
-    asked = np.stack([vectors[memory.id] for memory in fresh]).astype(np.float32)
-    found: dict[str, list[Neighbour]] = {memory.id: [] for memory in fresh}
+    ids = [memory.id for memory in fresh]
+    asked = np.stack([vectors[id] for id in ids]).astype(np.float32)
+    found: dict[str, list[Neighbour]] = {id: [] for id in ids}
     for shard in work.store.corpus(work.embedding_model, visible_spaces(fresh[0].space)).shards:
         if shard.dims != asked.shape[1]:
             continue
-        own = find_shard_rows(shard, [memory.id for memory in fresh])
-        for counts, most in ((True, MAX_NEIGHBOURS), (False, MAX_MERGED_NEIGHBOURS)):
-            allowed = shard.known[: shard.n] & (shard.counts[: shard.n] == counts)
+        own = find_shard_rows(shard, ids)
+        known, counts = shard.known[: shard.n], shard.counts[: shard.n]
+        # Apart from each other: merged wordings must not take the places of active memories.
+        for allowed, most in (
+            (known & counts, MAX_NEIGHBOURS),
+            (known & ~counts, MAX_MERGED_NEIGHBOURS),
+        ):
             nearest, cosines = find_nearest_rows(shard, asked, allowed, own, most, older=older)
-            for memory, rows, near in zip(fresh, nearest.tolist(), cosines.tolist(), strict=True):
-                found[memory.id] += [
-                    Neighbour(shard.ids[row], cosine)
-                    for row, cosine in zip(rows, near, strict=True)
-                    if row >= 0
-                ]
+            for id, rows, near in zip(ids, nearest.tolist(), cosines.tolist(), strict=True):
+                pairs = zip(rows, near, strict=True)
+                found[id] += [Neighbour(shard.ids[row], like) for row, like in pairs if row >= 0]
     for neighbours in found.values():
         neighbours.sort(key=lambda one: (-(one.cosine or 0.0), one.id))
     return found
@@ -141,22 +143,24 @@ def find_nearest_rows(
     each = np.arange(len(asked))
     best = np.full((len(asked), most), -1.0, np.float32)
     where = np.full((len(asked), most), -1, np.int64)
+    places = own[:, None]
     # With `older` nothing behind the last new memory can be a neighbour.
     last = int(own.max()) + 1 if older and (own >= 0).all() else shard.n
     for start in range(0, last, BLOCK_ROWS):
-        rows = start + np.flatnonzero(allowed[start : min(start + BLOCK_ROWS, last)])
+        end = min(start + BLOCK_ROWS, last)
+        rows = start + np.flatnonzero(allowed[start:end])
         cosines = asked @ take_vectors(shard, rows).T
-        hidden = (rows >= own[:, None]) & (own[:, None] >= 0) if older else rows == own[:, None]
+        hidden = (rows >= places) & (places >= 0) if older else rows == places
         cosines[hidden] = -1.0
         # Only vectors for which this block has something nearer are merged and partitioned.
-        better = each[cosines.max(axis=1, initial=-1.0) > np.maximum(best.min(axis=1), MIN_COSINE)]
+        needed = np.maximum(best.min(axis=1), MIN_COSINE)
+        better = each[cosines.max(axis=1, initial=-1.0) > needed]
+        sources = np.broadcast_to(rows, (len(better), len(rows)))
         both = np.concatenate([best[better], cosines[better]], axis=1)
-        sources = np.concatenate(
-            [where[better], np.broadcast_to(rows, (len(better), len(rows)))], axis=1
-        )
+        both_rows = np.concatenate([where[better], sources], axis=1)
         top = np.argpartition(-both, most - 1, axis=1)[:, :most]
         best[better] = np.take_along_axis(both, top, axis=1)
-        where[better] = np.take_along_axis(sources, top, axis=1)
+        where[better] = np.take_along_axis(both_rows, top, axis=1)
     where[best < MIN_COSINE] = -1
     return where, best
 

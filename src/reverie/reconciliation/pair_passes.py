@@ -8,10 +8,9 @@ if the other holds its every number, identifier and name. What is less sure beco
 `resembles` for a person to decide; contradictions are flagged on both sides and nobody loses.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 
 from reverie.core.model import UNDECIDED_RELATIONS, Add, Change, Edge, Link, Memory, visible_spaces
 from reverie.memory.memory_changes import flag_contradiction
@@ -20,27 +19,31 @@ from reverie.reconciliation.merge_rules import (
     MIN_COSINE,
     NEAR_COSINE,
     RELATES_WEIGHT,
+    SURE_OPINION,
+    KnownMemory,
     PairRuling,
     can_merge,
+    can_replace,
     diff_memory,
+    find_marks,
+    holds_marks,
     is_mixed_authorship,
     is_same_family,
     is_worth_review,
     mark_retired,
     plan_merge,
 )
-from reverie.reconciliation.model_opinion import MIN_CONFIDENCE
 from reverie.reconciliation.paraphrase.statement_comparison import Verdict, compare_memories
 from reverie.reconciliation.paraphrase.wording_vote import OPPOSED_RELATIONS
 from reverie.reconciliation.pass_view import (
     EdgeWeights,
+    PairInView,
     PassStep,
     PassView,
     apply_to_memory,
     has_edge,
     visit_pairs,
 )
-from reverie.reconciliation.stand_in_rules import can_replace, find_marks, holds_marks
 from reverie.text.tokenization import tokenize_query
 
 # Cosines from which pairs are looked at to merge, to find contradictions, to relate them.
@@ -75,10 +78,10 @@ def merge_duplicates(
 ) -> list[PassStep]:
     """Steps that merge duplicates; with `merge_text`, also where neither of the two holds all."""
 
-    def judge(current: PassView, one: Memory, other: Memory, cosine: float) -> PassStep | None:
-        step = merge_pair(current, one, other, cosine)
+    def judge(pair: PairInView) -> PassStep | None:
+        step = merge_pair(pair)
         if step is None and merge_text is not None and new_id is not None:
-            step = unite_pair(current, one, other, cosine, merge_text, new_id)
+            step = unite_pair(pair, merge_text, new_id)
         return step
 
     return visit_pairs(view, judge)
@@ -96,51 +99,52 @@ def flag_contradictions(view: PassView) -> list[PassStep]:
 
 def relate_memories(view: PassView, relate: RelateMemories | None = None) -> list[PassStep]:
     """Steps that tie what belongs together; with `relate`, also where no word is shared."""
-    return visit_pairs(
-        view, lambda current, one, other, _cosine: relate_pair(current, one, other, relate)
-    )
+    return visit_pairs(view, partial(relate_pair, relate=relate))
+
+
+def compare_in_order(pair: PairInView) -> tuple[Memory, Memory, Verdict]:
+    """The older, the newer, and what the newer is to the older."""
+    old, new = sorted((pair.one, pair.other), key=lambda memory: (memory.at, memory.id))
+    wordings = pair.view.wordings.get(old.id, ())
+    return old, new, compare_memories(old, new, pair.cosine, wordings=wordings)
+
+
+def make_pair_step(
+    old: Memory, new: Memory, relation: str, changes: Sequence[Change], why: str
+) -> PassStep:
+    """The step that notes what the newer of two memories is to the older."""
+    return PassStep(tuple(changes), (old.id, new.id), why, PairRuling(new.id, old.id, relation))
 
 
 # Merging
 
 
-def compare_in_order(
-    view: PassView, one: Memory, other: Memory, cosine: float
-) -> tuple[Memory, Memory, Verdict]:
-    """The older, the newer, and what the newer is to the older."""
-    old, new = (one, other) if (one.at, one.id) <= (other.at, other.id) else (other, one)
-    wordings = view.wordings.get(old.id, ())
-    return old, new, compare_memories(old, new, cosine, wordings=wordings)
-
-
-def is_same_by_wordings(view: PassView, one: Memory, other: Memory, cosine: float) -> bool:
+def is_same_by_wordings(pair: PairInView) -> bool:
     """True if the wordings of two memories show that they are the same, and nothing is flagged."""
-    if has_edge(view.edges, one.id, other.id, "contradicts", "supersedes"):
+    if pair.has_edge("contradicts", "supersedes"):
         return False
-    wordings = view.wordings
-    return is_same_family(one, wordings.get(one.id, ()), other, wordings.get(other.id, ()), cosine)
+    known = pair.view.wordings
+    one, other = (KnownMemory(m, known.get(m.id, ())) for m in (pair.one, pair.other))
+    return is_same_family(one, other, pair.cosine)
 
 
-def merge_pair(view: PassView, one: Memory, other: Memory, cosine: float) -> PassStep | None:
+def merge_pair(pair: PairInView) -> PassStep | None:
     """The step that makes one memory of a duplicate, the stronger for it; None if they differ."""
-    if one.space != other.space:
+    view = pair.view
+    if pair.one.space != pair.other.space:
         return None
-    old, new, verdict = compare_in_order(view, one, other, cosine)
+    old, new, verdict = compare_in_order(pair)
     if not can_merge(old, new):
         return None
-    if verdict.relation != "same" and not is_same_by_wordings(view, old, new, cosine):
+    if verdict.relation != "same" and not is_same_by_wordings(pair):
         return None
-    directions = sorted(
-        ((old, new), (new, old)), key=lambda pair: (-pair[0].trust, -pair[0].strength)
-    )
-    for keep, gone in directions:
+    # The better source stays, then what was said more often, then the older.
+    ranked = sorted((old, new), key=lambda memory: (-memory.trust, -memory.strength))
+    for keep, gone in (ranked, ranked[::-1]):
         if can_replace(keep, gone, view.wordings.get(keep.id, ())):
-            return PassStep(
-                (*plan_merge(keep, gone, view.now), *move_edges(keep, gone, view.edges)),
-                (keep.id, gone.id),
-                f"the same ({cosine:.2f})",
-                PairRuling(new.id, old.id, "same"),
-            )
+            changes = *plan_merge(keep, gone, view.now), *move_edges(keep, gone, view.edges)
+            step = make_pair_step(old, new, "same", changes, f"the same ({pair.cosine:.2f})")
+            return step._replace(rests_on=(keep.id, gone.id))
     return None
 
 
@@ -150,21 +154,14 @@ def move_edges(keep: Memory, gone: Memory, edges: EdgeWeights) -> list[Change]:
     for (src, rel, dst), weight in edges.items():
         if rel not in MOVED_RELATIONS or gone.id not in (src, dst) or keep.id in (src, dst):
             continue
-        other = dst if src == gone.id else src
-        if has_edge(edges, keep.id, other, rel):
-            continue
-        ends = (keep.id, rel, dst) if src == gone.id else (src, rel, keep.id)
-        moved.append(Link(Edge(*ends, weight)))
+        start, end = (keep.id if id == gone.id else id for id in (src, dst))
+        if not has_edge(edges, start, end, rel):
+            moved.append(Link(Edge(start, rel, end, weight)))
     return moved
 
 
 def unite_pair(
-    view: PassView,
-    one: Memory,
-    other: Memory,
-    cosine: float,
-    merge_text: MergeText,
-    new_id: Callable[[], str],
+    pair: PairInView, merge_text: MergeText, new_id: Callable[[], str]
 ) -> PassStep | None:
     """The step that replaces two wordings, of which neither holds all, by a third that does.
 
@@ -172,8 +169,9 @@ def unite_pair(
     happens. Both come from as good a source, so that the third takes nobody's place who is better
     believed; what the user said stays in the user's own words.
     """
-    old, new, verdict = compare_in_order(view, one, other, cosine)
-    same_frame = old.space == new.space and old.kind == new.kind and old.trust == new.trust
+    now = pair.view.now
+    old, new, verdict = compare_in_order(pair)
+    same_frame = (old.space, old.kind, old.trust) == (new.space, new.kind, new.trust)
     if not same_frame or verdict.relation != "same" or not can_merge(old, new):
         return None
     if {old.provenance, new.provenance} & USER_PROVENANCES:
@@ -185,65 +183,55 @@ def unite_pair(
         return None
     if not (holds_marks(text, old.text) and holds_marks(text, new.text)):
         return None
-    united = apply_to_memory(old, plan_merge(old, new, view.now))._replace(
-        id=new_id(), text=text, created_at=view.now, confidence=min(old.confidence, new.confidence)
+    united = apply_to_memory(old, plan_merge(old, new, now))._replace(
+        id=new_id(), text=text, created_at=now, confidence=min(old.confidence, new.confidence)
     )
     changes: list[Change] = [Add(united)]
     for memory in (old, new):
-        changes += diff_memory(memory, mark_retired(memory, view.now, "merged", united.id))
+        changes += diff_memory(memory, mark_retired(memory, now, "merged", united.id))
         changes.append(Link(Edge(united.id, "derived_from", memory.id)))
-        changes += move_edges(united, memory, view.edges)
-    return PassStep(
-        tuple(changes),
-        (old.id, new.id),
-        f"two wordings of one thing ({cosine:.2f})",
-        PairRuling(new.id, old.id, "same"),
-    )
+        changes += move_edges(united, memory, pair.view.edges)
+    why = f"two wordings of one thing ({pair.cosine:.2f})"
+    return make_pair_step(old, new, "same", changes, why)
 
 
 # Questions for a person
 
 
-def is_unquestioned(one: Memory, other: Memory) -> bool:
+def is_unquestioned(pair: PairInView) -> bool:
     """True if no question arises between two: they lie in different spaces, or others wrote one of
     them.
     """
-    return one.space != other.space or is_mixed_authorship(one, other)
+    return pair.one.space != pair.other.space or is_mixed_authorship(pair.one, pair.other)
 
 
-def has_enough_questions(view: PassView, one: Memory, other: Memory) -> bool:
+def has_enough_questions(pair: PairInView) -> bool:
     """True if a person is asked about one of two as often as may be.
 
     The edges may name memories that are retired, so this rather keeps a question back.
     """
-    pairs = {frozenset((src, dst)) for src, rel, dst in view.edges if rel in UNDECIDED_RELATIONS}
-    return any(
-        sum(memory.id in pair for pair in pairs) >= MAX_OPEN_CASES for memory in (one, other)
-    )
+    edges = pair.view.edges
+    open_pairs = {frozenset((src, dst)) for src, rel, dst in edges if rel in UNDECIDED_RELATIONS}
+    cases = Counter(id for ends in open_pairs for id in ends)
+    return max(cases[pair.one.id], cases[pair.other.id]) >= MAX_OPEN_CASES
 
 
-def flag_resembling_pair(
-    view: PassView, one: Memory, other: Memory, cosine: float
-) -> PassStep | None:
+def flag_resembling_pair(pair: PairInView) -> PassStep | None:
     """The step that ties two memories that may say the same, for a person to decide; each memory
     only to its nearest.
     """
-    tied = has_edge(view.edges, one.id, other.id, "resembles", "contradicts", "supersedes")
-    if tied or is_unquestioned(one, other):
+    if pair.has_edge("resembles", "contradicts", "supersedes") or is_unquestioned(pair):
         return None
-    old, new, verdict = compare_in_order(view, one, other, cosine)
-    if verdict.relation not in ("near", "same") or not is_worth_review(old, new, cosine):
+    old, new, verdict = compare_in_order(pair)
+    if verdict.relation not in ("near", "same") or not is_worth_review(old, new, pair.cosine):
         return None
-    if has_enough_questions(view, one, other):
+    if has_enough_questions(pair):
         return None
-    if any(src == new.id and rel == "resembles" for src, rel, _ in view.edges):
+    if any(src == new.id and rel == "resembles" for src, rel, _ in pair.view.edges):
         return None
-    return PassStep(
-        (Link(Edge(new.id, "resembles", old.id, round(min(1.0, cosine), 2))),),
-        (old.id, new.id),
-        f"may say the same ({cosine:.2f}): {verdict.why}",
-        PairRuling(new.id, old.id, "near"),
-    )
+    tie = Edge(new.id, "resembles", old.id, round(min(1.0, pair.cosine), 2))
+    why = f"may say the same ({pair.cosine:.2f}): {verdict.why}"
+    return make_pair_step(old, new, "near", [Link(tie)], why)
 
 
 @lru_cache(maxsize=8_192)
@@ -252,28 +240,22 @@ def word_starts(text: str) -> frozenset[str]:
     return frozenset(word[:WORD_START_CHARS] for word in tokenize_query(text))
 
 
-def flag_conflicting_pair(
-    view: PassView, one: Memory, other: Memory, cosine: float
-) -> PassStep | None:
+def flag_conflicting_pair(pair: PairInView) -> PassStep | None:
     """The step that flags two memories that cannot both be true; nobody loses unasked.
 
     Only within a space: what holds in one project overrides what was said for all, and takes
     nothing from it.
     """
-    tied = has_edge(view.edges, one.id, other.id, "contradicts", "supersedes")
-    if tied or is_unquestioned(one, other):
+    if pair.has_edge("contradicts", "supersedes") or is_unquestioned(pair):
         return None
-    if cosine < NEAR_COSINE and word_starts(one.text).isdisjoint(word_starts(other.text)):
+    starts = word_starts(pair.one.text)
+    if pair.cosine < NEAR_COSINE and starts.isdisjoint(word_starts(pair.other.text)):
         return None
-    old, new, verdict = compare_in_order(view, one, other, cosine)
-    if verdict.relation not in OPPOSED_RELATIONS or has_enough_questions(view, one, other):
+    old, new, verdict = compare_in_order(pair)
+    if verdict.relation not in OPPOSED_RELATIONS or has_enough_questions(pair):
         return None
-    return PassStep(
-        tuple(flag_contradiction(new, old, view.now)),
-        (old.id, new.id),
-        verdict.why,
-        PairRuling(new.id, old.id, verdict.relation),
-    )
+    changes = flag_contradiction(new, old, pair.view.now)
+    return make_pair_step(old, new, verdict.relation, changes, verdict.why)
 
 
 # Relations
@@ -284,44 +266,26 @@ def is_visible_together(one: Memory, other: Memory) -> bool:
     return one.space in visible_spaces(other.space) or other.space in visible_spaces(one.space)
 
 
-def relate_pair(
-    view: PassView, one: Memory, other: Memory, relate: RelateMemories | None = None
-) -> PassStep | None:
+def relate_pair(pair: PairInView, relate: RelateMemories | None) -> PassStep | None:
     """The step that ties what two sessions met: close, with a file or a rare mark in common, or as
     `relate` says.
     """
+    view, one, other, _ = pair
     if not one.session or one.session == other.session or not is_visible_together(one, other):
         return None
     if any({src, dst} == {one.id, other.id} for src, _, dst in view.edges):
         return None
+    relation, confidence = "relates_to", 1.0
     common = set(one.files) & set(other.files) or find_marks(one.text) & find_marks(other.text)
-    if common:
-        return tie_memories(
-            one, other, f"two sessions, one subject: {', '.join(sorted(common)[:3])}"
-        )
-    return relate_by_judgement(view, one, other, relate(one, other) if relate else None)
-
-
-def relate_by_judgement(
-    view: PassView, one: Memory, other: Memory, judgement: tuple[str, float, str] | None
-) -> PassStep | None:
-    """The step that follows from a `relate` answer: a tie, or flags on both for a person."""
-    relation, confidence, why = judgement or ("none", 0.0, "")
-    if confidence < MIN_CONFIDENCE or relation == "none":
+    why = f"two sessions, one subject: {', '.join(sorted(common)[:3])}"
+    if not common:
+        judgement = relate(one, other) if relate else None
+        relation, confidence, why = judgement or ("none", 0.0, "")
+    if confidence < SURE_OPINION or relation == "none":
         return None
     if relation == "relates_to":
-        return tie_memories(one, other, why)
-    if is_unquestioned(one, other) or has_enough_questions(view, one, other):
+        edge = Edge(one.id, "relates_to", other.id, RELATES_WEIGHT)
+        return PassStep((Link(edge),), (one.id, other.id), why)
+    if is_unquestioned(pair) or has_enough_questions(pair):
         return None
-    return PassStep(
-        tuple(flag_contradiction(other, one, view.now)),
-        (one.id, other.id),
-        why,
-        PairRuling(other.id, one.id, relation),
-    )
-
-
-def tie_memories(one: Memory, other: Memory, why: str) -> PassStep:
-    """The step that ties two memories by `relates_to`."""
-    edge = Edge(one.id, "relates_to", other.id, RELATES_WEIGHT)
-    return PassStep((Link(edge),), (one.id, other.id), why)
+    return make_pair_step(one, other, relation, flag_contradiction(other, one, view.now), why)

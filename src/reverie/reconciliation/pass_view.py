@@ -6,8 +6,6 @@ together, with the ids that it rests on: if one of those memories is altered bef
 applied, the pass decides anew. Nothing here reads or writes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -56,6 +54,19 @@ class PassStep(NamedTuple):
     ruling: PairRuling | None = None  # what was found out about a pair
 
 
+class PairInView(NamedTuple):
+    """Two memories of a view, as the steps before have left them."""
+
+    view: PassView
+    one: Memory
+    other: Memory
+    cosine: float
+
+    def has_edge(self, *rels: str) -> bool:
+        """True if one of these relations ties the two, in either direction."""
+        return has_edge(self.view.edges, self.one.id, self.other.id, *rels)
+
+
 class ConsolidationPass(NamedTuple):
     """One pass, as a row of `sleep_passes.PASSES`."""
 
@@ -88,9 +99,7 @@ def apply_to_memory(memory: Memory, changes: Iterable[Change]) -> Memory:
     return memory
 
 
-def visit_pairs(
-    view: PassView, judge: Callable[[PassView, Memory, Memory, float], PassStep | None]
-) -> list[PassStep]:
+def visit_pairs(view: PassView, judge: Callable[[PairInView], PassStep | None]) -> list[PassStep]:
     """The steps that `judge` answers for the pairs of a view, in order.
 
     Each pair is shown as the steps before it leave it. Passed over are settled pairs and those of
@@ -106,12 +115,12 @@ def visit_pairs(
             continue
         if not (is_reconcilable(one, view.now) and is_reconcilable(other, view.now)):
             continue
-        step = judge(current, one, other, pair.cosine)
+        step = judge(PairInView(current, one, other, pair.cosine))
         if step is None:
             continue
         steps.append(step)
-        memories[one.id] = apply_to_memory(one, step.changes)
-        memories[other.id] = apply_to_memory(other, step.changes)
+        for memory in (one, other):
+            memories[memory.id] = apply_to_memory(memory, step.changes)
         edges.update(index_edges(c.edge for c in step.changes if isinstance(c, Link)))
     return steps
 

@@ -6,8 +6,6 @@ rules for two are those of `merge_rules`. Always true: what a person has decided
 (`settled`) is not decided again.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -21,6 +19,7 @@ from reverie.reconciliation.merge_rules import (
     MIN_AKIN,
     SURE_BRIDGE,
     IdPair,
+    KnownMemory,
     Neighbour,
     PairComparison,
     PairRuling,
@@ -75,18 +74,14 @@ class ReconciliationPlan:
             return
         nearest = self.find_nearest(new, near)
         compared = self.compare_with(new, nearest)
-        same = [
-            pair
-            for pair in compared
-            if pair.verdict.relation == "same" and can_merge(pair.old, new)
-        ]
+        repeated = [pair for pair in compared if pair.verdict.relation == "same"]
+        same = [pair for pair in repeated if can_merge(pair.old, new)]
         stands = new
         if same:
-            akin = {pair.old.id for pair in compared}
-            family = {
-                id: cosine for id, cosine in nearest.items() if id in akin or self.known_texts(id)
-            }
+            known = {pair.old.id for pair in compared} | self.wordings.keys()
+            family = {id: cosine for id, cosine in nearest.items() if id in known}
             stands = self.merge_repetition(new, same, family)
+        # Conflicts after repetitions: what stands for the new memory has its say.
         self.resolve_conflicts(stands.id, compared, new.at)
         if not same and self.after[id].active:
             self.tie_to_nearest(new, compared)
@@ -111,7 +106,7 @@ class ReconciliationPlan:
             old = self.after[id]
             # What may follow across spaces is decided by this plan, not by the comparison.
             here = old._replace(space=new.space)
-            verdict = judge_pair(here, new, cosine, self.known_texts(id))
+            verdict = judge_pair(here, new, cosine, self.wordings.get(id, ()))
             if verdict.relation != "apart":
                 found.append(PairComparison(old, verdict, cosine))
         return sorted(found, key=lambda pair: (-(pair.cosine or 0.0), pair.old.id))
@@ -124,9 +119,9 @@ class ReconciliationPlan:
             and (old.space == new.space or is_in_wider_space(old, new))
         )
 
-    def known_texts(self, id: str) -> tuple[str, ...]:
-        """Further texts by which a memory is known."""
-        return self.wordings.get(id, ())
+    def to_known(self, memory: Memory) -> KnownMemory:
+        """A memory with the further texts by which it is known."""
+        return KnownMemory(memory, self.wordings.get(memory.id, ()))
 
     # Repetitions
 
@@ -141,17 +136,15 @@ class ReconciliationPlan:
         Best is one that is ours as the new one is, in the same space, and the strongest. What else
         lies near (`family`, by id with its cosine) may turn out to be the same now.
         """
-        best = min(
-            same,
-            key=lambda pair: (
-                is_mixed_authorship(pair.old, new),
-                pair.old.space != new.space,
-                -pair.old.strength,
-                pair.old.id,
-            ),
-        )
-        stands = self.merge_memories(best.old, new)
-        if is_mixed_authorship(best.old, new):
+
+        def rank(pair: PairComparison) -> tuple[bool, bool, int, str]:
+            old = pair.old
+            is_mixed = is_mixed_authorship(old, new)
+            return is_mixed, old.space != new.space, -old.strength, old.id
+
+        best = min(same, key=rank).old
+        stands = self.merge_memories(best, new)
+        if is_mixed_authorship(best, new):
             return stands
         for pair in same:
             stands = self.join_by_bridge(stands, pair)
@@ -169,23 +162,25 @@ class ReconciliationPlan:
         self.rulings.append(PairRuling(gone.id, kept.id, "same"))
         if is_mixed_authorship(kept, gone):
             return stays
-        wordings = self.known_texts(kept.id)
+        wordings = self.wordings.get(kept.id, ())
         # Ten thousand times the same words are one wording.
         if fold_text(gone.text) not in map(fold_text, (kept.text, *wordings)):
-            self.links.append(Link(edge=Edge(src=kept.id, rel="derived_from", dst=gone.id)))
-        self.wordings[kept.id] = (*wordings, gone.text, *self.known_texts(gone.id))
+            self.link(kept, "derived_from", gone)
+        self.wordings[kept.id] = (*wordings, gone.text, *self.wordings.get(gone.id, ()))
         return stays
+
+    def link(self, src: Memory, rel: str, dst: Memory, weight: float = 1.0) -> None:
+        """Note an edge from one memory to another."""
+        self.links.append(Link(Edge(src.id, rel, dst.id, weight)))
 
     def join_by_bridge(self, kept: Memory, pair: PairComparison) -> Memory:
         """The kept memory, merged with one beside it if a new wording surely says the same as
         both.
         """
         other = self.after[pair.old.id]
-        if (
-            pair.verdict.confidence < SURE_BRIDGE
-            or not self.may_join(kept, other)
-            or self.is_disagreeing(kept, other, pair.cosine)
-        ):
+        if pair.verdict.confidence < SURE_BRIDGE or not self.may_join(kept, other):
+            return kept
+        if self.is_disagreeing(kept, other, pair.cosine):
             return kept
         return self.merge_memories(kept, other)
 
@@ -203,10 +198,10 @@ class ReconciliationPlan:
         """True if the wordings of two memories have little in common or contradict each other,
         whatever third text says the same as both.
         """
-        ones, others = self.known_texts(one.id), self.known_texts(other.id)
-        if not ones and not others:
+        ones, others = self.to_known(one), self.to_known(other)
+        if not ones.wordings and not others.wordings:
             return False
-        shares = compare_families(one, ones, other, others, cosine)
+        shares = compare_families(ones, others, cosine)
         opposing = sum(shares[relation] for relation in OPPOSED_RELATIONS)
         return shares["same"] + shares["near"] < MIN_AKIN or opposing > MAX_OPPOSING
 
@@ -218,32 +213,24 @@ class ReconciliationPlan:
             other = self.after[id]
             if not self.may_join(kept, other) or other.id in kept.conflicts_with:
                 continue
-            if not is_same_family(
-                kept, self.known_texts(kept.id), other, self.known_texts(id), cosine
-            ):
-                continue
-            if kept.strength >= other.strength:
-                kept = self.merge_memories(kept, other)
-            else:
-                kept = self.merge_memories(other, kept)
+            if is_same_family(self.to_known(kept), self.to_known(other), cosine):
+                # The stronger stays; of equals the one that stood.
+                weaker, stronger = sorted((other, kept), key=lambda memory: memory.strength)
+                kept = self.merge_memories(stronger, weaker)
         return kept
 
     # Contradictions
 
     def resolve_conflicts(self, id: str, compared: Sequence[PairComparison], at: float) -> None:
         """Retire or flag what contradicts a memory, the surest first and MAX_RIVALS at most."""
-        against = [
-            pair
-            for pair in compared
-            if pair.verdict.relation in OPPOSED_RELATIONS and pair.old.id != id
-        ]
+        others = [pair for pair in compared if pair.old.id != id]
+        against = [pair for pair in others if pair.verdict.relation in OPPOSED_RELATIONS]
         against.sort(key=lambda pair: -pair.verdict.confidence)
-        free = [
-            pair
-            for pair in against[1:]
-            if pair.verdict.relation == "updates" or not self.is_crowded(pair.old)
-        ]
-        rivals = [*against[:1], *free][:MAX_RIVALS]
+        rivals = against[:1]
+        for pair in against[1:]:
+            if pair.verdict.relation == "updates" or not self.is_crowded(pair.old):
+                rivals.append(pair)
+        rivals = rivals[:MAX_RIVALS]
         for pair in sorted(rivals, key=lambda pair: self.is_crowded(pair.old)):
             # A correction puts one thing right: the others are only flagged.
             plain = pair is rivals[0] or pair.verdict.relation == "updates"
@@ -267,7 +254,7 @@ class ReconciliationPlan:
     def retire_superseded(self, loser: Memory, winner: Memory, verdict: Verdict) -> None:
         """Retire the loser, which can still be asked about and restored."""
         self.after[loser.id] = mark_retired(loser, self.now, "superseded", winner.id)
-        self.links.append(Link(edge=Edge(src=winner.id, rel="supersedes", dst=loser.id)))
+        self.link(winner, "supersedes", loser)
         self.rulings.append(PairRuling(winner.id, loser.id, verdict.relation))
 
     def flag_conflict(self, old: Memory, new: Memory, verdict: Verdict) -> None:
@@ -287,19 +274,15 @@ class ReconciliationPlan:
 
     def tie_to_nearest(self, new: Memory, compared: Sequence[PairComparison]) -> None:
         """Tie a new memory to its nearest near-duplicate, for a person to decide."""
-        near = [
-            pair
-            for pair in compared
-            if pair.verdict.relation in ("near", "same") and self.is_open_question(pair, new)
-        ]
+        close = [pair for pair in compared if pair.verdict.relation in ("near", "same")]
+        near = [pair for pair in close if self.is_open_question(pair, new)]
         if not near:
             return
-        near.sort(key=lambda pair: self.is_crowded(pair.old))
-        old, verdict, cosine = near[0]
+        # The nearest, but rather one about which fewer questions are open.
+        old, verdict, cosine = min(near, key=lambda pair: self.is_crowded(pair.old))
         self.cases.update((old.id, new.id))
-        weight = min(1.0, max(0.01, verdict.confidence if cosine is None else cosine))
-        edge = Edge(src=new.id, rel="resembles", dst=old.id, weight=weight)
-        self.links.append(Link(edge=edge))
+        weight = verdict.confidence if cosine is None else cosine
+        self.link(new, "resembles", old, min(1.0, max(0.01, weight)))
         self.rulings.append(PairRuling(new.id, old.id, "near"))
 
     def is_open_question(self, pair: PairComparison, new: Memory) -> bool:
@@ -331,7 +314,5 @@ class ReconciliationPlan:
 
     def list_dependencies(self) -> list[Memory]:
         """The memories, as they were read, on which these changes rest."""
-        ruled = {id for ruling in self.rulings for id in (ruling.new, ruling.old)}
-        return [
-            memory for id, memory in self.before.items() if id in ruled or memory != self.after[id]
-        ]
+        ruled = {id for ruling in self.rulings for id in ruling[:2]}
+        return [old for id, old in self.before.items() if id in ruled or old != self.after[id]]

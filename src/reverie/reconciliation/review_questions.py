@@ -5,8 +5,6 @@ each other, or one may repeat the other. Every answer takes that edge away. Pure
 out; a decision can be undone like any other event.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -48,8 +46,7 @@ def apply_decision(
         case "other":
             changes = supersede_memory(one, other, now)
         case "both":
-            edge = Edge(src=one.id, rel="relates_to", dst=other.id, weight=RELATES_WEIGHT)
-            changes = [Link(edge=edge)]
+            changes = [Link(Edge(one.id, "relates_to", other.id, RELATES_WEIGHT))]
         case _:
             require_visible_successor(other, one)
             changes = plan_merge(one, other, now)
@@ -62,7 +59,7 @@ def clear_question(
     """Both memories without the question between them, and the changes that take it away."""
     pair = {one.id, other.id}
     changes: list[Change] = [
-        Link(edge=edge._replace(weight=0.0))
+        Link(edge._replace(weight=0.0))
         for edge in edges
         if edge.rel in UNDECIDED_RELATIONS and {edge.src, edge.dst} == pair
     ]

@@ -12,32 +12,31 @@ words.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from reverie.core.clock import ticks
 from reverie.core.errors import BadInput
-from reverie.core.model import Filter, Hit, Memory
+from reverie.core.model import Hit, Memory
 from reverie.core.trigger_patterns import TriggerContext, context_of_conversation
 from reverie.retrieval import rescoring, trigger_search
 from reverie.retrieval.graph_walk import MAX_FAN_OUT
 from reverie.retrieval.search_query import MODES, SearchQuery, filter_admissible, is_admissible
 from reverie.retrieval.word_search import is_enough, search_words
-
-if TYPE_CHECKING:
-    from reverie.storage import Store
+from reverie.storage import Store
 
 # How many times the limit is looked for, one after the other, while too little of what is found
 # counts: filters, echoes and equal texts may take the best places.
 WIDENING_FACTORS = (1, 4, 16, 64)
-MAX_SEEDS = 10  # best hits whose neighbours in the graph may come along
+# Best hits whose neighbours in the graph may come along.
+MAX_SEEDS = 10
 
 FIRST_KINDS = ("negative", "correction")  # of what triggers call up, these come first
 # Confidence below which a warning is left out: it was rejected eight times or so.
 MIN_WARNING_CONFIDENCE = 0.2
-TOOL_WARNING_SECONDS = 0.1  # for all patterns together: a tool waits for them
+# Seconds for all patterns together: a tool waits for them.
+TOOL_WARNING_SECONDS = 0.1
 
 
-def search_memories(store: "Store", query: SearchQuery) -> list[Hit]:
+def search_memories(store: Store, query: SearchQuery) -> list[Hit]:
     """Hits for a query, best first, at most `query.limit`.
 
     An empty text is answered with the newest memories, or with nothing if nobody asked. BadInput if
@@ -50,6 +49,7 @@ def search_memories(store: "Store", query: SearchQuery) -> list[Hit]:
     if not query.text.strip():
         return [] if query.automatic else rescoring.mark_outdated(list_newest(store, query))
     end = None if query.within is None else ticks() + query.within
+    # Before the words, which take all the time there is.
     triggered = find_triggered(store, query, end)
     hits: list[Hit] = []
     for factor in WIDENING_FACTORS:
@@ -62,16 +62,22 @@ def search_memories(store: "Store", query: SearchQuery) -> list[Hit]:
             break
     weighed = rescoring.apply_priors(hits, query.now, query.season)
     merged = trigger_search.merge_triggered(weighed, triggered)
-    return rescoring.mark_outdated(assemble_answer(store, filter_admissible(merged, query), query))
+    answer = assemble_answer(store, filter_admissible(merged, query), query)
+    return rescoring.mark_outdated(answer)
 
 
-def assemble_answer(store: "Store", hits: list[Hit], query: SearchQuery) -> list[Hit]:
+def assemble_answer(
+    store: Store,
+    hits: list[Hit],
+    query: SearchQuery,
+) -> list[Hit]:
     """The final hits, with what the best of them lead to in the graph if the query's `depth` asks
     for it.
 
     Of a question that somebody asked, what contradicts an answer comes along.
     """
     seeds = [hit.memory.id for hit in hits[:MAX_SEEDS]] if query.depth > 0 else []
+    # Asked once; where the best have no edges, that was all.
     edges = store.edges_around(seeds, query.spaces, MAX_FAN_OUT) if seeds else []
     if not edges:
         return rescoring.finalize_hits(hits, query.limit, automatic=query.gated)
@@ -87,19 +93,22 @@ def seconds_left(end: float | None) -> float | None:
     return None if end is None else max(0.0, end - ticks())
 
 
-def find_triggered(store: "Store", query: SearchQuery, end: float | None) -> list[Hit]:
+def find_triggered(
+    store: Store,
+    query: SearchQuery,
+    end: float | None,
+) -> list[Hit]:
     """Memories of which a trigger pattern matches the query's context, as far as time allows."""
     left = seconds_left(end)
     # Half of the time at most: the search by words wants its share.
     within = None if left is None else 0.5 * left
     until = None if within is None else ticks() + within
     scene = context_of_conversation(query.context or query.text)
-    return trigger_search.match_triggers(
-        store.with_triggers(query.spaces, within=within), scene, until
-    )
+    memories = store.with_triggers(query.spaces, within=within)
+    return trigger_search.match_triggers(memories, scene, until)
 
 
-def search_triggers(store: "Store", query: SearchQuery) -> list[Hit]:
+def search_triggers(store: Store, query: SearchQuery) -> list[Hit]:
     """What trigger patterns alone call up in the context of a query, as far as the asker may be
     given it.
     """
@@ -107,7 +116,10 @@ def search_triggers(store: "Store", query: SearchQuery) -> list[Hit]:
 
 
 def find_tool_warnings(
-    store: "Store", scene: TriggerContext, spaces: Sequence[str], now: float
+    store: Store,
+    scene: TriggerContext,
+    spaces: Sequence[str],
+    now: float,
 ) -> trigger_search.TriggeredHits:
     """What trigger patterns call up before a tool runs: what must never be done first, ties by id.
 
@@ -121,9 +133,8 @@ def find_tool_warnings(
         for memory in store.with_triggers(spaces)
         if is_admissible(memory, query) and memory.confidence >= MIN_WARNING_CONFIDENCE
     ]
-    found = trigger_search.match_triggers(
-        sorted(believed, key=warning_order), scene, ticks() + TOOL_WARNING_SECONDS
-    )
+    end = ticks() + TOOL_WARNING_SECONDS
+    found = trigger_search.match_triggers(sorted(believed, key=warning_order), scene, end)
     # In place: `found` also knows how many memories were not tried.
     found[:] = rescoring.mark_outdated(
         hit._replace(why=(*hit.why, *describe_doubt(hit.memory))) for hit in found
@@ -144,7 +155,7 @@ def warning_order(memory: Memory) -> tuple[int, float, str]:
     return place, -memory.trust * memory.confidence, memory.id
 
 
-def fuse_channels(store: "Store", query: SearchQuery) -> list[Hit]:
+def fuse_channels(store: Store, query: SearchQuery) -> list[Hit]:
     """One ranking of what words and embeddings propose; of words alone if there is no vector."""
     if query.vector is None or query.mode == "words":
         return search_words(store, query)
@@ -153,17 +164,9 @@ def fuse_channels(store: "Store", query: SearchQuery) -> list[Hit]:
     return rank_hybrid(store, query)
 
 
-def list_newest(store: "Store", query: SearchQuery) -> list[Hit]:
+def list_newest(store: Store, query: SearchQuery) -> list[Hit]:
     """The newest memories that the query admits: the answer to an empty question."""
-    where = Filter(
-        spaces=query.spaces,
-        kinds=query.kinds,
-        without=query.without,
-        tags=query.tags,
-        limit=query.limit,
-    )
-    return [
-        Hit(memory, 0.0, ("recent",))
-        for memory in store.browse(where)
-        if is_admissible(memory, query)
+    newest = [
+        Hit(memory, 0.0, ("recent",)) for memory in store.browse(query.to_filter(query.limit))
     ]
+    return filter_admissible(newest, query)

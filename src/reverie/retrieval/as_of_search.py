@@ -9,38 +9,43 @@ nothing is ranked by rules of its own.
 Always true: reading the past alters nothing; what was purged is not there either.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from reverie.core.kinds import is_valid_at
-from reverie.core.model import Add, Event, Filter, Hit, Memory, Record, with_fields
+from reverie.core.model import Add, Event, Hit, Memory, Record, with_fields
 from reverie.retrieval import search_memories
 from reverie.retrieval.search_query import SearchQuery, earliest_visible_at, is_admissible
-from reverie.storage import open_store
+from reverie.storage import Store, open_store
 from reverie.storage.paging import read_memory_pages
 from reverie.text.tokenization import fingerprint_text
 
-if TYPE_CHECKING:
-    from reverie.storage import Store
-
-CANDIDATES_PER_HIT = 20  # candidates from what still counts, for each hit that is wanted
+# Candidates from what still counts, for each hit that is wanted.
+CANDIDATES_PER_HIT = 20
 MIN_CANDIDATES = 200
-PAGE_SIZE = 1_000  # memories read at once in the search for those of an earlier time
+# Memories read at once in the search for those of an earlier time.
+PAGE_SIZE = 1_000
 
 Embed = Callable[[Sequence[str]], Any]
 
 
 def search_as_of(
-    store: "Store", query: SearchQuery, moment: float, embed: Embed | None = None
+    store: Store,
+    query: SearchQuery,
+    moment: float,
+    embed: Embed | None,
 ) -> list[Hit]:
     """Hits as of a moment, best first; the memories are as they were, `why` says what came after.
 
     `embed` is asked for the vectors of texts that were altered since.
     """
     then = query._replace(now=moment, before=moment)
-    changes = group_by_memory(store.changes_since(moment, query.spaces))
+    changes: dict[str, list[Record]] = {}
+    for record in store.changes_since(moment, query.spaces):
+        changes.setdefault(record.memory_id, []).append(record)
     today = {memory.id: memory for memory in find_still_active(store, then)}
-    today |= {memory.id: memory for memory in store.get([id for id in changes if id not in today])}
+    altered = store.get([id for id in changes if id not in today])
+    today |= {memory.id: memory for memory in altered}
     heir_ids = [memory.superseded_by for memory in today.values() if memory.superseded_by]
     heirs = {memory.id: memory for memory in store.get(heir_ids)}
     past = []
@@ -48,13 +53,14 @@ def search_as_of(
         was = reconstruct_memory(memory, changes.get(memory.id, ()), moment, heirs)
         if was is not None:
             past.append(was)
+    # Each was there by then, so nothing is left to ask of its age.
     hits = search_given_memories(store, past, then._replace(before=None), embed)
     return [
         hit._replace(why=(*hit.why, *describe_later_fate(today[hit.memory.id]))) for hit in hits
     ]
 
 
-def find_still_active(store: "Store", then: SearchQuery) -> list[Memory]:
+def find_still_active(store: Store, then: SearchQuery) -> list[Memory]:
     """Memories that were there and still count: the best for the question, or the newest of then.
 
     The newest are those of that time; they are taken where there is no question.
@@ -62,31 +68,19 @@ def find_still_active(store: "Store", then: SearchQuery) -> list[Memory]:
     most = max(MIN_CANDIDATES, CANDIDATES_PER_HIT * then.limit)
     if then.text.strip():
         return [hit.memory for hit in search_memories(store, then._replace(limit=most))]
-    where = Filter(
-        spaces=then.spaces,
-        kinds=then.kinds,
-        without=then.without,
-        tags=then.tags,
-        limit=PAGE_SIZE,
-    )
     found: list[Memory] = []
-    for page in read_memory_pages(store, where):
+    for page in read_memory_pages(store, then.to_filter(PAGE_SIZE)):
         found += [memory for memory in page if is_admissible(memory, then)]
         if len(found) >= most:
             break
     return found
 
 
-def group_by_memory(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """The records of each memory by its id, in the order given."""
-    found: dict[str, list[Record]] = {}
-    for record in records:
-        found.setdefault(record.memory_id, []).append(record)
-    return found
-
-
 def reconstruct_memory(
-    memory: Memory, records: Sequence[Record], moment: float, heirs: Mapping[str, Memory]
+    memory: Memory,
+    records: Sequence[Record],
+    moment: float,
+    heirs: Mapping[str, Memory],
 ) -> Memory | None:
     """A memory as it stood at a moment, or None if it did not count then.
 
@@ -97,7 +91,9 @@ def reconstruct_memory(
     if earliest_visible_at(memory) > moment:
         return None
     heir = heirs.get(memory.superseded_by or "")
-    if heir is not None and memory.created_at > moment and earliest_visible_at(heir) <= moment:
+    # Written down after the moment, of a time before it: then its heir was there from the start.
+    is_backdated = memory.created_at > moment
+    if heir is not None and is_backdated and earliest_visible_at(heir) <= moment:
         return None
     was = memory
     for record in records:
@@ -114,13 +110,17 @@ def describe_later_fate(memory: Memory) -> tuple[str, ...]:
 
 
 def search_given_memories(
-    store: "Store", memories: Sequence[Memory], query: SearchQuery, embed: Embed | None
+    store: Store,
+    memories: Sequence[Memory],
+    query: SearchQuery,
+    embed: Embed | None,
 ) -> list[Hit]:
     """The best of some memories, which need not count today: they are searched in a store of their
     own.
     """
     if not memories:
         return []
+    # In memory: the search is the usual one, and nothing of it is left afterwards.
     there = open_store("sqlite://:memory:")
     try:
         there.apply([Add(memory) for memory in memories], Event("past", query.spaces[0], query.now))
@@ -132,7 +132,10 @@ def search_given_memories(
 
 
 def collect_vectors(
-    store: "Store", memories: Sequence[Memory], model: str, embed: Embed | None
+    store: Store,
+    memories: Sequence[Memory],
+    model: str,
+    embed: Embed | None,
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     """(vectors by memory id, text hashes by memory id), of as many of the memories as have a
     vector.
@@ -144,5 +147,5 @@ def collect_vectors(
     missing = {hashes[m.id]: m.text for m in memories if hashes[m.id] not in known}
     if embed is not None and missing:
         known.update(zip(missing, embed(list(missing.values())), strict=True))
-    found = {id: known[hash] for id, hash in hashes.items() if hash in known}
-    return found, {id: hashes[id] for id in found}
+    with_vector = {id: hash for id, hash in hashes.items() if hash in known}
+    return {id: known[hash] for id, hash in with_vector.items()}, with_vector

@@ -6,8 +6,6 @@ nothing but the constants here, so a store of 100,000 memories ranks as many can
 1,000.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +18,8 @@ from reverie.storage.column_cache import Corpus, Floats, Ints, Shard
 # 100 by embedding and 100 by words: 200 and 50 gained 0.006 of recall for 1.5 times the work
 # (docs/why-ranking.md).
 CANDIDATES_PER_CHANNEL = 100
-EXPANDED_PER_CHANNEL = 20  # of each, whose neighbouring turns are candidates too
+# The best of each channel, whose neighbouring turns are candidates too.
+EXPANDED_PER_CHANNEL = 20
 NEIGHBOUR_OFFSETS = (-2, -1, 1, 2)
 
 
@@ -55,7 +54,7 @@ def gather_candidates(
     scores: Sequence[Floats],
     vector: Floats,
     named: Sequence[Floats],
-    allowed: Callable[[Shard], npt.NDArray[np.bool_] | None] | None = None,
+    allowed: Callable[[Shard], npt.NDArray[np.bool_] | None] = lambda _shard: None,
     each: int = CANDIDATES_PER_CHANNEL,
 ) -> CandidatePool:
     """The candidates of a corpus.
@@ -66,60 +65,57 @@ def gather_candidates(
     """
     parts = []
     for shard, score, name in zip(corpus.shards, scores, named, strict=True):
-        mask = allowed(shard) if allowed else None
-        parts.append(gather_shard_candidates(shard, score, vector, name, mask, each))
+        rows = choose_rows(shard, score, vector, name, allowed(shard), each)
+        parts.append(build_candidate_columns(shard, rows, score, vector, name))
     largest = max(corpus.shards, key=lambda shard: shard.n)
     mean, spread = largest.background(vector)
     ids = [id for part in parts for id in part.pop("ids")]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    sessions = len(np.unique(columns["session"][columns["session"] > 0]))
+    session = columns["session"]
     return CandidatePool(
         ids=ids,
         names=corpus.names,
         mean=mean,
         spread=spread,
         typical=largest.median_length(),
-        sessions=sessions,
+        sessions=len(np.unique(session[session > 0])),
         **columns,
     )
 
 
-def gather_shard_candidates(
+def choose_rows(
     shard: Shard,
     score: Floats,
     vector: Floats,
     named: Floats,
     allowed: npt.NDArray[np.bool_] | None,
     each: int,
-) -> dict[str, Any]:
-    """The columns of one shard's candidates, by name."""
+) -> Ints:
+    """The rows of one shard's candidates, ascending."""
     near, cosines = shard.nearest(vector, each, allowed)
+    nearest = near[np.argsort(-cosines)]
     counted = score if allowed is None else np.where(allowed, score, np.float32(0.0))
     by_words = select_best_rows(counted, each)
-    nearest = near[np.argsort(-cosines)]
     first = np.concatenate([nearest[:EXPANDED_PER_CHANNEL], by_words[:EXPANDED_PER_CHANNEL]])
-    around = (
-        np.concatenate([shard.beside(first, offset) for offset in NEIGHBOUR_OFFSETS])
-        if len(first)
-        else first
-    )
-    rows = np.unique(np.concatenate([near, by_words, np.flatnonzero(named), around]))
+    around = [shard.beside(first, offset) for offset in NEIGHBOUR_OFFSETS]
+    rows: Ints = np.unique(np.concatenate([near, by_words, np.flatnonzero(named), *around]))
     rows = rows[rows >= 0]
-    rows = rows[shard.counts[rows] & (True if allowed is None else allowed[rows])]
-    return build_candidate_columns(shard, rows, score, vector, named)
+    # A neighbour or a named one may be retired, or not allowed.
+    rows = rows[shard.counts[rows]]
+    return rows if allowed is None else rows[allowed[rows]]
 
 
 def build_candidate_columns(
-    shard: Shard, rows: Ints, score: Floats, vector: Floats, named: Floats
+    shard: Shard,
+    rows: Ints,
+    score: Floats,
+    vector: Floats,
+    named: Floats,
 ) -> dict[str, Any]:
     """All columns of some rows, by name. Each row's cosine is computed once, however many rows it
     stands beside.
     """
-    beside = (
-        np.stack([shard.beside(rows, offset) for offset in NEIGHBOUR_OFFSETS], axis=1)
-        if len(rows)
-        else np.zeros((0, len(NEIGHBOUR_OFFSETS)), np.int64)
-    )
+    beside = np.stack([shard.beside(rows, offset) for offset in NEIGHBOUR_OFFSETS], axis=1)
     every, where = np.unique(np.concatenate([rows, beside.ravel()]), return_inverse=True)
     cosines = shard.cosines(every, vector)[where]
     before = beside[:, NEIGHBOUR_OFFSETS.index(-1)]

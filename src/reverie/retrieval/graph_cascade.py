@@ -9,60 +9,67 @@ belief sees that it is disputed.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from reverie.core.kinds import EXPLICIT_KINDS
 from reverie.core.model import Edge, Hit, Memory
 from reverie.retrieval.graph_walk import MAX_FAN_OUT, ReachedMemory, walk_cascade
 from reverie.retrieval.rescoring import mark_outdated
+from reverie.retrieval.search_query import SearchQuery, filter_admissible
+from reverie.storage import Store
 
-if TYPE_CHECKING:
-    from reverie.retrieval.search_query import SearchQuery
-    from reverie.storage import Store
-
-MAX_NEIGHBOURS = 50  # neighbours that one question may bring up
-MAX_FILTERED_NEIGHBOURS = 200  # and that are looked at where a filter leaves out some of them
-HITS_PER_DISPUTE = 5  # of so many answers, one place may go to what contradicts them
+# Neighbours that one question may bring up.
+MAX_NEIGHBOURS = 50
+# Neighbours that are looked at where a filter leaves out some of them.
+MAX_FILTERED_NEIGHBOURS = 200
+# Of so many answers, one place may go to what contradicts them.
+HITS_PER_DISPUTE = 5
 
 
 def add_graph_neighbours(
-    store: "Store", hits: Sequence[Hit], query: "SearchQuery", first: Sequence[Edge], seeds: int
+    store: Store,
+    hits: Sequence[Hit],
+    query: SearchQuery,
+    first: Sequence[Edge],
+    seeds: int,
 ) -> list[Hit]:
     """The hits and what their `seeds` best lead to, best first, ties by id.
 
     `first` are the edges around those best.
     """
-    from reverie.retrieval.search_query import is_admissible
-
     start = {hit.memory.id: hit.score for hit in hits[:seeds]}
-    known = {tuple(start): list(first)}  # the caller has read these already
 
     def neighbours(nodes: Sequence[str]) -> Sequence[Edge]:
-        edges = known.get(tuple(nodes))
-        return store.edges_around(nodes, query.spaces, MAX_FAN_OUT) if edges is None else edges
+        if nodes == tuple(start):  # the caller has read these already
+            return first
+        return store.edges_around(nodes, query.spaces, MAX_FAN_OUT)
 
     filtered = query.kinds or query.tags or query.without != EXPLICIT_KINDS
     most = MAX_FILTERED_NEIGHBOURS if filtered else MAX_NEIGHBOURS
     reached = walk_cascade(start, neighbours, depth=query.depth, decay=query.decay, most=most)
     ways = {way.id: way for way in reached}
     ranked = {hit.memory.id for hit in hits}
-    added = [
-        Hit(memory, 0.0)
-        for memory in store.get([id for id in ways if id not in ranked])
-        if is_admissible(memory, query)
-    ]
-    merged = [merge_way_into_hit(hit, ways.get(hit.memory.id), first) for hit in (*hits, *added)]
+    new = [Hit(memory, 0.0) for memory in store.get([id for id in ways if id not in ranked])]
+    every = [*hits, *filter_admissible(new, query)]
+    merged = [merge_way_into_hit(hit, ways.get(hit.memory.id), first) for hit in every]
     return sorted(merged, key=lambda hit: (-hit.score, hit.memory.id))
 
 
-def find_graph_neighbours(store: "Store", memory: Memory, query: "SearchQuery") -> list[Hit]:
+def find_graph_neighbours(
+    store: Store,
+    memory: Memory,
+    query: SearchQuery,
+) -> list[Hit]:
     """The neighbourhood of one memory in the graph, nearest first, whatever is asked."""
     edges = store.edges_around([memory.id], query.spaces, MAX_FAN_OUT)
     found = add_graph_neighbours(store, [Hit(memory, 1.0)], query, edges, 1)
     return mark_outdated([hit for hit in found if hit.memory.id != memory.id][: query.limit])
 
 
-def merge_way_into_hit(hit: Hit, way: ReachedMemory | None, edges: Sequence[Edge]) -> Hit:
+def merge_way_into_hit(
+    hit: Hit,
+    way: ReachedMemory | None,
+    edges: Sequence[Edge],
+) -> Hit:
     """The hit with the way that leads to it, if any, and a note of what it replaces or
     contradicts.
     """
@@ -78,14 +85,13 @@ def list_relation_notes(id: str, edges: Sequence[Edge]) -> list[str]:
     """What a reader of this memory must know, whichever way led to it: what it replaces or
     contradicts.
     """
-    replaced = [
-        f"supersedes {edge.dst}" for edge in edges if edge.rel == "supersedes" and edge.src == id
-    ]
-    return replaced + [
-        f"contradicts {edge.dst if edge.src == id else edge.src}"
-        for edge in edges
-        if edge.rel == "contradicts" and id in (edge.src, edge.dst)
-    ]
+    replaced, disputed = [], []
+    for edge in edges:
+        if edge.rel == "supersedes" and edge.src == id:
+            replaced.append(f"supersedes {edge.dst}")
+        elif edge.rel == "contradicts" and id in (edge.src, edge.dst):
+            disputed.append(f"contradicts {edge.dst if edge.src == id else edge.src}")
+    return replaced + disputed
 
 
 def describe_way(way: ReachedMemory) -> str:
@@ -95,7 +101,11 @@ def describe_way(way: ReachedMemory) -> str:
     return f"linked to {way.from_id} by {way.relation}"
 
 
-def add_disputed_hits(shown: Sequence[Hit], hits: Sequence[Hit], limit: int) -> list[Hit]:
+def add_disputed_hits(
+    shown: Sequence[Hit],
+    hits: Sequence[Hit],
+    limit: int,
+) -> list[Hit]:
     """The answer `shown`, where one place of every HITS_PER_DISPUTE may go to what contradicts it.
 
     Places that are free anyway may be taken too. `hits` are all that were ranked, best first.
@@ -105,5 +115,6 @@ def add_disputed_hits(shown: Sequence[Hit], hits: Sequence[Hit], limit: int) -> 
     against = [
         hit for hit in hits if hit.memory.id not in shown_ids and not notes.isdisjoint(hit.why)
     ]
+    # Places that are free cost nobody anything.
     against = against[: max(limit // HITS_PER_DISPUTE, limit - len(shown))]
     return [*shown[: limit - len(against)], *against]

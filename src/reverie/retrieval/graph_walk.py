@@ -38,12 +38,20 @@ RELATION_WEIGHTS = {
 }
 """What a relation hands on of a score; an edge `relates_to` has a weight of its own."""
 
-OTHER_WEIGHT = 0.3  # resembles, about, and whatever is not in the table
-HOP_DECAY = 0.7  # what is kept of a score at each hop
+# What resembles, about, and any relation that is not in the table hand on.
+OTHER_WEIGHT = 0.3
+# What is kept of a score at each hop.
+HOP_DECAY = 0.7
 # These end at a tag, a cluster or a file, not at a memory.
 NODE_RELATIONS = frozenset({"has_tag", "in_cluster", "about"})
-MAX_FAN_OUT = 32  # edges that are followed from one node, and memories that one hop starts from
-MAX_HOP_NODES = 32  # tags, clusters and files that one hop goes through, those of the best memories
+# Edges that are followed from one node, and memories that one hop starts from.
+MAX_FAN_OUT = 32
+# Tags, clusters and files that one hop goes through, those of the best memories.
+MAX_HOP_NODES = 32
+# Each time that a link is made again. Below 1: only a person ties two memories for certain.
+STRONGER_BY, MAX_GROWN_WEIGHT = 0.05, 0.95
+# Of PageRank: the share that goes on along links, and how often.
+DAMPING, ROUNDS = 0.85, 50
 
 Neighbours = Callable[[Sequence[str]], Sequence[Edge]]
 """Edges from or to any of these nodes."""
@@ -57,7 +65,6 @@ class ReachedMemory(NamedTuple):
     from_id: str  # the memory before it on the way
     relation: str
     via: str = ""  # the tag, cluster or file in between, if there is one
-    hops: int = 1
 
 
 def walk_cascade(
@@ -77,23 +84,20 @@ def walk_cascade(
     best = dict(seeds)
     ways: dict[str, ReachedMemory] = {}
     fresh = dict(seeds)  # what the last hop found a better way to
-    for hops in range(1, depth + 1):
+    for _ in range(depth):
         if not fresh:
             break
         improved: dict[str, ReachedMemory] = {}
-        for way in walk_one_hop(fresh, neighbours, decay, hops):
+        for way in walk_one_hop(fresh, neighbours, decay):
             if way.score > best.get(way.id, 0.0):
                 best[way.id] = way.score
                 improved[way.id] = way
         ways |= improved
-        last = rank_ways(ways.values())[most - 1 : most]
-        # no weight is above 1: what a hop leaves below this cannot come in
-        floor = last[0].score if last else 0.0
-        fresh = {
-            way.id: way.score
-            for way in rank_ways(improved.values())[:MAX_FAN_OUT]
-            if way.score * decay > floor
-        }
+        ranked = rank_ways(ways.values())
+        # No weight is above 1: what a hop leaves below this cannot come in.
+        floor = ranked[most - 1].score if len(ranked) >= most else 0.0
+        strongest = rank_ways(improved.values())[:MAX_FAN_OUT]
+        fresh = {way.id: way.score for way in strongest if way.score * decay > floor}
     return rank_ways(ways.values())[:most]
 
 
@@ -103,7 +107,9 @@ def rank_ways(ways: Iterable[ReachedMemory]) -> list[ReachedMemory]:
 
 
 def walk_one_hop(
-    start: Mapping[str, float], neighbours: Neighbours, decay: float, hops: int
+    start: Mapping[str, float],
+    neighbours: Neighbours,
+    decay: float,
 ) -> list[ReachedMemory]:
     """All ways of one hop from some memories, in an order that depends on nothing but the edges."""
     found: list[ReachedMemory] = []
@@ -115,18 +121,23 @@ def walk_one_hop(
             score = start[id] * edge_weight(edge)
             if edge.rel in NODE_RELATIONS:
                 through[other].append((score, id))
+            # What has been replaced does not come up with what replaced it.
             elif edge.rel != "supersedes" or other == edge.src:
-                found.append(ReachedMemory(other, score * decay, id, edge.rel, hops=hops))
+                found.append(ReachedMemory(other, score * decay, id, edge.rel))
     best_nodes = sorted(through.items(), key=lambda item: (-max(item[1])[0], item[0]))
     nodes = dict(best_nodes[:MAX_HOP_NODES])
     if nodes:
         for node, edges in select_heaviest_edges(nodes, neighbours(tuple(nodes))).items():
-            found += neighbours_by_tag(node, edges, nodes[node], decay, hops)
+            found += neighbours_by_tag(node, edges, nodes[node], decay)
+    # Of equally good ways to a memory the first one counts.
     return sorted(found, key=lambda way: (way.score, way.from_id, way.relation, way.via))
 
 
 def neighbours_by_tag(
-    node: str, edges: Sequence[Edge], tied: Sequence[tuple[float, str]], decay: float, hops: int
+    node: str,
+    edges: Sequence[Edge],
+    tied: Sequence[tuple[float, str]],
+    decay: float,
 ) -> list[ReachedMemory]:
     """The memories on the other side of a tag, reached from the strongest that is tied to it.
 
@@ -135,7 +146,7 @@ def neighbours_by_tag(
     share = decay / (1.0 + log(max(1.0, len(edges) / 2)))
     score, strongest = max(tied)
     return [
-        ReachedMemory(edge.src, score * share, strongest, edge.rel, node, hops)
+        ReachedMemory(edge.src, score * share, strongest, edge.rel, node)
         for edge in edges
         if edge.src != strongest
     ]
@@ -159,25 +170,21 @@ def select_heaviest_edges(nodes: Iterable[str], edges: Iterable[Edge]) -> dict[s
     return by_node
 
 
-def strengthen_weight(
-    weight: float | None, first: float = 0.5, by: float = 0.05, most: float = 0.95
-) -> float:
-    """The weight of a link that is made once more: `first` for a new one, else grown by `by` up to
-    `most`.
+def strengthen_weight(weight: float, first: float = 0.5) -> float:
+    """The weight of a link that is made once more: `first` for a new one (0), else STRONGER_BY more
+    up to MAX_GROWN_WEIGHT.
 
-    A link that is stronger than `most` stays as it is.
+    A link that is stronger than that stays as it is.
     """
-    return first if not weight else max(weight, min(most, weight + by))
+    return max(weight, min(MAX_GROWN_WEIGHT, weight + STRONGER_BY)) if weight else first
 
 
-def pagerank(
-    links: "npt.ArrayLike", start: "npt.ArrayLike", damping: float = 0.85, rounds: int = 50
-) -> "npt.NDArray[np.float64]":
+def pagerank(links: "npt.ArrayLike", start: "npt.ArrayLike") -> "npt.NDArray[np.float64]":
     """How much of the attention that begins at `start` comes to each node, as (n,) float64.
 
     Personalised PageRank (Page et al., 1999). A link is a row (from, to, weight). `start` has a
     value of 0 or more for each node; all 0 means the same for all. What has no links gives its
-    share back to the start. The ranks sum to 1; a node's is exact to about 0.85 ** rounds.
+    share back to the start. The ranks sum to 1; a node's is exact to about DAMPING ** ROUNDS.
     """
     import numpy as np
 
@@ -187,31 +194,38 @@ def pagerank(
         return begin
     begin = begin / begin.sum() if begin.sum() > 0 else np.full(size, 1 / size)
     table = np.asarray(links, float).reshape(-1, 3)
-    src, dst, weights = table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2]
+    src, dst = table[:, :2].astype(int).T
+    weights = table[:, 2]
     out = np.bincount(src, weights, size)
     share = weights / out[src]
     rank = begin
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         flow = np.bincount(dst, rank[src] * share, size)
-        rank = damping * (flow + rank[out == 0].sum() * begin) + (1 - damping) * begin
+        dangling = rank[out == 0].sum()
+        rank = DAMPING * (flow + dangling * begin) + (1 - DAMPING) * begin
     return np.asarray(rank)
 
 
 def trace_led_to(
-    start: str, edges: Callable[[Sequence[str]], Iterable[Edge]], *, back: bool, most: int
+    start: str,
+    links: Callable[[Sequence[str]], Iterable[Edge]],
+    *,
+    back: bool,
+    most: int,
 ) -> list[str]:
     """The ids of what led to something (`back`), or of what came of it, step by step, at most
     `most`.
 
-    Each is told once; those of one step stand in order of id.
+    Each is told once; those of one step stand in order of id. `links` gives the edges `led_to` from
+    or to some memories.
     """
     found, front = {start: None}, [start]
     while front and len(found) <= most:
-        ends = (
-            (edge.dst, edge.src) if back else (edge.src, edge.dst)
-            for edge in edges(front)
-            if edge.rel == "led_to"
-        )
-        front = sorted({to for here, to in ends if here in front and to not in found})
+        step: set[str] = set()
+        for edge in links(front):
+            here, to = (edge.dst, edge.src) if back else (edge.src, edge.dst)
+            if here in front and to not in found:
+                step.add(to)
+        front = sorted(step)
         found.update(dict.fromkeys(front))
     return list(found)[1 : most + 1]

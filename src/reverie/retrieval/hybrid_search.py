@@ -5,12 +5,9 @@ its highest (Bruch et al., 2023); `rrf`, reciprocal ranks with k = 60 (Cormack e
 `dense` ranks by the cosine alone.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from math import isnan
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,27 +21,29 @@ from reverie.retrieval.candidate_features import (
 )
 from reverie.retrieval.ranker import (
     MIN_SPREAD,
-    QuestionSignals,
     load_ranker,
     rank_places,
     small_store_share,
 )
+from reverie.retrieval.search_query import SearchQuery, is_own_session
+from reverie.retrieval.word_search import search_words
+from reverie.storage import Store
+from reverie.storage.column_cache import Corpus, Shard
 from reverie.text.tokenization import STOP_WORDS
 
-if TYPE_CHECKING:
-    from reverie.retrieval.search_query import SearchQuery
-    from reverie.storage import Store
-    from reverie.storage.column_cache import Corpus, Shard
-
-DENSE_SHARE = 0.7  # of the convex fusion; BM25 has the rest
+# The cosine's share of the convex fusion; BM25 has the rest.
+DENSE_SHARE = 0.7
 RRF_K = 60
 # Candidates read beyond the limit, or half of it if that is more: priors choose among them, and
 # equal texts fall out.
 EXTRA_CANDIDATES = 10
 # An identifier that stands in more memories than this names nothing in particular.
 MAX_IDENTIFIER_MEMORIES = 5
+# Characters of a question in which identifiers are looked for.
+MAX_QUESTION_CHARS = 2_000
 MAX_IDENTIFIER_CHARS = 100  # what is longer is data
-MAX_IDENTIFIERS = 8  # of one question that are looked up
+# Identifiers of one question that are looked up: each is a search of its own.
+MAX_IDENTIFIERS = 8
 # Where a neighbouring turn matches better than the candidate by this much, `why` says so.
 BESIDE_COSINE, BESIDE_BM25 = 0.05, 1.5
 # Letters with digits, a compound with _ / : # or an inner dot, camelCase; not 2nd or 5pm. It is
@@ -59,9 +58,8 @@ def rank_hybrid(store: Store, query: SearchQuery) -> list[Hit]:
     Judged by the gate if nobody asked.
     """
     corpus = store.corpus(query.model, query.spaces)
-    if not any(shard.dims == len(query.vector) and shard.known.any() for shard in corpus.shards):
-        from reverie.retrieval.word_search import search_words
-
+    dims = len(query.vector)
+    if not any(shard.dims == dims and shard.known.any() for shard in corpus.shards):
         return search_words(store, query)
     pool = gather_candidates(
         corpus,
@@ -69,18 +67,20 @@ def rank_hybrid(store: Store, query: SearchQuery) -> list[Hit]:
         query.vector,
         score_identifiers(store, query, corpus),
         build_row_mask(store, query, corpus),
-        each=max(CANDIDATES_PER_CHANNEL, query.limit),
+        max(CANDIDATES_PER_CHANNEL, query.limit),
     )
     if not len(pool):
         return []
     values = FUSIONS[query.mode](query, pool)
     most = query.limit + max(EXTRA_CANDIDATES, query.limit // 2)
-    places = [i for i in select_top_places(values, pool.ids, most) if values[i] >= query.floor]
-    memories = {memory.id: memory for memory in store.get([pool.ids[i] for i in places])}
+    best = select_top_places(values, pool.ids, most)
+    places = [place for place in best if values[place] >= query.floor]
+    memories = {memory.id: memory for memory in store.get([pool.ids[place] for place in places])}
     hits, rows = [], []
     for place, reasons in zip(places, explain_candidates(pool, places), strict=True):
         memory = memories.get(pool.ids[place])
-        if memory is not None:  # it may have been purged since the columns were read
+        # It may have been purged since the columns were read.
+        if memory is not None:
             hits.append(Hit(memory, float(values[place]), reasons))
             rows.append(place)
     if not query.automatic:
@@ -90,36 +90,43 @@ def rank_hybrid(store: Store, query: SearchQuery) -> list[Hit]:
 
 
 def to_gate_signals(
-    pool: CandidatePool, values: np.ndarray, rows: Sequence[int], memories: int
+    pool: CandidatePool,
+    values: np.ndarray,
+    rows: Sequence[int],
+    memories: int,
 ) -> list[relevance_gate.GateSignals]:
     """What the gate looks at, of some candidates; `memories` is how many there are to choose from.
 
     What has no vector yet counts as alike as an unrelated text.
     """
     dense = np.nan_to_num(pool.dense[rows], nan=pool.mean)
+    z = (dense - pool.mean) / max(pool.spread, MIN_SPREAD)
     chances = values[rows]
-    log_odds = np.log(np.clip(chances, 1e-9, 1.0)) - np.log(np.clip(1.0 - chances, 1e-9, 1.0))
-    columns = zip(
-        dense.tolist(),
-        ((dense - pool.mean) / max(pool.spread, MIN_SPREAD)).tolist(),
-        pool.words[rows].tolist(),
-        log_odds.tolist(),
-        strict=True,
-    )
+    # Neither 0 nor 1: their log-odds would be infinite.
+    odds_for = np.log(np.clip(chances, 1e-9, 1.0))
+    odds_against = np.log(np.clip(1.0 - chances, 1e-9, 1.0))
+    log_odds = odds_for - odds_against
     few = small_store_share(memories)
-    return [relevance_gate.GateSignals(*column, few) for column in columns]
+    columns = np.stack([dense, z, pool.words[rows], log_odds], axis=1)
+    return [
+        relevance_gate.GateSignals(cosine, deviation, bm25, likely, few)
+        for cosine, deviation, bm25, likely in columns.tolist()
+    ]
 
 
 def select_top_places(values: np.ndarray, ids: Sequence[str], most: int) -> list[int]:
     """The indexes of the `most` highest values, best first, ties by id."""
-    chosen = np.argpartition(-values, most)[:most] if len(values) > most else np.arange(len(values))
-    return sorted((int(i) for i in chosen), key=lambda i: (-values[i], ids[i]))
+    chosen = range(len(values))
+    if len(values) > most:
+        # A partition is linear: only the best are sorted.
+        chosen = np.argpartition(-values, most)[:most].tolist()
+    return sorted(chosen, key=lambda place: (-values[place], ids[place]))
 
 
 def score_learned(query: SearchQuery, pool: CandidatePool) -> np.ndarray:
     """The learned ranking, as the chance that a candidate matters, 0..1."""
-    ranker, question = load_ranker(), QuestionSignals(query.text)
-    return ranker.likelihoods(ranker.scores(question, pool), pool)
+    ranker = load_ranker()
+    return ranker.likelihoods(ranker.scores(query.text, pool), pool)
 
 
 def score_convex(_query: SearchQuery, pool: CandidatePool) -> np.ndarray:
@@ -132,16 +139,20 @@ def blend_convex(cosine: np.ndarray, bm25: np.ndarray) -> np.ndarray:
     highest.
     """
     top = max(float(bm25.max(initial=0.0)), 1e-6)
-    return np.asarray(np.clip(DENSE_SHARE * cosine + (1 - DENSE_SHARE) * bm25 / top, 0.0, 1.0))
+    mixed = DENSE_SHARE * cosine + (1 - DENSE_SHARE) * bm25 / top
+    return np.asarray(np.clip(mixed, 0.0, 1.0))
 
 
 def score_rrf(_query: SearchQuery, pool: CandidatePool) -> np.ndarray:
     """The sum of 1 / (60 + rank) over the channels that found it, as a share of the most it can
     be.
     """
-    by_meaning = np.where(np.isnan(pool.dense), 0.0, 1 / (RRF_K + 1 + rank_places(pool.dense)))
-    by_words = np.where(pool.words > 0, 1 / (RRF_K + 1 + rank_places(pool.words)), 0.0)
-    return (by_meaning + by_words) * (RRF_K + 1) / 2
+    by_cosine = 1 / (RRF_K + 1 + rank_places(pool.dense))
+    by_bm25 = 1 / (RRF_K + 1 + rank_places(pool.words))
+    # What a channel has not found counts nothing there.
+    found_dense = np.where(np.isnan(pool.dense), 0.0, by_cosine)
+    found_words = np.where(pool.words > 0, by_bm25, 0.0)
+    return (found_dense + found_words) * (RRF_K + 1) / 2
 
 
 def score_dense(_query: SearchQuery, pool: CandidatePool) -> np.ndarray:
@@ -158,98 +169,95 @@ FUSIONS: dict[str, Callable[[SearchQuery, CandidatePool], np.ndarray]] = {
 }
 
 
-def score_identifiers(store: Store, query: SearchQuery, corpus: Corpus) -> list[np.ndarray]:
+def score_identifiers(
+    store: Store,
+    query: SearchQuery,
+    corpus: Corpus,
+) -> list[np.ndarray]:
     """For each shard, the BM25 of the memories in which an identifier of the question stands.
 
     An identifier counts if it stands in MAX_IDENTIFIER_MEMORIES at most.
     """
     found = [np.zeros(shard.n, np.float32) for shard in corpus.shards]
-    names = [name for name in find_identifiers(query.text) if is_telling_identifier(name)]
-    for name in names[:MAX_IDENTIFIERS]:
+    for name in find_identifiers(query.text)[:MAX_IDENTIFIERS]:
         scores = store.scores(query.model, corpus, [name.lower().replace('"', "")])
         memories = sum(int((score > 0).sum()) for score in scores)
         if 0 < memories <= MAX_IDENTIFIER_MEMORIES:
-            found = [np.maximum(a, b) for a, b in zip(found, scores, strict=True)]
+            found = list(map(np.maximum, found, scores))
     return found
 
 
 def find_identifiers(text: str) -> list[str]:
-    """What looks like an identifier in a text, in order, each once."""
+    """What looks like an identifier in a text and says anything, in order, each once.
+
+    E4021 does, and/or does not: one of its parts is a word of its own.
+    """
     found: dict[str, None] = {}
-    for word in text[:2_000].split():
+    for word in text[:MAX_QUESTION_CHARS].split():
         if len(word) > MAX_IDENTIFIER_CHARS or _ORDINAL.fullmatch(word):
             continue
-        if re.search("[A-Za-z]", word) and _IDENTIFIER.search(word):
-            found[word.strip(".,:;?!()[]{}'\"`")] = None
+        if not (re.search("[A-Za-z]", word) and _IDENTIFIER.search(word)):
+            continue
+        name = word.strip(".,:;?!()[]{}'\"`")
+        parts = re.split(r"\W+", name.lower())
+        if any(len(part) > 2 and part not in STOP_WORDS for part in parts):
+            found[name] = None
     return list(found)
 
 
-def is_telling_identifier(name: str) -> bool:
-    """True if something that looks like an identifier says anything: E4021 does, and/or does
-    not.
-    """
-    return any(len(part) > 2 and part not in STOP_WORDS for part in re.split(r"\W+", name.lower()))
-
-
 def build_row_mask(
-    store: Store, query: SearchQuery, corpus: Corpus
+    store: Store,
+    query: SearchQuery,
+    corpus: Corpus,
 ) -> Callable[[Shard], np.ndarray | None]:
     """A function that says which rows of a shard may be candidates; None where all may.
 
     What may not is masked before anything is chosen: a thousand expired memories cannot crowd out
     one that lives.
     """
-    from reverie.retrieval.search_query import is_own_session
-
     codes = corpus.codes
     kinds = [codes[kind] for kind in query.kinds if kind in codes]
     without = [codes[kind] for kind in query.without if kind in codes]
-    tagged = None
-    if query.tags:
-        tagged = np.array(store.tagged_numbers(query.tags, query.spaces), np.int64)
+    tagged = store.tagged_numbers(query.tags, query.spaces) if query.tags else []
     session, excerpt = codes.get(query.not_session, 0), codes.get(EXCERPT, -1)
 
     def mask(shard: Shard) -> np.ndarray | None:
         # The columns have room for more rows than there are.
-        kind = shard.kind[: shard.n]
-        ended = shard.expires[: shard.n] <= query.now
+        rows = slice(shard.n)
+        kind = shard.kind[rows]
+        ended = shard.expires[rows] <= query.now
         tests = [~ended] if ended.any() else []
         if query.kinds:
             tests.append(np.isin(kind, kinds))
         if without:
             tests.append(~np.isin(kind, without))
-        if tagged is not None:
-            tests.append(np.isin(shard.num[: shard.n], tagged))
+        if query.tags:
+            tests.append(np.isin(shard.num[rows], tagged))
         if query.before is not None:
-            tests.append(shard.at[: shard.n] <= query.before)
+            tests.append(shard.at[rows] <= query.before)
         if session and is_own_session(query, shard.space):
-            tests.append((shard.session[: shard.n] != session) | (kind == excerpt))
+            tests.append((shard.session[rows] != session) | (kind == excerpt))
         return np.logical_and.reduce(tests) if tests else None
 
     return mask
 
 
 def explain_candidates(pool: CandidatePool, places: Sequence[int]) -> list[tuple[str, ...]]:
-    """How some candidates were found, the plainest reasons first."""
+    """How some candidates were found, in words, the plainest reasons first."""
     rows = np.array(places, np.int64)
-    cosine, bm25 = pool.dense[rows], pool.words[rows]
+    cosines, bm25 = pool.dense[rows], pool.words[rows]
     near_cosine = np.nan_to_num(pool.near_dense[rows]).max(axis=1)
     near_bm25 = pool.near_words[rows].max(axis=1)
-    beside = (near_cosine > np.nan_to_num(cosine) + BESIDE_COSINE) | (
-        near_bm25 > BESIDE_BM25 * np.maximum(bm25, 1e-6)
-    )
-    columns = zip(
-        pool.named[rows].tolist(), bm25.tolist(), cosine.tolist(), beside.tolist(), strict=True
-    )
-    return [list_reasons(*row) for row in columns]
-
-
-def list_reasons(named: float, words: float, cosine: float, beside: bool) -> tuple[str, ...]:
-    """The reasons for one candidate, in words."""
-    found = (
-        named and "named",
-        words > 0 and f"words {words:.1f}",
-        not isnan(cosine) and f"meaning {cosine:.2f}",
-        beside and "beside a match",
-    )
-    return tuple(reason for reason in found if reason)
+    is_nearer = near_cosine > np.nan_to_num(cosines) + BESIDE_COSINE
+    is_worded = near_bm25 > BESIDE_BM25 * np.maximum(bm25, 1e-6)
+    columns = (pool.named[rows], bm25, cosines, is_nearer | is_worded)
+    explained = []
+    for named, words, cosine, beside in zip(*columns, strict=True):
+        found = (
+            named and "named",
+            words > 0 and f"words {words:.1f}",
+            not isnan(cosine) and f"meaning {cosine:.2f}",
+            beside and "beside a match",
+        )
+        explained.append(tuple(filter(None, found)))
+    return explained

@@ -4,19 +4,18 @@ Only reported, never decided: whether two are one is a matter of meaning, and `r
 settles it afterwards.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reverie.core.model import Filter, Memory, visible_spaces
+from reverie.storage import Store
 from reverie.text.tokenization import tokenize_query
 
-if TYPE_CHECKING:
-    from reverie.storage import Store
-
-MIN_LIKENESS = 0.75  # share of words in common (Dice) from which a near-duplicate is reported
-MIN_WORDS = 4  # words without which a text is too short for a verdict
-MAX_CANDIDATES = 20  # best candidates by their words that are compared
+# Share of words in common (Dice) from which a near-duplicate is reported.
+MIN_LIKENESS = 0.75
+# Words without which a text is too short for a verdict.
+MIN_WORDS = 4
+# Best candidates by their words that are compared.
+MAX_CANDIDATES = 20
 
 
 class NearDuplicate(NamedTuple):
@@ -26,7 +25,11 @@ class NearDuplicate(NamedTuple):
     likeness: float  # 0..1: twice the words they share over the words they have
 
 
-def find_near_duplicate(store: Store, memory: Memory, now: float) -> NearDuplicate | None:
+def find_near_duplicate(
+    store: Store,
+    memory: Memory,
+    now: float,
+) -> NearDuplicate | None:
     """The likest memory that counts and is seen from where this one lies; ties by id."""
     words = frozenset(tokenize_query(memory.text))
     if len(words) < MIN_WORDS:
@@ -35,12 +38,16 @@ def find_near_duplicate(store: Store, memory: Memory, now: float) -> NearDuplica
     found = store.search_words(sorted(words), spaces, MAX_CANDIDATES, where=Filter(), now=now)
     near = []
     for other in store.get([id for id, _ in found]):
+        if not other.active or other.id == memory.id:
+            continue
         likeness = dice_similarity(words, frozenset(tokenize_query(other.text)))
-        if other.active and other.id != memory.id and likeness >= MIN_LIKENESS:
+        if likeness >= MIN_LIKENESS:
             near.append(NearDuplicate(other, likeness))
     return min(near, key=lambda one: (-one.likeness, one.memory.id), default=None)
 
 
 def dice_similarity(one: frozenset[str], other: frozenset[str]) -> float:
     """Twice the words in common over the words of both (Dice, 1945), to 4 places; 0 if none."""
-    return round(2 * len(one & other) / (len(one) + len(other)), 4) if one and other else 0.0
+    if not one or not other:
+        return 0.0
+    return round(2 * len(one & other) / (len(one) + len(other)), 4)

@@ -9,23 +9,21 @@ question, and one line is shown once.
 Always true: only files of the given roots; ties break by path and line.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.retrieval.word_search import lexical_score, text_coverage
-from reverie.storage.note_index_port import FileStamp, FoundChunk
+from reverie.storage.indexed_files import FileIndex, FileStamp, FoundChunk
 from reverie.text.tokenization import tokenize_query
 
-if TYPE_CHECKING:
-    from reverie.storage.note_index_port import FileIndex
-
-MIN_COSINE = 0.35  # from which the embedding alone proposes a chunk
-CANDIDATES_PER_PASSAGE = 5  # chunks that a channel proposes for each one that is wanted
-MAX_SNIPPET_CHARS = 700  # characters that are shown of a chunk
+# The cosine from which the embedding alone proposes a chunk.
+MIN_COSINE = 0.35
+# Chunks that a channel proposes for each one that is wanted.
+CANDIDATES_PER_PASSAGE = 5
+# Characters that are shown of a chunk.
+MAX_SNIPPET_CHARS = 700
 MODES = ("auto", "dense", "words")
 
 
@@ -68,18 +66,24 @@ def search_notes(index: FileIndex, asked: NoteQuery) -> list[Passage]:
         )
     if asked.limit <= 0:
         return []
-
-    def order(scored: tuple[float, NoteCandidate]) -> tuple[float, str, str, int]:
-        score, candidate = scored
-        found = candidate.found
-        return -score, found.root, found.file.path, found.chunk.first
-
-    candidates = gather_note_candidates(index, asked)
     terms = tokenize_query(asked.text)
+    candidates = gather_note_candidates(index, asked)
     scores = score_note_candidates(candidates, terms)
-    ranked = sorted(zip(scores, candidates, strict=True), key=order)
-    passages = (to_passage(candidate, score, terms) for score, candidate in ranked)
-    return list(drop_overlapping_passages(passages, asked.limit))
+    passages: list[Passage] = []
+    for score, candidate in sorted(zip(scores, candidates, strict=True), key=candidate_order):
+        passage = to_passage(candidate, score, terms)
+        if not any(shows_same_lines(passage, better) for better in passages):
+            passages.append(passage)
+        if len(passages) == asked.limit:
+            break
+    return passages
+
+
+def candidate_order(scored: tuple[float, NoteCandidate]) -> tuple[float, str, str, int]:
+    """The sort key of scored candidates: the best first, ties by path and line."""
+    score, candidate = scored
+    found = candidate.found
+    return -score, found.root, found.file.path, found.chunk.first
 
 
 def gather_note_candidates(index: FileIndex, asked: NoteQuery) -> list[NoteCandidate]:
@@ -117,7 +121,11 @@ def score_note_candidates(pool: Sequence[NoteCandidate], terms: Sequence[str]) -
     return [float(score) for score in blend_convex(cosine, bm25)]
 
 
-def to_passage(one: NoteCandidate, score: float, terms: Sequence[str]) -> Passage:
+def to_passage(
+    one: NoteCandidate,
+    score: float,
+    terms: Sequence[str],
+) -> Passage:
     """What is shown of a candidate, with the reasons why."""
     found = one.found
     first, last, text = cut_snippet(found.chunk.text.split("\n"), terms)
@@ -157,29 +165,14 @@ def cut_snippet(lines: Sequence[str], terms: Sequence[str]) -> tuple[int, int, s
     return first, last, "\n".join(lines[first : last + 1])
 
 
-def drop_overlapping_passages(passages: Iterator[Passage], limit: int) -> Iterator[Passage]:
-    """The first `limit` passages; what shows mostly lines that a better one has shown is left
-    out.
-    """
-    shown: dict[str, list[Passage]] = {}
-    count = 0
-    for one in passages:
-        before = shown.setdefault(one.path, [])
-        if any(line_overlap(one, other) > 0.5 for other in before):
-            continue
-        before.append(one)
-        yield one
-        count += 1
-        if count >= limit:
-            return
-
-
-def line_overlap(one: Passage, other: Passage) -> float:
-    """The share of a passage's lines that another one has too, 0..1.
+def shows_same_lines(one: Passage, better: Passage) -> bool:
+    """True if a better passage has shown most of the lines of one.
 
     Parts of one long line are different passages, however many share its number.
     """
-    if one.first == one.last == other.first == other.last:
-        return float(one.text == other.text)
-    common = min(one.last, other.last) - max(one.first, other.first) + 1
-    return max(0, common) / (one.last - one.first + 1)
+    if one.path != better.path:
+        return False
+    if one.first == one.last == better.first == better.last:
+        return one.text == better.text
+    common = min(one.last, better.last) - max(one.first, better.first) + 1
+    return 2 * common > one.last - one.first + 1

@@ -1,5 +1,4 @@
-"""One score for each candidate from about forty numbers about it, by coefficients that were
-learned.
+"""One score for each candidate from about forty numbers about it, by learned coefficients.
 
 How far words, embedding and surroundings are to be trusted depends on the memories: in short turns
 of talk the turns around a match and the speaker matter, in long documents the embedding alone is
@@ -12,14 +11,12 @@ has no vector is judged by its words, what has no session has no neighbours, and
 error.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +26,13 @@ from reverie.retrieval.candidate_features import CandidatePool
 Floats = npt.NDArray[np.float64]
 Column = npt.NDArray[np.floating]
 
-_MONTHS = "january february march april may june july august september october november december"
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
 MONTHS = tuple(_MONTHS.split())
 _MONTH = re.compile(
-    r"\b(" + "|".join(f"{m[:3]}(?:{m[3:]})?" for m in MONTHS) + r")\b\.?", re.IGNORECASE
+    r"\b(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sep(?:tember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?",
+    re.IGNORECASE,
 )
-MONTH_NUMBERS = {month[:3]: number for number, month in enumerate(MONTHS, start=1)}
 _YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
 _DAY = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)?\b")
 _FIRST_PERSON = re.compile(r"\b(?:i|my|me|mine|i'm|i've)\b", re.IGNORECASE)
@@ -44,49 +42,31 @@ ROLES = USERS | {"assistant", "system", "tool", "ai", "agent"}
 
 # The least standard deviation of background cosines: in a tiny store it may be 0.
 MIN_SPREAD = 0.02
-TYPICAL_CHARS = 100.0  # the length of a text against which the typical one here is measured
+# Candidates of a session whose mean speaks for all of it.
+BEST_OF_SESSION = 3
+# The length of a text against which the typical one here is measured.
+TYPICAL_CHARS = 100.0
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionSignals:
-    """What a question says besides its words."""
-
-    text: str
-
-    @property
-    def months(self) -> tuple[int, ...]:
-        """Months that are named, 1..12, each once. "May" at the beginning asks for permission."""
-        found: dict[int, None] = {}
-        for match in _MONTH.finditer(self.text):
-            name = match.group(1).lower()
-            if match.start() or name != "may":
-                found[MONTH_NUMBERS[name[:3]]] = None
-        return tuple(found)
-
-    @property
-    def years(self) -> tuple[int, ...]:
-        """Years that are named."""
-        return tuple(int(y) for y in _YEAR.findall(self.text))
-
-    @property
-    def days(self) -> tuple[int, ...]:
-        """Numbers that may be days of a month."""
-        return tuple(d for d in map(int, _DAY.findall(self.text)) if 1 <= d <= 31)
-
-    @property
-    def first_person(self) -> bool:
-        """True if it speaks of the asker."""
-        return bool(_FIRST_PERSON.search(self.text))
+def find_months(text: str) -> list[int]:
+    """Months that are named, 1..12, each once. "May" at the beginning asks for permission."""
+    named = [
+        match[1].lower()
+        for match in _MONTH.finditer(text)
+        if match.start() or match[1].lower() != "may"
+    ]
+    return list(dict.fromkeys(MONTHS.index(name[:3]) + 1 for name in named))
 
 
-def score_dates(question: QuestionSignals, at: npt.NDArray[np.float64]) -> Column:
+def score_dates(text: str, at: npt.NDArray[np.float64]) -> Column:
     """How well the moments `at` fit the dates that the question names; 0 where it names none.
 
     A named month counts 1 where it fits and −0.5 elsewhere, a day within two days of it 1 more, a
     year ±0.3.
     """
     fit = np.zeros(len(at))
-    months, years, days = question.months, question.years, question.days
+    months = find_months(text)
+    years = [int(year) for year in _YEAR.findall(text)]
     if not (months or years):
         return fit
     seconds = at.astype("datetime64[s]")
@@ -94,17 +74,20 @@ def score_dates(question: QuestionSignals, at: npt.NDArray[np.float64]) -> Colum
     if months:
         in_month = np.isin(month.astype(np.int64) % 12 + 1, months)
         fit += np.where(in_month, 1.0, -0.5)
+        # Without a month, a small number is more likely anything else than a day.
+        days = [day for day in map(int, _DAY.findall(text)) if 1 <= day <= 31]
         if days:
-            day = (seconds.astype("datetime64[D]") - month.astype("datetime64[D]")).astype(int) + 1
-            nearest = np.min(np.abs(day[:, None] - np.array(days)), axis=1)
-            fit += in_month & (nearest <= 2)
+            first = month.astype("datetime64[D]")
+            day = (seconds.astype("datetime64[D]") - first).astype(int) + 1
+            distance = np.abs(day[:, None] - np.array(days))
+            fit += in_month & (distance.min(axis=1) <= 2)
     if years:
         year = seconds.astype("datetime64[Y]").astype(np.int64) + 1970
         fit += np.where(np.isin(year, years), 0.3, -0.3)
     return fit
 
 
-def score_speakers(question: QuestionSignals, pool: CandidatePool) -> tuple[Column, Column]:
+def score_speakers(text: str, pool: CandidatePool) -> tuple[Column, Column]:
     """Two columns of 1, −1 or 0: whether the question names the speaker, and whether it means them.
 
     1 is a turn of somebody whom the question names, −1 of another where it names one; and the same
@@ -112,18 +95,19 @@ def score_speakers(question: QuestionSignals, pool: CandidatePool) -> tuple[Colu
     """
     codes, where = np.unique(pool.speaker, return_inverse=True)
     speakers = [str(pool.names[code]).lower() for code in codes]
-    text = question.text.lower()
+    question = text.lower()
     named = {
         speaker
         for speaker in speakers
-        if speaker and speaker not in ROLES and re.search(rf"\b{re.escape(speaker)}\b", text)
+        if speaker and speaker not in ROLES and re.search(rf"\b{re.escape(speaker)}\b", question)
     }
     by_name = np.zeros(len(speakers))
     by_role = np.zeros(len(speakers))
+    means_user = _FIRST_PERSON.search(text)
     for place, speaker in enumerate(speakers):
         if speaker and named:
             by_name[place] = 1.0 if speaker in named else -1.0
-        if speaker in ROLES and question.first_person:
+        if speaker in ROLES and means_user:
             by_role[place] = 1.0 if speaker in USERS else -1.0
     return by_name[where], by_role[where]
 
@@ -136,18 +120,17 @@ def rank_places(values: Column) -> Column:
     return place
 
 
-def summarize_groups(
-    values: Column, group: npt.NDArray[np.int64], most: int = 3
-) -> tuple[Column, Column]:
-    """For each candidate's group: (the highest value, the mean of the `most` highest)."""
+def summarize_groups(values: Column, group: npt.NDArray[np.int64]) -> tuple[Column, Column]:
+    """For each candidate's group: (the highest value, the mean of the BEST_OF_SESSION highest)."""
     if not len(values):
         return values, values
     order = np.lexsort((-values, group))
+    ranked = values[order]
     sizes = np.bincount(group)
     starts = np.cumsum(sizes) - sizes
-    ranked = values[order]
-    inside = np.arange(len(order)) - np.repeat(starts, sizes) < most
-    means = np.add.reduceat(np.where(inside, ranked, 0.0), starts) / np.minimum(sizes, most)
+    place_in_group = np.arange(len(order)) - np.repeat(starts, sizes)
+    counted = np.where(place_in_group < BEST_OF_SESSION, ranked, 0.0)
+    means = np.add.reduceat(counted, starts) / np.minimum(sizes, BEST_OF_SESSION)
     return ranked[starts][group], means[group]
 
 
@@ -158,12 +141,13 @@ def mask_talk_turns(pool: CandidatePool) -> npt.NDArray[np.bool_]:
     A fact stands by itself, though a session wrote it down: what was written before it says nothing
     about it.
     """
-    beside = ~np.isnan(pool.near_dense).all(axis=1) | (pool.near_words > 0).any(axis=1)
-    return np.asarray((pool.session > 0) & (pool.speaker > 0) & beside & (pool.sessions > 1))
+    has_neighbour = ~np.isnan(pool.near_dense).all(axis=1) | (pool.near_words > 0).any(axis=1)
+    is_said = (pool.session > 0) & (pool.speaker > 0)
+    return np.asarray(is_said & has_neighbour & (pool.sessions > 1))
 
 
-def compute_features(question: QuestionSignals, pool: CandidatePool) -> dict[str, Column]:
-    """The numbers about each candidate, by name.
+def compute_features(text: str, pool: CandidatePool) -> dict[str, Column]:
+    """The numbers about each candidate, by name; `text` is the question.
 
     Columns of "meaning" are cosines in standard deviations above those of unrelated texts, columns
     of "words" are BM25 over the highest.
@@ -172,24 +156,26 @@ def compute_features(question: QuestionSignals, pool: CandidatePool) -> dict[str
     z = (pool.dense - pool.mean) / spread
     # What has no vector yet counts as alike as what was found by its words usually is.
     matched = z[(pool.words > 0) & ~np.isnan(z)]
-    z = np.where(np.isnan(z), np.median(matched) if len(matched) else 0.0, z).astype(np.float64)
+    usual = np.median(matched) if len(matched) else 0.0
+    z = np.where(np.isnan(z), usual, z).astype(np.float64)
     top = max(float(pool.words.max(initial=0.0)), 1e-6)
     b = pool.words / top
+    b_place = -np.log1p(rank_places(pool.words))
+    # Neighbours and sessions say something of turns of talk, and nothing of what stands alone.
     turn = mask_talk_turns(pool)
-    near_z = np.where(turn[:, None], np.nan_to_num((pool.near_dense - pool.mean) / spread), 0.0)
-    near_b = np.where(turn[:, None], pool.near_words / top, 0.0)
-    alone = ~turn
+    beside = turn[:, None]
+    near_z = np.where(beside, np.nan_to_num((pool.near_dense - pool.mean) / spread), 0.0)
+    near_b = np.where(beside, pool.near_words / top, 0.0)
     group = np.unique(pool.session, return_inverse=True)[1]
-    (best_z, mean_z), (best_b, mean_b) = summarize_groups(z, group), summarize_groups(b, group)
-    by_name, by_role = score_speakers(question, pool)
+    best_z, mean_z = summarize_groups(z, group)
+    best_b, mean_b = summarize_groups(b, group)
+    by_name, by_role = score_speakers(text, pool)
     return {
         "meaning": z,
         "meaning place": -np.log1p(rank_places(z)),
         "words": b,
         "words log": np.log1p(pool.words),
-        "words place": np.where(
-            pool.words > 0, -np.log1p(rank_places(pool.words)), -np.log1p(len(pool))
-        ),
+        "words place": np.where(pool.words > 0, b_place, -np.log1p(len(pool))),
         "meaning before": near_z[:, 1],
         "meaning after": near_z[:, 2],
         "meaning around": np.maximum(near_z, 0.0).max(axis=1),
@@ -198,38 +184,19 @@ def compute_features(question: QuestionSignals, pool: CandidatePool) -> dict[str
         "words after": near_b[:, 2],
         "words two before": near_b[:, 0],
         "words two after": near_b[:, 3],
-        "session meaning": np.where(alone, 0.0, mean_z),
-        "session words": np.where(alone, 0.0, mean_b),
-        "session best words": np.where(alone, 0.0, best_b),
-        "session best meaning": np.where(alone, 0.0, best_z),
+        "session meaning": np.where(turn, mean_z, 0.0),
+        "session words": np.where(turn, mean_b, 0.0),
+        "session best words": np.where(turn, best_b, 0.0),
+        "session best meaning": np.where(turn, best_z, 0.0),
         "speaker": by_name,
         "role": by_role,
-        "date": score_dates(question, pool.at),
+        "date": score_dates(text, pool.at),
         "length": np.log1p(pool.length) - np.log1p(pool.typical),
         "asks": pool.asks.astype(np.float64),
         "asked before": (pool.asked & turn).astype(np.float64),
-        "stands alone": alone.astype(np.float64),
+        "stands alone": (~turn).astype(np.float64),
     }
 
-
-LENGTH_FEATURES = (
-    "meaning",
-    "meaning place",
-    "words",
-    "words log",
-    "words place",
-    "meaning before",
-    "meaning after",
-    "words before",
-    "session meaning",
-    "session words",
-    "session best words",
-    "length",
-)
-"""What is trusted more or less where texts are long."""
-
-FOCUS_FEATURES = ("meaning", "words")
-"""What is trusted more or less where few memories stand out by their words."""
 
 ALONE_FEATURES = ("meaning", "meaning place", "words", "words log", "words place", "length")
 """What is trusted more or less of a memory that is no turn of talk: a fact, a document, code."""
@@ -250,23 +217,6 @@ def small_store_share(memories: int) -> float:
     return 1.0 / (1.0 + memories / 30.0)
 
 
-CONTEXT_FEATURES = {"length": LENGTH_FEATURES, "focus": FOCUS_FEATURES}
-
-
-def build_feature_matrix(
-    question: QuestionSignals, pool: CandidatePool
-) -> tuple[Floats, tuple[str, ...]]:
-    """(n, F) and the names of its columns: features, and some times what the memories are like."""
-    features = compute_features(question, pool)
-    columns = dict(features)
-    for context, size in compute_contexts(pool):
-        for name in CONTEXT_FEATURES[context]:
-            columns[f"{name} × {context}"] = features[name] * size
-    for name in ALONE_FEATURES:
-        columns[f"{name} × alone"] = features[name] * features["stands alone"]
-    return np.stack(list(columns.values()), axis=1), tuple(columns)
-
-
 def measure_focus(pool: CandidatePool) -> float:
     """How far the best match by words stands out from the tenth, 0..1."""
     top = np.sort(pool.words)[::-1][:10]
@@ -283,21 +233,11 @@ def compute_outlook(pool: CandidatePool) -> Floats:
     z = (best_cosine - pool.mean) / max(pool.spread, MIN_SPREAD)
     best_words = np.log1p(float(pool.words.max(initial=0.0)))
     few = small_store_share(len(pool))
+    length, focus = log_typical_length(pool), measure_focus(pool)
     # In the order of "outlook" in ranker.json.
-    return np.array(
-        [
-            best_cosine,
-            z,
-            best_words,
-            log_typical_length(pool),
-            measure_focus(pool),
-            1.0,
-            few,
-            few * best_cosine,
-            few * z,
-            few * best_words,
-        ]
-    )
+    general = [best_cosine, z, best_words, length, focus, 1.0]
+    in_small_stores = [few, few * best_cosine, few * z, few * best_words]
+    return np.array(general + in_small_stores)
 
 
 def lift_identified(scores: Floats, named: npt.NDArray[np.bool_]) -> Floats:
@@ -312,8 +252,7 @@ def lift_identified(scores: Floats, named: npt.NDArray[np.bool_]) -> Floats:
     return np.asarray(scores)
 
 
-@dataclass(frozen=True, slots=True)
-class LinearRanker:
+class LinearRanker(NamedTuple):
     """The coefficients: one for each column, and those that turn a score into a chance to
     matter.
     """
@@ -322,12 +261,15 @@ class LinearRanker:
     slope: float
     outlook: tuple[float, ...]
 
-    def scores(self, question: QuestionSignals, pool: CandidatePool) -> Floats:
-        """Scores without bounds, one a candidate; only their differences mean something."""
-        features = compute_features(question, pool)
+    def scores(self, text: str, pool: CandidatePool) -> Floats:
+        """Scores for a question, without bounds, one a candidate; only their differences mean
+        something.
+        """
+        features = compute_features(text, pool)
         contexts = compute_contexts(pool)
-        # The same as build_feature_matrix() times the weights, with each product taken once for
-        # all candidates.
+        # The coefficients were learned for features and for their products with the contexts
+        # (bench/retrieval/columns.py). A context is one number for all candidates, so the products
+        # are folded into the weights.
         weights = []
         for name in features:
             products = [

@@ -25,15 +25,21 @@ from reverie.core.kinds import is_conversation_turn, is_unverified
 from reverie.core.model import Hit, Memory
 from reverie.text.domain_stopwords import domain_stop_stems, stems_of
 
-MAX_COMPARED_CHARS = 4_000  # of a turn or a memory whose words are compared
-COMMON_WORD_WEIGHT = 0.2  # what a word counts that nearly every working session says
+# Characters of a turn or a memory whose words are compared.
+MAX_COMPARED_CHARS = 4_000
+# What a word counts that nearly every working session says.
+COMMON_WORD_WEIGHT = 0.2
 # Log-odds that the best may stand before the second; beyond, more says nothing more.
 MAX_LEAD = 3.0
 # In a store of so few memories a shared word counts as BM25 would count it among twenty.
 TINY_STORE, RARE_WORD_BM25 = 3, 2.0
-MAX_REASONS = 2  # of the strongest signals that `why` names
+# So many of the strongest signals are named in `why`.
+MAX_REASONS = 2
 # Beyond these, a cosine in standard deviations and a rank in log-odds say nothing more.
 MAX_Z, MAX_LOG_ODDS = 6.0, 8.0
+
+Numbers = Mapping[str, float]
+"""Signals or their weights, by name."""
 
 # What kind of turn it is, told from how it is put. None of them names a project or a language.
 _TURN_KINDS = {
@@ -128,21 +134,28 @@ class GateSignals(NamedTuple):
     few: float = 0.0  # 1 / (1 + memories here / 30): in a small store no word is rare
 
 
+Signals = Sequence[GateSignals]
+
+
 class TurnSignals(NamedTuple):
     """What a turn says, as the gate sees it."""
 
     stems: frozenset[str]
-    kinds: Mapping[str, float]  # 1 or 0 by the names of _TURN_KINDS
+    kinds: Numbers  # 1 or 0 by the names of _TURN_KINDS
 
 
 class GateCoefficients(NamedTuple):
     """The coefficients of both scorers, by the names of signals."""
 
-    fits: Mapping[str, float]  # of one candidate
-    opens: Mapping[str, float]  # of the turn and the best that was found, with a `constant`
+    fits: Numbers  # of one candidate
+    opens: Numbers  # of the turn and the best that was found, with a `constant`
 
 
-def judge_hits(hits: Sequence[Hit], seen: Sequence[GateSignals], text: str) -> list[Hit]:
+def judge_hits(
+    hits: Sequence[Hit],
+    seen: Signals,
+    text: str,
+) -> list[Hit]:
     """The hits with the chance that this turn needs them as score, best first, ties by id.
 
     What others wrote is not in the way of the rest: that is judged as if it were not there.
@@ -158,7 +171,7 @@ def judge_hits(hits: Sequence[Hit], seen: Sequence[GateSignals], text: str) -> l
     return sorted(found, key=lambda hit: (-hit.score, hit.memory.id))
 
 
-def weigh_hits(hits: Sequence[Hit], seen: Sequence[GateSignals], text: str) -> list[Hit]:
+def weigh_hits(hits: Sequence[Hit], seen: Signals, text: str) -> list[Hit]:
     """The same as `judge_hits` for hits that are judged together."""
     turn = read_turn(text)
     memories = [hit.memory for hit in hits]
@@ -168,6 +181,7 @@ def weigh_hits(hits: Sequence[Hit], seen: Sequence[GateSignals], text: str) -> l
     signals = correct_bm25_for_small_store(turn, hits, bounded)
     fits = [sum_weighted(model.fits, one) for one in compute_fit_signals(turn, memories, signals)]
     opens = compute_opening_signals(turn, memories, signals, fits)
+    # The best hit's chance is that the turn needs anything; the others stand below it by their fit.
     margin = sum_weighted(model.opens, opens) - max(fits)
     reasons = describe_strongest(model.opens, opens)
     found = []
@@ -178,8 +192,10 @@ def weigh_hits(hits: Sequence[Hit], seen: Sequence[GateSignals], text: str) -> l
 
 
 def correct_bm25_for_small_store(
-    turn: TurnSignals, hits: Sequence[Hit], seen: Sequence[GateSignals]
-) -> Sequence[GateSignals]:
+    turn: TurnSignals,
+    hits: Sequence[Hit],
+    seen: Signals,
+) -> Signals:
     """The signals as if the store were not tiny.
 
     Where one or two memories are all there is, no word is rare and BM25 is next to nothing,
@@ -194,7 +210,7 @@ def correct_bm25_for_small_store(
     return corrected
 
 
-def sum_weighted(weights: Mapping[str, float], signs: Mapping[str, float]) -> float:
+def sum_weighted(weights: Numbers, signs: Numbers) -> float:
     """The sum of the signals by their weights; a number that is unknown (NaN) counts nothing."""
     value = sum([weight * signs[name] for name, weight in weights.items()])
     if math.isfinite(value):
@@ -204,7 +220,7 @@ def sum_weighted(weights: Mapping[str, float], signs: Mapping[str, float]) -> fl
     )
 
 
-def describe_strongest(weights: Mapping[str, float], signs: Mapping[str, float]) -> str:
+def describe_strongest(weights: Numbers, signs: Numbers) -> str:
     """The signals that spoke most for showing anything, in words; empty if none did."""
     parts = []
     for name, sign in signs.items():
@@ -223,19 +239,19 @@ def logistic(margin: float) -> float:
 def read_turn(text: str) -> TurnSignals:
     """The stems of a turn and what kinds of turn it is."""
     head = text[:MAX_COMPARED_CHARS]
-    kinds = {kind: float(bool(found(head))) for kind, found in _turn_kinds().items()}
+    kinds = {kind: float(bool(form.search(head))) for kind, form in _turn_kinds().items()}
     return TurnSignals(stems_of(head), kinds)
 
 
 def compute_fit_signals(
-    turn: TurnSignals, memories: Sequence[Memory], seen: Sequence[GateSignals]
+    turn: TurnSignals, memories: Sequence[Memory], seen: Signals
 ) -> list[dict[str, float]]:
     """The signals of how well each memory fits a turn, by name."""
     turn_weight = max(weigh_stems(turn.stems), 1.0)
-    fitting_kinds: dict[str, frozenset[str]] = {}
+    fitting_kinds: dict[str, tuple[str, ...]] = {}
     for name, (turn_kinds, memory_kinds) in KIND_FITS.items():
         applies = any(turn.kinds[kind] for kind in turn_kinds)
-        fitting_kinds[name] = frozenset(memory_kinds) if applies else frozenset()
+        fitting_kinds[name] = memory_kinds if applies else ()
     found = []
     for memory, one in zip(memories, seen, strict=True):
         signals = compute_likeness_signals(turn, turn_weight, memory, one)
@@ -246,19 +262,26 @@ def compute_fit_signals(
 
 
 def compute_likeness_signals(
-    turn: TurnSignals, asked: float, memory: Memory, seen: GateSignals
+    turn: TurnSignals,
+    asked: float,
+    memory: Memory,
+    seen: GateSignals,
 ) -> dict[str, float]:
     """How alike a turn and a memory are, by name; `asked` is the weight of the turn's words."""
     known = stem_memory(memory)
-    shared, talk = weigh_stems(turn.stems & known), float(is_conversation_turn(memory))
-    rank, words = clip_symmetric(seen.likely, MAX_LOG_ODDS), math.log1p(max(0.0, seen.bm25))
+    shared = weigh_stems(turn.stems & known)
+    rank = clip_symmetric(seen.likely, MAX_LOG_ODDS)
+    words = math.log1p(max(0.0, seen.bm25))
+    # Cosine, words and rank mean less where memories are turns of talk: coefficients of their own.
+    talk = float(is_conversation_turn(memory))
+    fact = 1.0 - talk
     return {
-        "meaning": seen.cosine * (1.0 - talk),
+        "meaning": seen.cosine * fact,
         "meaning in talk": seen.cosine * talk,
         "meaning here": clip_symmetric(seen.z, MAX_Z),
-        "words": words * (1.0 - talk),
+        "words": words * fact,
         "words in talk": words * talk,
-        "rank": rank * (1.0 - talk),
+        "rank": rank * fact,
         "rank in talk": rank * talk,
         "shared words": math.log1p(shared),
         "share of the turn": shared / asked,
@@ -270,7 +293,7 @@ def compute_likeness_signals(
 def compute_opening_signals(
     turn: TurnSignals,
     memories: Sequence[Memory],
-    seen: Sequence[GateSignals],
+    seen: Signals,
     fits: Sequence[float],
 ) -> dict[str, float]:
     """The signals of whether a turn needs any memory, by name; `fits` is how well each one fits."""
@@ -308,10 +331,8 @@ def weigh_stems(stems: frozenset[str]) -> float:
 
 
 @lru_cache(maxsize=1)
-def _turn_kinds() -> dict[str, "re.Pattern[str].search"]:  # type: ignore[valid-type]
-    return {
-        kind: re.compile(pattern, re.IGNORECASE).search for kind, pattern in _TURN_KINDS.items()
-    }
+def _turn_kinds() -> dict[str, re.Pattern[str]]:
+    return {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _TURN_KINDS.items()}
 
 
 @lru_cache(maxsize=1)

@@ -29,13 +29,17 @@ from reverie.text.tokenization import fold_text
 # How far one prior may move the odds, either way. The recency and success factors are scaled by it,
 # so a larger bound makes both of them stronger too.
 PRIOR_BOUND = 0.25
-RECENCY_HOURS = 24.0  # the recency boost 1 + PRIOR_BOUND·e^(−hours since last use / 24)
+# The recency boost 1 + PRIOR_BOUND·e^(−hours since last use / 24).
+RECENCY_HOURS = 24.0
 # The strongest stands at the bound: more would be cut off by it.
 EMOTION_FACTORS = {"low": 1.05, "medium": 1.15, "high": 1 + PRIOR_BOUND}
-SAME_SEASON_FACTOR = 1.1  # of what was kept in a time of the same name, such as release-week
+# A factor for what was kept in a time of the same name, such as release-week.
+SAME_SEASON_FACTOR = 1.1
 
-UNVERIFIED_FACTOR = 0.5  # of the odds of what others wrote, which no other prior can make up for
-HITS_PER_UNVERIFIED = 3  # one in so many memories of a block may be such, and one in any case
+# A factor on the odds of what others wrote, which no other prior can make up for.
+UNVERIFIED_FACTOR = 0.5
+# One in so many memories of a block may be such, and one in any case.
+HITS_PER_UNVERIFIED = 3
 
 # Of what was said about code that is not so any more, or not there.
 OUTDATED_FACTORS = {CHANGED: 0.85, GONE: 1 - PRIOR_BOUND}
@@ -63,7 +67,11 @@ def can_surface(memory: Memory, now: float) -> bool:
     )
 
 
-def compute_prior(memory: Memory, now: float, season: str = "") -> float:
+def compute_prior(
+    memory: Memory,
+    now: float,
+    season: str = "",
+) -> float:
     """The factor by which the odds of a memory are multiplied, whatever is asked: above 0.
 
     The product of the bounded priors: retention, recency, trust, strength, emotion, success,
@@ -117,10 +125,10 @@ def success_factor(memory: Memory) -> float:
 
 def apply_priors(hits: Sequence[Hit], now: float, season: str = "") -> list[Hit]:
     """The hits with their odds multiplied by their priors, best first, ties by id."""
-    weighed = [
-        Hit(hit.memory, multiply_odds(hit.score, compute_prior(hit.memory, now, season)), hit.why)
-        for hit in hits
-    ]
+    weighed = []
+    for hit in hits:
+        prior = compute_prior(hit.memory, now, season)
+        weighed.append(hit._replace(score=multiply_odds(hit.score, prior)))
     return sorted(weighed, key=lambda hit: (-hit.score, hit.memory.id))
 
 
@@ -128,12 +136,9 @@ def mark_outdated(hits: Iterable[Hit]) -> list[Hit]:
     """The same hits; those that speak of code that has changed since say so in `why`."""
     marked = []
     for hit in hits:
-        notice = outdated_notice(hit.memory) if hit.memory.details else ""
-        if notice:
-            why = tuple(dict.fromkeys((*hit.why, notice)))
-            marked.append(hit._replace(why=why))
-        else:
-            marked.append(hit)
+        notice = outdated_notice(hit.memory)
+        why = dict.fromkeys((*hit.why, notice)) if notice else hit.why
+        marked.append(hit._replace(why=tuple(why)))
     return marked
 
 
@@ -180,15 +185,18 @@ def order_unverified_last(hits: Sequence[Hit], limit: int) -> list[Hit]:
 
     Such memories may be `limit` // HITS_PER_UNVERIFIED at most, and one in any case.
     """
-    unverified = [hit for hit in hits if is_unverified(hit.memory)]
-    if not unverified:
-        return list(hits[:limit])
     verified = [hit for hit in hits if not is_unverified(hit.memory)]
+    unverified = [hit for hit in hits if is_unverified(hit.memory)]
     most = max(1, limit // HITS_PER_UNVERIFIED)
     return [*verified, *unverified[:most]][:limit]
 
 
-def finalize_hits(hits: Sequence[Hit], limit: int, *, automatic: bool) -> list[Hit]:
+def finalize_hits(
+    hits: Sequence[Hit],
+    limit: int,
+    *,
+    automatic: bool,
+) -> list[Hit]:
     """The answer: different texts, at most `limit`; if `automatic`, only what is likely needed."""
     distinct = drop_duplicate_texts(hits)
     return select_surfacing(distinct, limit) if automatic else distinct[:limit]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from reverie.core.kinds import EXCERPT, EXPLICIT_KINDS
-from reverie.core.model import Hit, Memory
+from reverie.core.model import Filter, Hit, Memory
 from reverie.retrieval import rescoring
 from reverie.retrieval.graph_walk import HOP_DECAY
 from reverie.text.tokenization import tokenize_query
@@ -49,6 +49,16 @@ class SearchQuery(NamedTuple):
         """The index terms of the text."""
         return tokenize_query(self.text)
 
+    def to_filter(self, limit: int) -> Filter:
+        """What the store can leave out by itself; `is_admissible` tells of the rest."""
+        return Filter(
+            spaces=self.spaces,
+            kinds=self.kinds,
+            without=self.without,
+            tags=self.tags,
+            limit=limit,
+        )
+
 
 def is_admissible(memory: Memory, query: SearchQuery) -> bool:
     """True if a memory counts now, fits the filters of the query, and is not an echo."""
@@ -71,12 +81,12 @@ def is_echo(memory: Memory, query: SearchQuery) -> bool:
     What has left a conversation's context (an excerpt) it does hear again, and unasked only that
     conversation: a passage of another one surfaces when somebody looks for it.
     """
-    own = (
+    is_own = (
         bool(query.not_session)
         and memory.session == query.not_session
         and is_own_session(query, memory.space)
     )
-    return query.automatic and not own if memory.kind == EXCERPT else own
+    return query.automatic and not is_own if memory.kind == EXCERPT else is_own
 
 
 def earliest_visible_at(memory: Memory) -> float:

@@ -10,26 +10,27 @@ Pure but for `search_tags`, which looks up who carries the tags that were met: e
 partial ones, more tags before fewer, then the newest; ties by id.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reverie.core.model import Filter, Hit, Memory
 from reverie.retrieval.search_query import SearchQuery, filter_admissible
+from reverie.storage import Store
 from reverie.text.tokenization import MAX_QUERY, STOP_WORDS
 
-if TYPE_CHECKING:
-    from reverie.storage import Store
-
 MAX_SENTENCE_CHARS = 250  # a longer sentence is a dump
-MIN_KEYWORD_CHARS = 4  # of a word that may match in part
-MIN_PART_CHARS = 3  # of a part that is looked for: "v2" says nothing of "plan-v2"
-MIN_TAG_CHARS = 2  # of a tag that is looked for at all
-MIN_LETTER_SHARE = 0.6  # share of letters from which a line is prose and not what a machine wrote
-MAX_MET_TAGS = 32  # tags of one prompt that are looked up
-MAX_MEMORIES_PER_TAG = 100  # newest memories with one tag that are looked at
+# A word that may match a tag in part has so many letters.
+MIN_KEYWORD_CHARS = 4
+# Of a part that is looked for: "v2" says nothing of "plan-v2".
+MIN_PART_CHARS = 3
+# A tag that is looked for at all has so many letters.
+MIN_TAG_CHARS = 2
+# Share of letters from which a line is prose and not what a machine wrote.
+MIN_LETTER_SHARE = 0.6
+# Tags of one prompt that are looked up, the rarest first.
+MAX_MET_TAGS = 32
+# Newest memories with one tag that are looked at.
+MAX_MEMORIES_PER_TAG = 100
 
 EXACT, PARTLY, NOT = 2, 1, 0
 
@@ -57,7 +58,7 @@ class TagPrompt(NamedTuple):
 
     whole: str  # its words, those that stand apart with a bar between them
     sentences: tuple[frozenset[str], ...]  # the words of each sentence of prose
-    names: frozenset[str] = frozenset()  # words in backticks, or with a capital within a sentence
+    names: frozenset[str]  # words in backticks, or with a capital within a sentence
 
 
 def parse_tag_prompt(prompt: str) -> TagPrompt:
@@ -122,12 +123,9 @@ def grade_tag(tag: str, prompt: TagPrompt) -> int:
     ]
     if not parts:
         return NOT
-    return max((grade_tag_parts(parts, words) for words in prompt.sentences), default=NOT)
-
-
-def grade_tag_parts(parts: Iterable[str], words: frozenset[str]) -> int:
-    """How the parts of a tag stand in one sentence: as weakly as the weakest of them."""
-    return min(grade_tag_part(part, words) for part in parts)
+    # In one sentence a tag is mentioned as weakly as the weakest of its parts.
+    grades = (min(grade_tag_part(part, words) for part in parts) for words in prompt.sentences)
+    return max(grades, default=NOT)
 
 
 def grade_tag_part(part: str, words: frozenset[str]) -> int:

@@ -11,7 +11,8 @@ from reverie.core.clock import ticks
 from reverie.core.model import Hit, Memory
 from reverie.core.trigger_patterns import TriggerContext, is_regex_trigger, matches_trigger
 
-TRIGGER_SCORE = 0.97  # the score of a memory whose trigger matched
+# The score of a memory whose trigger matched.
+TRIGGER_SCORE = 0.97
 # Memories between two looks at the clock; with regular expressions, it is looked at for each one.
 CLOCK_INTERVAL = 50
 
@@ -26,7 +27,9 @@ class TriggeredHits(list[Hit]):
 
 
 def match_triggers(
-    memories: Iterable[Memory], scene: TriggerContext, end: float | None = None
+    memories: Iterable[Memory],
+    scene: TriggerContext,
+    end: float | None = None,
 ) -> TriggeredHits:
     """Memories of which a trigger matches the scene, in the order given.
 
@@ -36,18 +39,16 @@ def match_triggers(
     every = list(memories)
     found: dict[str, str] = {}
     untried = try_triggers(every, scene, found, end, expressions=False)
-    tried = every[: len(every) - untried]
     with_expressions = [
         memory
-        for memory in tried
+        for memory in every[: len(every) - untried]
         if memory.id not in found and any(map(is_regex_trigger, memory.triggers))
     ]
     untried += try_triggers(with_expressions, scene, found, end, expressions=True)
-    hits = TriggeredHits(
-        Hit(memory, TRIGGER_SCORE, (f"trigger {found[memory.id]!r}",))
-        for memory in every
-        if memory.id in found
-    )
+    hits = TriggeredHits()
+    for memory in every:
+        if memory.id in found:
+            hits.append(Hit(memory, TRIGGER_SCORE, (f"trigger {found[memory.id]!r}",)))
     hits.untried = untried
     return hits
 
@@ -69,10 +70,10 @@ def try_triggers(
     for place, memory in enumerate(memories):
         if end is not None and place % interval == 0 and ticks() >= end:
             return len(memories) - place
-        patterns = [one for one in memory.triggers if is_regex_trigger(one) is expressions]
-        match = next((one.strip() for one in patterns if matches_trigger(one, scene)), None)
-        if match is not None:
-            found[memory.id] = match
+        for pattern in memory.triggers:
+            if is_regex_trigger(pattern) is expressions and matches_trigger(pattern, scene):
+                found[memory.id] = pattern.strip()
+                break
     return 0
 
 
@@ -83,15 +84,10 @@ def is_triggered(hit: Hit) -> bool:
 
 def merge_triggered(hits: Sequence[Hit], called: Sequence[Hit]) -> list[Hit]:
     """What triggers called up first, then the rest; a memory found both ways keeps both reasons."""
-    if not called:
-        return list(hits)
     by_id = {hit.memory.id: hit for hit in hits}
     merged = []
     for hit in called:
-        ranked = by_id.pop(hit.memory.id, None)
-        if ranked is None:
-            merged.append(hit)
-        else:
-            score = max(hit.score, ranked.score)
-            merged.append(Hit(hit.memory, score, (*hit.why, *ranked.why)))
+        ranked = by_id.pop(hit.memory.id, hit._replace(why=()))
+        score = max(hit.score, ranked.score)
+        merged.append(Hit(hit.memory, score, (*hit.why, *ranked.why)))
     return [*merged, *by_id.values()]

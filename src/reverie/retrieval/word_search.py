@@ -4,21 +4,23 @@ It needs no model and no numpy, so that it answers before either is loaded.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from reverie.core.model import Filter, Hit, Memory
 from reverie.retrieval import rescoring
 from reverie.retrieval.search_query import SearchQuery, filter_admissible
+from reverie.storage import Store
 
-if TYPE_CHECKING:
-    from reverie.storage import Store
-
-EXTRA_PROPOSALS = 20  # proposals beyond four times the limit: filters and priors choose among them
+# Proposals beyond four times the limit: filters and priors choose among them.
+EXTRA_PROPOSALS = 20
 # So many, or the limit if that is less, are found at least, unless there are no more.
 MIN_FOUND = 100
 
 
-def is_enough(found: Sequence[Hit], query: SearchQuery, wider: int) -> bool:
+def is_enough(
+    found: Sequence[Hit],
+    query: SearchQuery,
+    wider: int,
+) -> bool:
     """True if an answer is full, or nothing further can be found.
 
     Equal texts, echoes and what does not surface unasked may take the places of all that counts.
@@ -29,7 +31,7 @@ def is_enough(found: Sequence[Hit], query: SearchQuery, wider: int) -> bool:
     return len(distinct) >= query.limit
 
 
-def search_words(store: "Store", query: SearchQuery) -> list[Hit]:
+def search_words(store: Store, query: SearchQuery) -> list[Hit]:
     """Hits of the lexical channel alone, judged by the gate if nobody asked."""
     terms = query.terms
     found = store.search_words(
@@ -45,8 +47,9 @@ def search_words(store: "Store", query: SearchQuery) -> list[Hit]:
     bm25 = dict(found)
     hits = []
     for memory in store.get(list(bm25)):
-        score = lexical_score(bm25[memory.id], memory_coverage(terms, memory))
-        hits.append(Hit(memory, score, (f"words {bm25[memory.id]:.1f}",)))
+        rank = bm25[memory.id]
+        score = lexical_score(rank, memory_coverage(terms, memory))
+        hits.append(Hit(memory, score, (f"words {rank:.1f}",)))
     if not query.automatic:
         return hits
     # A cold `recall` is not judged and does not wait for this.
@@ -67,12 +70,13 @@ def lexical_score(bm25: float, covered: float) -> float:
 
 def memory_coverage(terms: Sequence[str], memory: Memory) -> float:
     """The share of the terms that a memory's title, text, tags or files hold, endings aside."""
-    return text_coverage(
-        terms, f"{memory.title} {memory.text} {' '.join(memory.tags)} {' '.join(memory.files)}"
-    )
+    names = " ".join((*memory.tags, *memory.files))
+    return text_coverage(terms, f"{memory.title} {memory.text} {names}")
 
 
 def text_coverage(terms: Sequence[str], text: str) -> float:
     """The share of the terms that a text holds, endings aside."""
     body = text.lower()
-    return sum(term[: max(4, len(term) - 2)] in body for term in terms) / max(1, len(terms))
+    # The last two letters may be an ending, unless the term is short.
+    starts = [term[: max(4, len(term) - 2)] for term in terms]
+    return sum(start in body for start in starts) / max(1, len(terms))

@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from reverie.consolidation.sleep_schedule import MIN_QUIET_SECONDS, sleep_if_due
+from reverie.consolidation.scheduled_sleep import sleep_if_due
+from reverie.consolidation.sleep_schedule import MIN_QUIET_SECONDS
 from reverie.context_window import EMPTY_BLOCK, Block, render_block
 from reverie.context_window.injection_history import FRESH_SECONDS, replaces_waiting_block
 from reverie.core import clock, config

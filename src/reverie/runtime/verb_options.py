@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from reverie.memory.memory_validation import Moment
 
 if TYPE_CHECKING:
     from reverie.text.token_counts import Tokenizer
-
-
-class MemoryFields(TypedDict, total=False):
-    """What a caller may say about a memory besides its text; all of it can be left out."""
-
-    kind: str  # "fact"; `reverie.core.kinds` has the others
-    title: str
-    tags: Iterable[str]
-    at: Moment  # when it happened or was said; now
-    session: str  # in which conversation
-    speaker: str  # who said it
-    provenance: str  # "observed"; see `reverie.core.model.TRUST_BY_PROVENANCE`
-    files: Iterable[str]  # paths that it is about
-    triggers: Iterable[str]  # patterns that call it up
-    details: Mapping[str, Any] | None  # anything else, as JSON
-    messages: tuple[int, int] | None  # first and last message of the conversation
-    valid_from: Moment
-    valid_to: Moment
-    expires_at: Moment
-    trust: float | None  # 0 to 1; by default what the provenance is worth
-    salience: float  # 0 to 1; 0.5
 
 
 class MemoryFilter(TypedDict, total=False):

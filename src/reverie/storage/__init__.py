@@ -1,8 +1,8 @@
 """The `Store` protocol: everything that Reverie asks of a database, and what is atomic about it.
 
-A backend is one module with `open(url)` that passes `tests/storage/test_store_contract.py`, and one row in
-`OPENERS`. Memories, events and edges are canonical. The word index, the vectors and the queue of
-texts without a vector are derived: `verify(repair=True)` rebuilds them.
+A backend is one module with `open(url)` that passes `tests/storage/test_store_contract.py`, and one
+row in `OPENERS`. Memories, events and edges are canonical. The word index, the vectors and the
+queue of texts without a vector are derived: `verify(repair=True)` rebuilds them.
 
 A store may be used from many threads, and one database by many processes. Every writing method is
 one transaction: all of it or none, and durable when it returns. Reads see whole transactions only.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from reverie.core.errors import UnknownScheme
 from reverie.core.model import EMPTY_MAPPING, Change, Edge, Event, Filter, Memory, Record
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from reverie.storage.code_index_port import CodeIndex
     from reverie.storage.column_cache import Corpus, Floats
-    from reverie.storage.note_index_port import FileIndex
+    from reverie.storage.indexed_code import CodeIndex
+    from reverie.storage.indexed_files import FileIndex
 
+
+Names: TypeAlias = Sequence[str]  # ids, spaces, terms, verbs, …, in an order that may matter
 
 # Names in `meta`. GENERATION changes when nothing that was read before holds any more; UNLOGGED is
 # set when memories came or went (import, salvage) without an event that says so.
@@ -88,17 +90,14 @@ class Store(ScrubbableStore, Protocol):
     @property
     def files(self) -> FileIndex:
         """The index of watched files, in a database of its own beside this store's."""
-        ...
 
     @property
     def code(self) -> CodeIndex:
         """The index of code, in a database of its own."""
-        ...
 
     @property
     def code_chunks(self) -> FileIndex:
         """The chunks of indexed code files, searched by words and by vectors as notes are."""
-        ...
 
     # Writing. Each call is one transaction.
 
@@ -112,28 +111,23 @@ class Store(ScrubbableStore, Protocol):
         NotFound. Adding an id twice raises Conflict, and so does a cursor that has already passed
         `done`: another process has dealt with that event.
         """
-        ...
 
     def append(self, events: Sequence[Event]) -> list[int]:
         """Record events that change no memory, all or none. Returns their numbers."""
-        ...
 
     def advance(self, cursor: str, seq: int) -> None:
         """Move a reader's cursor forward. Cursors never move back."""
-        ...
 
-    def purge(self, ids: Sequence[str], more: Collection[str] = ()) -> int:
+    def purge(self, ids: Names, more: Collection[str] = ()) -> int:
         """Erase memories for good, with everything derived and their texts in events.
 
         Their words, vectors, edges and history go. Every text that a memory ever had is looked for
         in events, and every text of `more`; the rest of an event stays. This is the only operation
         that cannot be undone. Returns how many memories were erased.
         """
-        ...
 
     def ids_repeating(self, texts: Collection[str]) -> set[str]:
         """The ids of memories that hold one of these texts or held it: a purge leaves them."""
-        ...
 
     def put_vectors(
         self, model: str, vectors: Mapping[str, np.ndarray], hashes: Mapping[str, bytes]
@@ -144,7 +138,6 @@ class Store(ScrubbableStore, Protocol):
         skipped. Returns how many were stored. A vector is deleted with its text, when the memory is
         revised or purged, and never because another model is in use.
         """
-        ...
 
     def await_vectors(self, model: str) -> int:
         """Make this the current model: every text without a vector of it is queued, now and later.
@@ -153,11 +146,9 @@ class Store(ScrubbableStore, Protocol):
         keeps its queue, a few bytes a text. Cheap when nothing changes. Returns the length of the
         queue.
         """
-        ...
 
     def set_meta(self, name: str, value: str) -> None:
         """Store a small named value."""
-        ...
 
     def transaction(self) -> AbstractContextManager[None]:
         """One exclusive transaction for reading, deciding and writing.
@@ -165,49 +156,39 @@ class Store(ScrubbableStore, Protocol):
         Nobody else writes meanwhile. An error inside rolls everything back. The writing methods
         join it. Keep it short.
         """
-        ...
 
     # Coordination between processes.
 
     def acquire(self, lease: str, holder: str, seconds: float, now: float) -> bool:
         """Take or renew a lease for `seconds`. True for at most one holder at any moment."""
-        ...
 
     def release(self, lease: str, holder: str) -> None:
         """Give the lease back, if `holder` still has it."""
-        ...
 
     def holder(self, lease: str, now: float) -> str | None:
         """The holder of the lease at `now`, or None."""
-        ...
 
     # Reading.
 
-    def get(self, ids: Sequence[str]) -> list[Memory]:
+    def get(self, ids: Names) -> list[Memory]:
         """Memories by id, in the order asked, retired ones too; unknown ids are left out."""
-        ...
 
     def browse(self, where: Filter) -> list[Memory]:
         """Memories that match, newest first: by creation, or with `by_time` by when it happened."""
-        ...
 
-    def with_triggers(self, spaces: Sequence[str], *, within: float | None = None) -> list[Memory]:
+    def with_triggers(self, spaces: Names, *, within: float | None = None) -> list[Memory]:
         """Active memories with trigger patterns, as many as can be read `within` seconds."""
-        ...
 
-    def tagged_numbers(self, tags: Sequence[str], spaces: Sequence[str]) -> list[int]:
+    def tagged_numbers(self, tags: Names, spaces: Names) -> list[int]:
         """The numbers (as in `Shard.num`) of active memories that carry all of the tags."""
-        ...
 
-    def tag_counts(self, spaces: Sequence[str]) -> dict[str, int]:
+    def tag_counts(self, spaces: Names) -> dict[str, int]:
         """How many active memories carry each tag."""
-        ...
 
-    def edges(self, ids: Sequence[str], rels: Sequence[str] = ()) -> list[Edge]:
+    def edges(self, ids: Names, rels: Names = ()) -> list[Edge]:
         """Edges from or to any of these ids."""
-        ...
 
-    def edges_around(self, nodes: Sequence[str], spaces: Sequence[str], most: int) -> list[Edge]:
+    def edges_around(self, nodes: Names, spaces: Names, most: int) -> list[Edge]:
         """Edges from or to any of these nodes that a reader of `spaces` may see, each once.
 
         Nodes are memories, tags, clusters and files. A memory at the other end must lie in one of
@@ -215,42 +196,36 @@ class Store(ScrubbableStore, Protocol):
         cluster only the `most` newest visible memories are given, searched among its newest
         thousand.
         """
-        ...
 
     def scan_edges(self, after: tuple[str, str, str], limit: int) -> list[Edge]:
         """The next `limit` edges after this key, in the order of (src, rel, dst)."""
-        ...
 
-    def edges_between(
-        self, rels: Sequence[str], spaces: Sequence[str] = (), limit: int = 100
-    ) -> list[Edge]:
+    def edges_between(self, rels: Names, spaces: Names = (), limit: int = 100) -> list[Edge]:
         """Edges of these relations whose two ends are active, most recently written first.
 
         With `spaces`, both ends lie in them. A pair that is linked in both directions is given
         once.
         """
-        ...
 
     def events(
         self,
         *,
         after: int = 0,
         before: int | None = None,
-        verbs: Sequence[str] = (),
+        verbs: Names = (),
         session: str | None = None,
         space: str | None = None,
         newest: bool = False,
         limit: int = 1000,
     ) -> list[Event]:
         """Events between two numbers, both exclusive, oldest first; with `newest`, newest first."""
-        ...
 
     def search_events(
         self,
-        verbs: Sequence[str],
+        verbs: Names,
         *,
         space: str = "",
-        containing: Sequence[str] = (),
+        containing: Names = (),
         since: float | None = None,
         until: float | None = None,
         limit: int = 1000,
@@ -260,7 +235,6 @@ class Store(ScrubbableStore, Protocol):
         Every text of `containing` must occur in the payload (ASCII letters match in either case).
         `since` and `until` are inclusive.
         """
-        ...
 
     def event_rows(
         self, verb: str, *, space: str = "", after: int, until: int, limit: int
@@ -270,14 +244,13 @@ class Store(ScrubbableStore, Protocol):
         Rows are (number, at, space, session, payload as JSON text), oldest first. For reading many
         at once: nothing is decoded.
         """
-        ...
 
     def session_spans(
         self,
-        verbs: Sequence[str],
+        verbs: Names,
         *,
         space: str = "",
-        containing: Sequence[str] = (),
+        containing: Names = (),
         limit: int = 100,
     ) -> list[SessionSpan]:
         """Sessions with events of these verbs in a space or below it, the latest first.
@@ -285,41 +258,33 @@ class Store(ScrubbableStore, Protocol):
         Every text of `containing` must occur in some payload of the session (ASCII letters match in
         either case).
         """
-        ...
 
     def event(self, seq: int) -> Event | None:
         """One event by number."""
-        ...
 
     def history(self, memory_id: str) -> list[Record]:
         """The changes of a memory, oldest first."""
-        ...
 
     def changes_of(self, seq: int) -> list[Record]:
         """The changes that an event made, in order."""
-        ...
 
-    def changes_since(self, at: float, spaces: Sequence[str]) -> list[Record]:
+    def changes_since(self, at: float, spaces: Names) -> list[Record]:
         """Revisions and retirements after a time, of memories now in these spaces, newest first.
 
         The records have `before` and the event without its payload; `after` is empty.
         """
-        ...
 
     def changes_after(self, seq: int) -> list[Record]:
         """Additions, revisions and retirements after an event, oldest first; links are left out.
 
         The records have `before` and the event without its payload; `after` is empty.
         """
-        ...
 
     def last_event(self) -> int:
         """The number of the newest event; 0 if there is none."""
-        ...
 
     def cursor(self, name: str) -> int:
         """The last event number that this reader has finished with; 0 at the start."""
-        ...
 
     def meta(self, name: str) -> str | None:
         """A small named value, or None.
@@ -327,14 +292,13 @@ class Store(ScrubbableStore, Protocol):
         GENERATION changes whenever what was cached of the store in memory no longer holds, as after
         a purge or a restored backup.
         """
-        ...
 
     # Finding.
 
     def search_words(
         self,
-        terms: Sequence[str],
-        spaces: Sequence[str],
+        terms: Names,
+        spaces: Names,
         limit: int,
         *,
         within: float | None = None,
@@ -349,41 +313,35 @@ class Store(ScrubbableStore, Protocol):
 
         Needs no vectors and no numpy: a cold process gets its first hit from here.
         """
-        ...
 
-    def corpus(self, model: str, spaces: Sequence[str]) -> Corpus:
+    def corpus(self, model: str, spaces: Names) -> Corpus:
         """The columns that ranking needs of all memories in these spaces, up to date.
 
         Vectors of other models are left out: vectors of different models are never compared.
         """
-        ...
 
-    def scores(self, model: str, corpus: Corpus, terms: Sequence[str]) -> list[Floats]:
+    def scores(self, model: str, corpus: Corpus, terms: Names) -> list[Floats]:
         """BM25 of every row of every shard of `corpus`; 0 where no term occurs.
 
         Document frequencies are those of the corpus, so that a memory's score does not depend on
         spaces that were not asked for. `corpus` must come from this store.
         """
-        ...
 
     def unembedded_texts(self, limit: int, model: str | None = None) -> list[tuple[str, str]]:
         """(id, text) of memories without a vector of this model, newest first.
 
         `model` None is the current one; before there was any, memories without a vector at all.
         """
-        ...
 
     def known_vectors(self, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
         """The embedding cache: vectors of texts that were embedded before, by the text's hash."""
-        ...
 
-    def vectors(self, model: str, ids: Sequence[str]) -> dict[str, np.ndarray]:
+    def vectors(self, model: str, ids: Names) -> dict[str, np.ndarray]:
         """A model's vectors of these memories, by id: float32, unit length, read-only.
 
         Unknown memories and those without a vector of this model are left out; retired ones are
         not.
         """
-        ...
 
     # Trust.
 
@@ -392,15 +350,12 @@ class Store(ScrubbableStore, Protocol):
 
         With `repair`, derived data is rebuilt and what is readable is kept.
         """
-        ...
 
     def stats(self, model: str | None = None) -> Stats:
         """How much there is of everything; `waiting` is for `model`, as in `unembedded_texts`."""
-        ...
 
     def backup(self, target: Path) -> None:
         """Write a consistent copy while others go on writing. Refuses to overwrite."""
-        ...
 
     def restore_backup(self, source: Path, kept: Path) -> None:
         """Replace the content with that of a backup, all of it or none, while others go on.
@@ -408,14 +363,12 @@ class Store(ScrubbableStore, Protocol):
         The present content is copied to `kept` first, and nobody writes in between. Raises BadInput
         for what is no backup and StoreDamaged for a damaged one; then nothing is changed or copied.
         """
-        ...
 
     def dump(self, log: bool = True) -> Iterator[dict[str, Any]]:
         """Everything canonical and the vectors as JSON-ready rows: {"type": "memory", …}.
 
         Without `log` only the state (memories, edges, vectors), in the order of their ids.
         """
-        ...
 
     def load(self, rows: Iterable[dict[str, Any]]) -> dict[str, int]:
         """Import rows of `dump`. Returns how many of each type are new.
@@ -423,15 +376,12 @@ class Store(ScrubbableStore, Protocol):
         What is already there is left alone. A row that cannot be read is left out and counted as
         "refused"; the others are not affected.
         """
-        ...
 
     def has_current_schema(self) -> bool:
         """True unless a newer Reverie has migrated the file since it was opened."""
-        ...
 
     def close(self) -> None:
         """Release the database. The store cannot be used afterwards."""
-        ...
 
 
 OPENERS = {"sqlite": "sqlite"}  # url scheme → module in this package

@@ -35,6 +35,7 @@ TABLES = {
     "commits": "commit",
     "learned_patterns": PATTERN,
 }
+# Nothing is fetched or written, and no variable of this program is taken for a table.
 SAFE: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -119,7 +120,8 @@ class LogAnalysis:
         Returns how many rows each has. Raises BadInput if something is there already. Works only
         before the first `ask`, which closes the way to files.
         """
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        is_empty = folder.is_dir() and not any(folder.iterdir())
+        if folder.exists() and not is_empty:
             raise BadInput(f"{folder} exists already. Name a new folder")
         parent = folder.absolute().parent
         if not parent.is_dir():
@@ -135,6 +137,7 @@ class LogAnalysis:
                 relation.write_parquet(str(file))
                 rows[name] = relation.count("*").fetchall()[0][0]
                 sync_to_disk(file)
+            # Renamed as a whole: a folder of half the tables would look complete.
             half.replace(folder)
         return rows
 
@@ -169,6 +172,7 @@ class LogAnalysis:
             else:
                 self._copy_events(source)
             self._db.execute(f"insert into {table} from log.{table}")
+            # The raw rows are not asked for again, and a long history is large.
             self._db.execute(f"truncate log.{source}")
             self._loaded.add(table)
 
@@ -189,10 +193,10 @@ class LogAnalysis:
 
         if not rows:
             return
-        batch: dict[str, Any] = {
-            name: np.array(values, kind)
-            for (name, kind), values in zip(columns.items(), zip(*rows, strict=True), strict=True)
-        }
+        batch: dict[str, Any] = {}
+        by_column = zip(*rows, strict=True)
+        for (name, kind), values in zip(columns.items(), by_column, strict=True):
+            batch[name] = np.array(values, kind)
         self._db.register("batch", batch)
         self._db.execute(f"insert into log.{table} by name select * from batch")
         self._db.unregister("batch")

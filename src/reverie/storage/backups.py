@@ -41,7 +41,13 @@ def list_daily_backups(settings: Settings) -> list[Path]:
 
 def list_damaged_files(settings: Settings) -> list[Path]:
     """The damaged files that a repair has put aside, newest first."""
+    # They cannot be searched: a purge names them, and a scrub deletes them.
     return sorted(settings.home.glob("reverie.db.damaged-*"))
+
+
+def list_copies(settings: Settings) -> list[Path]:
+    """All copies that can be altered: the daily ones, and what restored backups replaced."""
+    return [*list_daily_backups(settings), *list_replaced_copies(settings)]
 
 
 def format_file_date(at: float, form: str = "%Y%m%d") -> str:
@@ -52,6 +58,7 @@ def format_file_date(at: float, form: str = "%Y%m%d") -> str:
 def make_daily_backup(store: Store, settings: Settings, now: float) -> Path | None:
     """Make today's copy and delete the oldest beyond `settings.backups`; None if it was there."""
     path = backup_folder(settings) / f"reverie-{format_file_date(now)}.db"
+    # A store elsewhere is its owner's to copy.
     if settings.backups <= 0 or settings.store or path.exists():
         return None
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,8 +96,8 @@ def purge_backups(
     """
     if not has_own_copies(settings, store):
         return ()
-    copies = [*list_daily_backups(settings), *list_replaced_copies(settings)]
-    return (*purge_copies(copies, ids, texts), *list_damaged_files(settings))
+    unreached = alter_copies(list_copies(settings), lambda copy: copy.purge(ids, texts))
+    return (*unreached, *list_damaged_files(settings))
 
 
 def has_own_copies(settings: Settings, store: Store) -> bool:
@@ -98,12 +105,12 @@ def has_own_copies(settings: Settings, store: Store) -> bool:
     return store.url == settings.url and not settings.store
 
 
-def purge_copies(copies: Iterable[Path], ids: Sequence[str], texts: Collection[str]) -> list[Path]:
-    """Erase memories from these copies. Returns those that they could not be erased from."""
+def alter_copies(copies: Iterable[Path], change: Callable[[Store], object]) -> list[Path]:
+    """Alter these copies. Returns those that could not be altered."""
     unreached = []
     for path in copies:
         try:
-            alter_copy(path, lambda store: store.purge(ids, texts))
+            alter_copy(path, change)
         except (ReverieError, OSError):
             unreached.append(path)
     return unreached
@@ -132,11 +139,7 @@ def find_copies_holding(settings: Settings, store: Store, clean: TextCleaner) ->
     """The copies with something to clean, and damaged ones that cannot be read."""
     if not has_own_copies(settings, store):
         return []
-    copies = (
-        *list_daily_backups(settings),
-        *list_replaced_copies(settings),
-        *list_damaged_files(settings),
-    )
+    copies = (*list_copies(settings), *list_damaged_files(settings))
     return [path for path in copies if may_hold_text(path, clean)]
 
 
@@ -150,14 +153,15 @@ def may_hold_text(path: Path, clean: TextCleaner) -> bool:
 
 def scrub_copies(settings: Settings, copies: Iterable[Path], clean: TextCleaner) -> list[Path]:
     """Clean these copies, or delete those that cannot be cleaned. Returns those that stay as is."""
+    known = list_copies(settings)
     unreached = []
     for path in copies:
+        if path in known:
+            unreached += alter_copies([path], lambda store: scrub_whole_store(store, clean))
+            continue
         try:
-            if path in (*list_daily_backups(settings), *list_replaced_copies(settings)):
-                alter_copy(path, lambda store: scrub_whole_store(store, clean))
-            else:
-                path.unlink(missing_ok=True)
-        except (ReverieError, OSError):
+            path.unlink(missing_ok=True)
+        except OSError:
             unreached.append(path)
     return unreached
 

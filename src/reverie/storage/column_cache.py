@@ -10,140 +10,109 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float32]
+Doubles: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+Words: TypeAlias = npt.NDArray[np.uint64]
 
 # Up to here every vector is compared. Beyond, sign bits choose the candidates (`Shard.nearest`).
 MAX_EXACT_ROWS = 20_000
-
 # Candidates that sign bits choose before the exact cosine. Measured on 100,000 clustered vectors:
 # 0.99 of the true top 50 are among them, in a ninth of the time of the exact scan (bench/scale).
 COARSE_CANDIDATES = 1_000
-
-
 # Memories that stand for all when the usual, meaningless cosine is estimated.
 SAMPLE_SIZE = 1_000
-
 # How much a shard may grow before its median and its sample are computed afresh.
 STALE_GROWTH = 1.05
 
-# The columns that `Shard.reserve_rows` lengthens together.
-COLUMNS = (
-    "num",
-    "at",
-    "length",
-    "session",
-    "speaker",
-    "kind",
-    "previous_row",
-    "next_row",
-    "asks",
-    "expires",
-    "counts",
-    "known",
-)
+# The columns of a shard, with their types and what a new row holds until something is known.
+COLUMNS: Mapping[str, tuple[type, int]] = {
+    "num": (np.int64, 0),
+    "at": (np.float64, 0),
+    "length": (np.int64, 0),
+    "session": (np.int64, 0),
+    "speaker": (np.int64, 0),
+    "kind": (np.int64, 0),
+    "previous_row": (np.int64, -1),
+    "next_row": (np.int64, -1),
+    "asks": (np.bool_, 0),
+    "expires": (np.float64, 0),
+    "counts": (np.bool_, 0),
+    "known": (np.bool_, 0),
+}
 
 
-class ShardRow(NamedTuple):
-    """What a shard keeps of one memory. `session`, `speaker` and `kind` are codes."""
-
-    num: int
-    id: str
-    at: float
-    length: int
-    session: int
-    speaker: int
-    kind: int
-    asks: bool
-    expires: float
-    counts: bool
-
-
-def _no_ints() -> Ints:
-    return np.zeros(0, np.int64)
-
-
-def _no_floats() -> npt.NDArray[np.float64]:
-    return np.zeros(0, np.float64)
-
-
-def _no_flags() -> npt.NDArray[np.bool_]:
-    return np.zeros(0, np.bool_)
-
-
-@dataclass(slots=True)
 class Shard:
     """The memories of one space. `n` rows are in use; arrays may be longer."""
 
-    dims: int
-    space: str = ""
-    n: int = 0
-    ids: list[str] = field(default_factory=list)
-    place: dict[int, int] = field(default_factory=dict)  # memory.num → row
-    num: Ints = field(default_factory=_no_ints)
-    at: npt.NDArray[np.float64] = field(default_factory=_no_floats)
-    length: Ints = field(default_factory=_no_ints)
-    session: Ints = field(default_factory=_no_ints)
-    speaker: Ints = field(default_factory=_no_ints)
-    kind: Ints = field(default_factory=_no_ints)
-    previous_row: Ints = field(default_factory=_no_ints)  # of the same session, or -1
-    next_row: Ints = field(default_factory=_no_ints)  # of the same session, or -1
-    asks: npt.NDArray[np.bool_] = field(default_factory=_no_flags)  # ends in a question mark
-    expires: npt.NDArray[np.float64] = field(default_factory=_no_floats)  # infinity: never
-    counts: npt.NDArray[np.bool_] = field(default_factory=_no_flags)  # not retired
-    known: npt.NDArray[np.bool_] = field(default_factory=_no_flags)  # has a vector
-    vectors: Floats = field(default_factory=lambda: np.zeros((0, 0), np.float32))
-    bits: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros((0, 0), np.uint64))
-    last_of: dict[int, int] = field(default_factory=dict)  # session → its last row
-    typical: tuple[int, float] = (0, 0.0)  # (n at that time, median length)
-    sampled: tuple[int, Floats] = (0, np.zeros((0, 0), np.float32))  # (n at that time, vectors)
+    num: Ints
+    at: Doubles
+    length: Ints  # of the text, in characters
+    session: Ints  # codes, as `speaker` and `kind` are (`Corpus.names`)
+    speaker: Ints
+    kind: Ints
+    previous_row: Ints  # of the same session, or -1
+    next_row: Ints  # of the same session, or -1
+    asks: Flags  # ends in a question mark
+    expires: Doubles  # infinity: never
+    counts: Flags  # not retired
+    known: Flags  # has a vector
 
-    def __post_init__(self) -> None:
-        self.vectors = np.zeros((0, self.dims), np.float32)
-        self.bits = np.zeros((-(-self.dims // 64), 0), np.uint64)
+    def __init__(self, dims: int, space: str = "") -> None:
+        self.dims, self.space = dims, space
+        self.n = 0
+        self.ids: list[str] = []
+        self.place: dict[int, int] = {}  # memory.num → row
+        self.last_of: dict[int, int] = {}  # session → its last row
+        for name, (kind, _) in COLUMNS.items():
+            setattr(self, name, np.zeros(0, kind))
+        self.vectors: Floats = np.zeros((0, dims), np.float32)
+        # A row for each word of sign bits: a scan reads one word of every vector after another.
+        words = -(-dims // 64)
+        self.bits: Words = np.zeros((words, 0), np.uint64)
+        self.typical = (0, 0.0)  # (n at that time, median length)
+        self.sampled = (0, self.vectors)  # (n at that time, vectors)
 
     def reserve_rows(self, more: int) -> None:
         """Make room for so many further rows."""
         need = self.n + more
         if need <= len(self.num):
             return
+        # Doubled, so that appending one at a time copies each row a few times at most.
         size = max(need, 2 * len(self.num), 64)
-        for name in COLUMNS:
-            setattr(self, name, _grow_array(getattr(self, name), size))
+        for name, (_, default) in COLUMNS.items():
+            setattr(self, name, _grow_array(getattr(self, name), size, default))
         self.vectors = _grow_array(self.vectors, size)
-        self.bits = np.ascontiguousarray(_grow_array(np.ascontiguousarray(self.bits.T), size).T)
+        by_row = np.ascontiguousarray(self.bits.T)
+        self.bits = np.ascontiguousarray(_grow_array(by_row, size).T)
 
-    def append(self, memory: ShardRow) -> None:
+    def append(self, id: str, **columns: float) -> None:
         """Add a memory, without a vector yet. The rows of a session stand in order of arrival."""
         self.reserve_rows(1)
         row = self.n
-        self.place[memory.num] = row
-        self.ids.append(memory.id)
-        self.num[row] = memory.num
-        self.at[row] = memory.at
-        self.length[row] = memory.length
-        self.session[row] = memory.session
-        self.speaker[row] = memory.speaker
-        self.kind[row] = memory.kind
-        self.asks[row] = memory.asks
-        self.expires[row] = memory.expires
-        self.counts[row] = memory.counts
-        self.known[row] = False
-        self.previous_row[row] = -1
-        self.next_row[row] = -1
-        if memory.session:
-            last = self.last_of.get(memory.session, -1)
+        self.ids.append(id)
+        for name, value in columns.items():
+            getattr(self, name)[row] = value
+        self.place[int(columns["num"])] = row
+        session = int(columns["session"])
+        if session:
+            last = self.last_of.get(session, -1)
             self.previous_row[row] = last
             if last >= 0:
                 self.next_row[last] = row
-            self.last_of[memory.session] = row
+            self.last_of[session] = row
         self.n = row + 1
+
+    def ends(self) -> tuple[int, int]:
+        """The number of the first memory and that of the last; there must be one."""
+        return int(self.num[0]), int(self.num[self.n - 1])
 
     def put(self, rows: Sequence[int], vectors: Floats) -> None:
         """Set the vectors of some rows."""
@@ -170,33 +139,40 @@ class Shard:
 
     def median_length(self) -> float:
         """The median length of a text in characters, at most STALE_GROWTH out of date."""
-        if self.n > STALE_GROWTH * self.typical[0] or not self.typical[0]:
-            median = float(np.median(self.length[: self.n])) if self.n else 0.0
+        counted, median = self.typical
+        if self.n > STALE_GROWTH * counted or not counted:
+            lengths = self.length[: self.n]
+            median = float(np.median(lengths)) if self.n else 0.0
             self.typical = (self.n, median)
-        return self.typical[1]
+        return median
 
     def background(self, vector: Floats) -> tuple[float, float]:
         """Mean and standard deviation of the cosines of an even sample: what means nothing here."""
         cosines = self.sample() @ vector
-        return (float(cosines.mean()), float(cosines.std())) if len(cosines) else (0.0, 0.0)
+        if not len(cosines):
+            return 0.0, 0.0
+        return float(cosines.mean()), float(cosines.std())
 
     def sample(self) -> Floats:
         """About SAMPLE_SIZE vectors, evenly spaced; all of them while they are few."""
-        if self.sampled[0] and self.n <= STALE_GROWTH * self.sampled[0]:
-            return self.sampled[1]
+        counted, vectors = self.sampled
+        if counted and self.n <= STALE_GROWTH * counted:
+            return vectors
         rows = np.flatnonzero(self.mask())
         if len(rows) <= SAMPLE_SIZE:
             return self.vectors[rows]
+        step = len(rows) // SAMPLE_SIZE
         # Side by side in memory: scattered rows take ten times as long.
-        self.sampled = (self.n, self.vectors[rows[:: len(rows) // SAMPLE_SIZE]])
-        return self.sampled[1]
+        vectors = self.vectors[rows[::step]]
+        self.sampled = (self.n, vectors)
+        return vectors
 
-    def mask(self) -> npt.NDArray[np.bool_]:
+    def mask(self) -> Flags:
         """True for the rows that are active and have a vector."""
         return self.counts[: self.n] & self.known[: self.n]
 
     def nearest(
-        self, vector: Floats, limit: int, allowed: npt.NDArray[np.bool_] | None = None
+        self, vector: Floats, limit: int, allowed: Flags | None = None
     ) -> tuple[Ints, Floats]:
         """The `limit` active, allowed rows of the highest cosine, and the cosines, unordered.
 
@@ -245,15 +221,17 @@ class Shard:
         return found
 
 
-def to_sign_bits(vectors: Floats) -> npt.NDArray[np.uint64]:
+def to_sign_bits(vectors: Floats) -> Words:
     """The sign of each component as bits, 64 to a word."""
     packed = np.packbits(vectors > 0, axis=1)
     missing = -packed.shape[1] % 8
-    return np.ascontiguousarray(np.pad(packed, ((0, 0), (0, missing)))).view(np.uint64)
+    whole_words = np.pad(packed, ((0, 0), (0, missing)))
+    return np.ascontiguousarray(whole_words).view(np.uint64)
 
 
-def _grow_array(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    longer = np.zeros((size, *array.shape[1:]), array.dtype)
+def _grow_array(array: npt.NDArray[Any], size: int, default: int = 0) -> npt.NDArray[Any]:
+    shape = (size, *array.shape[1:])
+    longer = np.full(shape, default, array.dtype)
     longer[: len(array)] = array
     return longer
 

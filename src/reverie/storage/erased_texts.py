@@ -16,6 +16,8 @@ from reverie.text.tokenization import UNSPACED, fold_text
 
 PURGED = "[purged]"
 PURGING = "purging"  # in `meta`: what the store has erased and files may still hold
+# In `meta`: files of a scrub are still to be written anew.
+REWRITE_PENDING = "scrubbing"
 MIN_DISTINCTIVE_CHARS = 20  # a shorter text may occur in an unrelated event by chance
 # Letters that a sign counts for in scripts without spaces between words: it says more.
 UNSPACED_WEIGHT = 2
@@ -93,7 +95,8 @@ class PassageEraser:
         if fold_text(body) in self.whole:
             # The full stop stays, as it does within other texts.
             return text.replace(body, PURGED), ("purged",)
-        clean = self.blank_cut_end(self.blank_passages(text))
+        clean = self.blank_passages(text)
+        clean = self.blank_cut_end(clean)
         return (clean, ("purged",)) if clean != text else (text, ())
 
     def scrub_value(self, value: Any) -> tuple[Any, tuple[str, ...]]:
@@ -104,6 +107,7 @@ class PassageEraser:
     def blank_passages(self, text: str) -> str:
         """A text with the passages blanked, the longest first."""
         forms = find_present(self.passages, text)
+        # A shorter text may be part of a longer one, and would leave the rest of that behind.
         for form in sorted(forms, key=lambda form: (-len(form), form)):
             text = self.pattern(to_word_pattern(form)).sub(PURGED, text)
         return text
@@ -141,16 +145,17 @@ def strip_sentence_end(text: str) -> str:
 
 def list_written_forms(text: str) -> tuple[str, ...]:
     """A text as it is, and in the two ways that JSON may write it."""
-    return text, dumps(text, ensure_ascii=False)[1:-1], dumps(text)[1:-1]
+    wide, ascii_only = dumps(text, ensure_ascii=False), dumps(text)
+    return text, wide[1:-1], ascii_only[1:-1]
 
 
 def map_strings(value: Any, clean: Callable[[str], str]) -> Any:
     """A JSON value with `clean` applied to every string in it; keys and kept fields stay."""
     if isinstance(value, dict):
-        return {
-            name: inner if is_kept_field(name, inner) else map_strings(inner, clean)
-            for name, inner in value.items()
-        }
+        cleaned = {}
+        for name, inner in value.items():
+            cleaned[name] = inner if is_kept_field(name, inner) else map_strings(inner, clean)
+        return cleaned
     if isinstance(value, list):
         return [map_strings(inner, clean) for inner in value]
     return clean(value) if isinstance(value, str) else value
@@ -165,13 +170,15 @@ def is_kept_field(name: str, value: Any) -> bool:
 
 def is_distinctive(text: str) -> bool:
     """True if a text is so long that it occurs nowhere by chance."""
-    return len(text) + (UNSPACED_WEIGHT - 1) * len(_SIGN.findall(text)) >= MIN_DISTINCTIVE_CHARS
+    extra = (UNSPACED_WEIGHT - 1) * len(_SIGN.findall(text))
+    return len(text) + extra >= MIN_DISTINCTIVE_CHARS
 
 
 def longest_word(text: str) -> str:
     """The longest word of a text, in lower case, of a spaced script if there is any; "" if none."""
     words = _TOKEN.findall(text.lower())
-    return max([word for word in words if not _SIGN.match(word)] or words, key=len, default="")
+    spaced = [word for word in words if not _SIGN.match(word)]
+    return max(spaced or words, key=len, default="")
 
 
 def first_whole_words(text: str) -> str:
@@ -180,9 +187,11 @@ def first_whole_words(text: str) -> str:
     "" if there is no whole word, except in scripts without spaces.
     """
     start = text[:MIN_DISTINCTIVE_CHARS]
-    last_word = max((word.start() for word in _TOKEN.finditer(start)), default=0)
-    words = start[:last_word]
-    return start if not longest_word(words) and _SIGN.match(longest_word(start)) else words
+    starts = [word.start() for word in _TOKEN.finditer(start)]
+    words = start[: max(starts, default=0)]
+    if not longest_word(words) and _SIGN.match(longest_word(start)):
+        return start
+    return words
 
 
 def to_spaced_pattern(text: str) -> str:

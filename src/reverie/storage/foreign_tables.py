@@ -5,10 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput, ExtraMissing
+from reverie.storage.sqlite.connection import connect_read_only
 
 # How the files begin; DuckDB's mark starts at the ninth byte.
 SQLITE = b"SQLite format 3\x00"
@@ -50,20 +53,11 @@ def read_table_rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
 
 def read_sqlite_rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
     """The rows of a SQLite file."""
-    # Without a journal nobody is writing: `immutable` then reads without making lock files.
-    busy = path.with_name(f"{path.name}-wal").exists()
-    url = f"{path.absolute().as_uri()}?mode=ro{'' if busy else '&immutable=1'}"
+    has_journal = path.with_name(f"{path.name}-wal").exists()  # then somebody may be writing
     list_tables = "select name from sqlite_master where type = 'table'"
     try:
-        with closing(sqlite3.connect(url, uri=True)) as db:
-            existing = {name for (name,) in db.execute(list_tables)}
-            for table in tables:
-                if table not in existing:
-                    continue
-                found = db.execute(f'select * from "{table}" order by rowid')
-                names = [column[0] for column in found.description]
-                for number, row in enumerate(found, start=1):
-                    yield TableRow(table, number, dict(zip(names, row, strict=True)))
+        with connect_read_only(path, immutable=not has_journal) as db:
+            yield from iter_table_rows(db, list_tables, tables)
     except sqlite3.Error as err:
         raise BadInput(f"{path.name} cannot be read: {err}") from err
 
@@ -80,22 +74,25 @@ def read_duckdb_rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
     list_tables = "select table_name from duckdb_tables()"
     try:
         with closing(duckdb.connect(str(path), read_only=True)) as db:
-            existing = {name for (name,) in db.execute(list_tables).fetchall()}
-            for table in tables:
-                if table not in existing:
-                    continue
-                found = db.execute(f'select * from "{table}" order by rowid')
-                names = [column[0] for column in found.description or ()]
-                number = 0
-                while batch := found.fetchmany(BATCH):
-                    for row in batch:
-                        number += 1
-                        yield TableRow(table, number, dict(zip(names, row, strict=True)))
+            yield from iter_table_rows(db, list_tables, tables)
     except duckdb.Error as err:
         reason = str(err).splitlines()[0]
         raise BadInput(
             f"{path.name} cannot be read: {reason}. If its program is running, end it first"
         ) from err
+
+
+def iter_table_rows(db: Any, list_tables: str, tables: Sequence[str]) -> Iterator[TableRow]:
+    """The rows of those tables that exist, in a database of either kind."""
+    existing = {name for (name,) in db.execute(list_tables).fetchall()}
+    for table in tables:
+        if table not in existing:
+            continue
+        found = db.execute(f'select * from "{table}" order by rowid')
+        names = [column[0] for column in found.description]
+        batches = iter(partial(found.fetchmany, BATCH), [])
+        for number, row in enumerate(chain.from_iterable(batches), start=1):
+            yield TableRow(table, number, dict(zip(names, row, strict=True)))
 
 
 ROW_READERS = {"sqlite": read_sqlite_rows, "duckdb": read_duckdb_rows}

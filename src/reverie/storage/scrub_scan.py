@@ -18,11 +18,9 @@ class TextCleaner(Protocol):
 
     def scrub_text(self, text: str) -> tuple[str, tuple[str, ...]]:
         """A cleaned text and the kinds of what was taken out."""
-        ...
 
     def scrub_value(self, value: Any) -> tuple[Any, tuple[str, ...]]:
         """The same for a JSON value, however deeply nested."""
-        ...
 
 
 class ScrubFinding(NamedTuple):
@@ -47,7 +45,6 @@ class ScrubbableStore(Protocol):
 
     def size(self) -> int:
         """About how many rows of text there are, for a progress bar."""
-        ...
 
     def scrub(self, clean: TextCleaner, after: Any, limit: int, *, write: bool) -> ScrubStep:
         """Scan the next `limit` rows after `after`, or from the start; with `write`, clean them.
@@ -56,7 +53,6 @@ class ScrubbableStore(Protocol):
         its strength; its words follow the text, and it is queued for new vectors. No history is
         kept: that is the point.
         """
-        ...
 
     def compact(self) -> tuple[Path, ...]:
         """Rewrite the database's files, so that no free page or journal holds what was erased.
@@ -64,7 +60,6 @@ class ScrubbableStore(Protocol):
         Costs a copy of the file. Returns the files that may still hold something, because another
         process is reading them.
         """
-        ...
 
 
 def scan_database_copy(path: Path, clean: TextCleaner) -> Iterator[ScrubFinding]:

@@ -1,5 +1,6 @@
-"""What a text is about: its words without their endings, and the words of nearly every working
-session, which say nothing of that.
+"""What a text is about: its words, and those that say nothing of that.
+
+Words count without their endings. Those of nearly every working session say nothing.
 
 A module of its own, so that a hook that asks only this of a prompt loads little else.
 """
@@ -36,11 +37,13 @@ def stems_of(text: str) -> frozenset[str]:
 
 
 def strip_ending(word: str) -> str:
-    """A word without a common English ending. Cheap; all that is asked is that both sides of a
-    comparison get the same.
+    """A word without a common English ending.
+
+    Cheap: all that is asked is that both sides of a comparison get the same.
     """
     for ending in ("ing", "ed", "es", "s", "e"):
-        if len(word) > len(ending) + 2 and word.endswith(ending) and not word.endswith("ss"):
+        is_long = len(word) > len(ending) + 2
+        if is_long and word.endswith(ending) and not word.endswith("ss"):
             return word[: -len(ending)]
     return word
 

@@ -6,8 +6,7 @@ what would be obeyed as structure is altered. What is stored is never altered. P
 twice, changes nothing more.
 """
 
-import re
-from functools import cache
+from reverie.core.lazy_patterns import compile_once
 
 # Printable by Unicode and yet invisible: fillers, joiners, and variation selectors, which can carry
 # whole messages.
@@ -16,59 +15,56 @@ INVISIBLE_CHARS = (
     "\U000e01ef"
 )
 SPEAKER_NAMES = "Human|Assistant|System|User|Developer|HUMAN|ASSISTANT|SYSTEM|USER|DEVELOPER"
-HOST_TAGS = (
-    "reverie-memory",
-    "memory",
-    "memories",
-    "system-reminder",
-    "system",
-    "assistant",
-    "human",
-    "user",
-    "developer",
-    "instructions?",
-    "antml:[a-z_]+",
-    "function_calls?",
-    "function_results?",
-    "invoke",
-    "parameter",
-    "tool_use",
-    "tool_result",
-    "tool_call",
-    "thinking",
-    "command-[a-z]+",
-    "local-command-[a-z]+",
-    "document",
-    "context",
-    "data-[0-9a-f]{12}",
-)
+# What hosts and providers put around their own words.
+_HOST_TAGS = """
+reverie-memory memory memories system-reminder system assistant human user developer instructions?
+antml:[a-z_]+ function_calls? function_results? invoke parameter tool_use tool_result tool_call
+thinking command-[a-z]+ local-command-[a-z]+ document context data-[0-9a-f]{12}
+"""
+HOST_TAGS = tuple(_HOST_TAGS.split())
+# What closes or opens something in a block, and what looks like it and does not.
+LOOKALIKES = {"<": "‹", ">": "›", "`" * 3: "'''", "~" * 3: "∼∼∼"}
 COLON_LOOKALIKE = "\u2236"  # a ratio looks like a colon and ends no speaker's name
+
+
+_INVISIBLE = f"[{INVISIBLE_CHARS}]"
+# An escape sequence, which steers a terminal.
+_TERMINAL = (
+    "\x1b(?:\\[[0-?]{0,40}[ -/]{0,4}[@-~]|\\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])?"
+)
+# A tag of a host or of ours, whole or broken off.
+_TAG = rf"(?i)<(\s*/?\s*(?:{'|'.join(HOST_TAGS)})\b[^<>]{{0,300}}|\|[^<>|]{{1,40}}\|)>?"
 
 
 def escape_line(text: str) -> str:
     """One line of text that cannot close the fence, open another, speak as somebody, or hide."""
-    line = " ".join(remove_invisible(text).split()).replace("<", "‹").replace(">", "›")
-    for fence, plain in (("`" * 3, "'''"), ("~" * 3, "∼∼∼")):
-        line = line.replace(fence, plain)
+    line = " ".join(remove_invisible(text).split())
+    for sign, plain in LOOKALIKES.items():
+        line = line.replace(sign, plain)
     return break_speaker_labels(line, r"(?<![\w/-])")
 
 
 def escape_text(text: str) -> str:
-    """A whole text without what a host would take for its own: tags, a speaker's name at the
-    beginning of a line, and invisible characters.
+    """A whole text without what a host would take for its own.
+
+    That is tags, a speaker's name at the beginning of a line, and invisible characters.
     """
     shown = break_speaker_labels(remove_invisible(text), r"(?m:^)[ \t]*")
-    return _tag_pattern().sub(lambda found: f"‹{found[1]}›", shown) if "<" in shown else shown
+    if "<" not in shown:
+        return shown
+    return compile_once(_TAG).sub(r"‹\1›", shown)
 
 
 def remove_invisible(text: str) -> str:
-    """A text without characters that steer a terminal, turn the direction of writing, or cannot be
-    seen.
+    """A text without characters that cannot be seen.
+
+    Also without those that steer a terminal or turn the direction of writing.
     """
     if text.isascii() and text.isprintable():
         return text
-    text = _terminal_pattern().sub("", text).replace("\r\n", "\n")
-    return _invisible_pattern().sub("", "".join(map(_printable, text)))
+    text = compile_once(_TERMINAL).sub("", text).replace("\r\n", "\n")
+    printable = "".join(map(_printable, text))
+    return compile_once(_INVISIBLE).sub("", printable)
 
 
 def _printable(ch: str) -> str:
@@ -82,35 +78,7 @@ def _printable(ch: str) -> str:
 
 def break_speaker_labels(text: str, where: str) -> str:
     """A text in which no speaker's name, where `where` matches before it, ends with a colon."""
-    return (
-        _speaker_pattern(where).sub(lambda found: f"{found[1]}{COLON_LOOKALIKE}", text)
-        if ":" in text
-        else text
-    )
-
-
-@cache
-def _invisible_pattern() -> "re.Pattern[str]":
-    return re.compile(f"[{INVISIBLE_CHARS}]")
-
-
-@cache
-def _terminal_pattern() -> "re.Pattern[str]":
-    """An escape sequence, which steers a terminal."""
-    return re.compile(
-        "\x1b(?:\\[[0-?]{0,40}[ -/]{0,4}[@-~]|\\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\\\)?"
-        "|[@-Z\\\\^_])?"
-    )
-
-
-@cache
-def _tag_pattern() -> "re.Pattern[str]":
-    """A tag of a host or of ours, whole or broken off."""
-    return re.compile(
-        rf"<(\s*/?\s*(?:{'|'.join(HOST_TAGS)})\b[^<>]{{0,300}}|\|[^<>|]{{1,40}}\|)>?", re.IGNORECASE
-    )
-
-
-@cache
-def _speaker_pattern(where: str) -> "re.Pattern[str]":
-    return re.compile(rf"({where}(?:{SPEAKER_NAMES})[ \t]*):")
+    if ":" not in text:
+        return text
+    speaker = compile_once(rf"({where}(?:{SPEAKER_NAMES})[ \t]*):")
+    return speaker.sub(rf"\1{COLON_LOOKALIKE}", text)

@@ -7,17 +7,19 @@ precise: what is not here is called up by what the sentence names.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+TriggerMaker: TypeAlias = Callable[[re.Match[str]], list[str]]
 
 
 class ForbiddenAct(NamedTuple):
     """An act that is often forbidden, as it is worded and as it is done."""
 
     wording: re.Pattern[str]  # how a prohibition speaks of it
-    triggers: Callable[[re.Match[str]], list[str]]  # what matches it
+    triggers: TriggerMaker  # what matches it
 
 
-def forbidden_act(told: str, triggers: Callable[[re.Match[str]], list[str]]) -> ForbiddenAct:
+def forbidden_act(told: str, triggers: TriggerMaker) -> ForbiddenAct:
     """A row whose wording is matched in any case."""
     return ForbiddenAct(re.compile(told, re.IGNORECASE), triggers)
 
@@ -31,7 +33,9 @@ def removal_triggers(match: re.Match[str]) -> list[str]:
     """Triggers for `rm -r`, of the target alone if one is named."""
     flags = r"re:\brm\s+(?:-\w+\s+)*-\w*r"
     named = match["target"] or ""
-    target = re.escape(named if named in ("/", "~", "*") else named.rstrip(".,!?/"))
+    if named not in ("/", "~", "*"):
+        named = named.rstrip(".,!?/")
+    target = re.escape(named)
     if not target:
         return [flags]
     return [rf"{flags}\w*\s+(?:[^\s;&|]+\s+)*(?:[^\s;&|]*/)?{target}(?![\w.-])"]
@@ -104,8 +108,9 @@ _CLAUSE_END = re.compile(
 
 
 def find_act_triggers(text: str) -> list[str]:
-    """Triggers for the acts that a text forbids; what is named after "use" or "without" is not
-    forbidden.
+    """Triggers for the acts that a text forbids.
+
+    What is named after "use" or "without" is not forbidden.
     """
     clauses = list(find_forbidden_clauses(text))
     triggers = triggers_of_act(FORCE_PUSH, clauses)
@@ -140,7 +145,7 @@ def find_program_triggers(text: str) -> tuple[str, ...]:
     """Triggers for the programs that a preference sets aside, as in "always use uv, never pip"."""
     names = (match["name"].lower().rstrip(".") for match in _REJECTED_PROGRAM.finditer(text))
     programs = [name for name in dict.fromkeys(names) if name in PROGRAMS]
-    commands = [
-        command for name in programs for command in (f"{name} *", *PROGRAM_VARIANTS.get(name, ()))
-    ]
+    commands: list[str] = []
+    for name in programs:
+        commands += (f"{name} *", *PROGRAM_VARIANTS.get(name, ()))
     return tuple(f"tool:*({command})" for command in commands)

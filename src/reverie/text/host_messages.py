@@ -68,8 +68,9 @@ class HostMessage:
 
 
 def trim_message(text: str) -> str:
-    """A text without the middle that is never read, but with its `<private>` tags: they say what to
-    hide.
+    """A text without the middle that is never read.
+
+    Its `<private>` tags stay: they say what to hide.
     """
     if len(text) <= MAX_MESSAGE_CHARS + 2 * CUT_MARGIN:
         return text
@@ -93,8 +94,8 @@ def part_to_text(part: Any, depth: int = MAX_CONTENT_DEPTH) -> str:
         return ""
     if get_field(part, "type") == "tool_use":
         return format_tool_call(get_field(part, "name"), get_field(part, "input"))
-    inner = get_field(part, "text") or get_field(part, "content") or get_field(part, "output") or ""
-    return content_to_text(inner, depth - 1)
+    inner = (get_field(part, name) for name in ("text", "content", "output"))
+    return content_to_text(next(filter(None, inner), ""), depth - 1)
 
 
 def format_tool_call(tool: Any, given: Any) -> str:
@@ -139,17 +140,19 @@ def find_tool_calls(text: str) -> list[tuple[str, Mapping[Any, Any]]]:
 
 def is_short_argument(value: Any) -> bool:
     """True for what is shown of a tool call: a number, or a text that is no file."""
-    return isinstance(value, (bool, int, float)) or (
-        isinstance(value, str) and len(value) <= MAX_ARGUMENT_CHARS
-    )
+    if isinstance(value, str):
+        return len(value) <= MAX_ARGUMENT_CHARS
+    return isinstance(value, (bool, int, float))
 
 
 def parse_arguments(given: Any) -> Mapping[Any, Any]:
     """A tool's arguments by name; OpenAI's shape has them as JSON. {} if they cannot be read."""
     if isinstance(given, Mapping):
         return given
+    if not isinstance(given, str) or len(given) > CUT_MARGIN:
+        return {}
     try:
-        values = loads(given) if isinstance(given, str) and len(given) <= CUT_MARGIN else None
+        values = loads(given)
     except (ValueError, RecursionError):
         return {}
     return values if isinstance(values, Mapping) else {}
@@ -160,20 +163,20 @@ def format_openai_calls(message: Any) -> str:
     item = parse_item_call(message)
     if item is not None:
         return format_tool_call(*item)
-    functions = find_called_functions(message)
-    return "\n".join(
-        format_tool_call(get_field(function, "name"), get_field(function, "arguments"))
-        for function in functions
-    )
+    return "\n".join(format_tool_call(*call) for call in find_function_calls(message))
 
 
-def find_called_functions(message: Any) -> list[Any]:
-    """The functions that a message in OpenAI's shape calls."""
+def find_function_calls(message: Any) -> list[tuple[Any, Any]]:
+    """(name, arguments) of the functions that a message in OpenAI's shape calls."""
     calls = get_field(message, "tool_calls")
     if not isinstance(calls, (list, tuple)):
         return []
     functions = (get_field(call, "function") for call in calls[:COMPARED_MESSAGES])
-    return [function for function in functions if function is not None]
+    return [
+        (get_field(function, "name"), get_field(function, "arguments"))
+        for function in functions
+        if function is not None
+    ]
 
 
 def find_long_commands(message: Any) -> tuple[tuple[str, str], ...]:
@@ -185,12 +188,8 @@ def find_long_commands(message: Any) -> tuple[tuple[str, str], ...]:
         for part in parts
         if get_field(part, "type") == "tool_use"
     ]
-    calls += [
-        (get_field(function, "name"), get_field(function, "arguments"))
-        for function in find_called_functions(message)
-    ]
     found: list[tuple[str, str]] = []
-    for tool, given in calls:
+    for tool, given in (*calls, *find_function_calls(message)):
         is_named = isinstance(tool, str) and tool and is_short_argument(tool)
         # Short JSON holds no long command; reading it would cost more than anything else here.
         if not is_named or (isinstance(given, str) and is_short_argument(given)):
@@ -235,12 +234,14 @@ def get_field(thing: Any, name: str) -> Any:
 
 
 def split_message(message: Any, place: int) -> list[HostMessage]:
-    """What one message says: its speaker's words and, in a user's message, apart from them, what
-    tools answered.
+    """What one message says: its speaker's words and, apart from them, what tools answered.
+
+    Only a user's message in parts may hold both.
     """
     role, content = role_of(message), get_content(message)
     if role != "user" or not isinstance(content, (list, tuple)):
-        text = "\n".join(filter(None, (content_to_text(content), format_openai_calls(message))))
+        said, calls = content_to_text(content), format_openai_calls(message)
+        text = "\n".join(filter(None, (said, calls)))
         commands = find_long_commands(message) if role == "assistant" else ()
         return [HostMessage(role, text, place, commands)]
     own = [part for part in content if is_own_text(part)]
@@ -301,7 +302,9 @@ def hash_message(message: Any) -> MessagePrint:
     text = content if isinstance(content, str) else content_to_text(content)
     parts = len(content) if isinstance(content, (list, tuple)) else -1
     call = get_field(message, "call_id") if content is None else None
-    return hash((role_of(message), parts, len(text), text[:200], text[-200:], call))
+    # Reading a long text as a whole would take longer than all else here.
+    excerpt = (len(text), text[:200], text[-200:])
+    return hash((role_of(message), parts, excerpt, call))
 
 
 @dataclass(slots=True)
@@ -378,13 +381,16 @@ def find_new_start(
     ]
     length, altered, end = max(found, default=(0, 0, 0))
     # One shared message proves little unless it comes first or only once.
-    once = end == -1 or (prints.count(tail[-1]) == tail.count(tail[-1]) == 1)
-    if len(prints) > 1 and (length > 1 or (length == 1 and not altered and once)):
+    last = tail[-1]
+    once = end == -1 or prints.count(last) == tail.count(last) == 1
+    proves = length > 1 or (length == 1 and not altered and once)
+    if len(prints) > 1 and proves:
         return -end - altered
     if longer:
         return max(known, 0)
     old = set(tail)
-    return max((number for number, print_ in enumerate(prints[:-1], 1) if print_ in old), default=0)
+    known_ends = [number for number, print_ in enumerate(prints[:-1], 1) if print_ in old]
+    return max(known_ends, default=0)
 
 
 def count_shared_prints(
@@ -392,7 +398,8 @@ def count_shared_prints(
 ) -> int:
     """How many fingerprints before `end` are the last ones of `tail`."""
     count = 0
-    for one, other in zip(reversed(prints[: max(end, 0)]), reversed(tail), strict=False):
+    before = reversed(prints[: max(end, 0)])
+    for one, other in zip(before, reversed(tail), strict=False):
         if one != other:
             break
         count += 1

@@ -79,7 +79,12 @@ def strip_markup(text: str) -> str:
     text = remove_injections(text)
     if "</" in text:
         text = _TAGGED.sub("\n", text)
-    return _CODE.sub("\n", text).replace("’", "'").replace("‘", "'")
+    return straighten_quotes(_CODE.sub("\n", text))
+
+
+def straighten_quotes(text: str) -> str:
+    """A text with apostrophes as they are typed."""
+    return text.replace("’", "'").replace("‘", "'")
 
 
 def separate_sentences(text: str) -> MessageSentences:
@@ -116,16 +121,23 @@ def separate_lines(text: str) -> tuple[str, str]:
     mine: list[str] = []
     theirs: list[str] = []
     for line in remove_injections(text).split("\n"):
-        sentences, _ = separate_quotes(line.replace("’", "'").replace("‘", "'"))
+        sentences, _ = separate_quotes(straighten_quotes(line))
         (theirs if own.isdisjoint(sentences) else mine).append(line)
     return "\n".join(mine).strip(), "\n".join(theirs).strip()
 
 
 def remove_quoted_speech(text: str) -> str:
     """A text without the speech of others in it."""
-    return _QUOTE.sub(
-        lambda found: found[0] if len(found["within"].split()) < MIN_QUOTE_WORDS else " ", text
-    )
+
+    def without(found: re.Match[str]) -> str:
+        return found[0] if is_short_quote(found) else " "
+
+    return _QUOTE.sub(without, text)
+
+
+def is_short_quote(found: re.Match[str]) -> bool:
+    """True for a quotation of so few words that it is a name, not speech."""
+    return len(found["within"].split()) < MIN_QUOTE_WORDS
 
 
 def find_document(lines: Sequence[str]) -> tuple[int, int]:
@@ -146,7 +158,9 @@ def find_document(lines: Sequence[str]) -> tuple[int, int]:
 def limit_sentences(found: list[str]) -> tuple[str, ...]:
     """The first and the last of many: what is asked stands before or after what is pasted."""
     half = MAX_SENTENCES // 2
-    return tuple(found if len(found) <= MAX_SENTENCES else found[:half] + found[-half:])
+    if len(found) > MAX_SENTENCES:
+        found = found[:half] + found[-half:]
+    return tuple(found)
 
 
 def separate_quotes(line: str) -> tuple[list[str], list[str]]:
@@ -156,7 +170,7 @@ def separate_quotes(line: str) -> tuple[list[str], list[str]]:
     # While the line is split, a number in private-use characters stands for each quotation: its
     # full stops end no sentence of the line.
     def hide(match: re.Match[str]) -> str:
-        if len(match["within"].split()) < MIN_QUOTE_WORDS:
+        if is_short_quote(match):
             return match[0]
         quotes.append(match[0])
         return f"\ue000{len(quotes) - 1}\ue001"
@@ -167,18 +181,23 @@ def separate_quotes(line: str) -> tuple[list[str], list[str]]:
 
     sentences = split_sentences(_QUOTE.sub(hide, line))
     own = [_HIDDEN.sub(restore, sentence) for sentence in sentences]
-    return own, [part for quote in quotes for part in split_sentences(quote.strip('"“”'))]
+    quoted: list[str] = []
+    for quote in quotes:
+        quoted += split_sentences(quote.strip('"“”'))
+    return own, quoted
 
 
 def split_sentences(line: str) -> list[str]:
-    """The sentences of a line; "e.g. this" and file names stay whole. Lower case begins a sentence
-    too.
+    """The sentences of a line; "e.g. this" and file names stay whole.
+
+    Lower case begins a sentence, too.
     """
     line = _BULLET.sub("", line).strip()
     found: list[str] = []
     start = 0
     for end in _END.finditer(line):
-        if _SHORTENED.search(line[start : end.start()]) or _MACRO.match(line, end.start() - 1):
+        is_shortened = _SHORTENED.search(line[start : end.start()])
+        if is_shortened or _MACRO.match(line, end.start() - 1):
             continue
         found.append(line[start : end.end()].strip())
         start = end.end()

@@ -8,8 +8,9 @@ _BROKEN = re.compile("[\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:
-    """The text with lone surrogates as � and NUL as ␀; the same object if it has neither and is
-    ASCII.
+    """The text with lone surrogates as � and NUL as ␀.
+
+    The same object if it has neither and is ASCII.
     """
     if text.isascii():
         return text.replace("\x00", "␀") if "\x00" in text else text

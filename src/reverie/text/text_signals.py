@@ -1,5 +1,6 @@
-"""What a text says about itself in passing: the files it names, their language, and triggers that
-call it up again.
+"""What a text says about itself in passing.
+
+The files it names, their language, and triggers that call it up again.
 
 Modest and precise: a file is what looks like one beyond doubt, a tag comes from a file's name or
 its place, a trigger from what a person forbade by name. Nothing found is the usual answer.
@@ -13,50 +14,48 @@ from reverie.text.forbidden_acts import find_act_triggers
 MAX_FILES, MAX_TRIGGERS, MAX_TAGS = 8, 4, 6
 MAX_TRIGGER_CHARS = 300  # a longer one names nothing that is typed
 
+
+def read_tag_table(table: str) -> dict[str, str]:
+    """Tags by name, of a table with a line for each tag: "tag: name name"."""
+    tags: dict[str, str] = {}
+    for line in table.strip().splitlines():
+        tag, _, names = line.partition(": ")
+        tags.update(dict.fromkeys(names.split(), tag))
+    return tags
+
+
 # Extension → language tag.
-LANGUAGES = {
-    "py": "python",
-    "pyi": "python",
-    "rs": "rust",
-    "ts": "typescript",
-    "tsx": "typescript",
-    "js": "javascript",
-    "jsx": "javascript",
-    "mjs": "javascript",
-    "cjs": "javascript",
-    "go": "go",
-    "rb": "ruby",
-    "java": "java",
-    "kt": "kotlin",
-    "kts": "kotlin",
-    "swift": "swift",
-    "cs": "csharp",
-    "cpp": "cpp",
-    "cc": "cpp",
-    "hpp": "cpp",
-    "c": "c",
-    "h": "c",
-    "php": "php",
-    "ex": "elixir",
-    "exs": "elixir",
-    "sql": "sql",
-    "sh": "shell",
-    "bash": "shell",
-    "tf": "terraform",
-    "css": "css",
-    "scss": "css",
-    "tex": "latex",
-    "lua": "lua",
-    "dart": "dart",
-    "scala": "scala",
-    "hs": "haskell",
-    "clj": "clojure",
-    "r": "r",
-    "jl": "julia",
-    "vue": "vue",
-    "svelte": "svelte",
-    "zig": "zig",
-}
+LANGUAGES = read_tag_table("""
+python: py pyi
+rust: rs
+typescript: ts tsx
+javascript: js jsx mjs cjs
+go: go
+ruby: rb
+java: java
+kotlin: kt kts
+swift: swift
+csharp: cs
+cpp: cpp cc hpp
+c: c h
+php: php
+elixir: ex exs
+sql: sql
+shell: sh bash
+terraform: tf
+css: css scss
+latex: tex
+lua: lua
+dart: dart
+scala: scala
+haskell: hs
+clojure: clj
+r: r
+julia: jl
+vue: vue
+svelte: svelte
+zig: zig
+""")
 
 # Extensions of files in no language that has a tag.
 _OTHER_FILES = """
@@ -65,42 +64,22 @@ properties
 """
 
 # A folder or file in a path → domain tag.
-DOMAINS = {
-    "test": "testing",
-    "tests": "testing",
-    "spec": "testing",
-    "specs": "testing",
-    "__tests__": "testing",
-    "migrations": "database",
-    "alembic": "database",
-    "workflows": "ci",
-    ".github": "ci",
-    ".gitlab-ci.yml": "ci",
-    "jenkinsfile": "ci",
-    "dockerfile": "docker",
-    "docker-compose.yml": "docker",
-    "docker-compose.yaml": "docker",
-    "k8s": "kubernetes",
-    "helm": "kubernetes",
-    "charts": "kubernetes",
-    "terraform": "infrastructure",
-    "infra": "infrastructure",
-    "deploy": "deployment",
-    "docs": "documentation",
-    "doc": "documentation",
-    "auth": "authentication",
-    "billing": "billing",
-    "payments": "billing",
-    "api": "api",
-    "components": "frontend",
-    "styles": "frontend",
-    "i18n": "translation",
-    "locales": "translation",
-    "package.json": "packaging",
-    "pyproject.toml": "packaging",
-    "cargo.toml": "packaging",
-    "requirements.txt": "packaging",
-}
+DOMAINS = read_tag_table("""
+testing: test tests spec specs __tests__
+database: migrations alembic
+ci: workflows .github .gitlab-ci.yml jenkinsfile
+docker: dockerfile docker-compose.yml docker-compose.yaml
+kubernetes: k8s helm charts
+infrastructure: terraform infra
+deployment: deploy
+documentation: docs doc
+authentication: auth
+billing: billing payments
+api: api
+frontend: components styles
+translation: i18n locales
+packaging: package.json pyproject.toml cargo.toml requirements.txt
+""")
 
 # What a forbidden act looks like when it is about to be done.
 COMMAND_BY_VERB = {
@@ -134,19 +113,18 @@ NO_FILES = frozenset(_NO_FILES.split())
 
 def find_file_names(text: str) -> tuple[str, ...]:
     """The files that a text names, in order."""
-    found = [
-        (match.start(), match[0])
-        for match in _PATH.finditer(text)
-        if match["ending"].lower() in _ENDINGS and is_file_name(match[0])
-    ]
-    for pattern in (_FOLDER, _NAMED):
-        found += [(match.start(), match[0]) for match in pattern.finditer(text)]
-    return tuple(dict.fromkeys(name for _, name in sorted(found)))[:MAX_FILES]
+    matches = [match for match in _PATH.finditer(text) if is_file_name(match)]
+    matches += [*_FOLDER.finditer(text), *_NAMED.finditer(text)]
+    found = sorted((match.start(), match[0]) for match in matches)
+    names = dict.fromkeys(name for _, name in found)
+    return tuple(names)[:MAX_FILES]
 
 
-def is_file_name(name: str) -> bool:
+def is_file_name(match: re.Match[str]) -> bool:
     """True for a file; "moment.js", "Vue.js" and "node.js" are names of things."""
-    return "/" in name or name.lower() not in NO_FILES
+    if match["ending"].lower() not in _ENDINGS:
+        return False
+    return "/" in match[0] or match[0].lower() not in NO_FILES
 
 
 def derive_tags(files: Iterable[str]) -> tuple[str, ...]:
@@ -154,10 +132,12 @@ def derive_tags(files: Iterable[str]) -> tuple[str, ...]:
     found: list[str] = []
     for name in files:
         parts = name.lower().strip("/").split("/")
-        ending = parts[-1].rpartition(".")[2] if "." in parts[-1] else ""
-        found += [LANGUAGES[ending]] if ending in LANGUAGES else []
+        _, dot, ending = parts[-1].rpartition(".")
+        if dot and ending in LANGUAGES:
+            found.append(LANGUAGES[ending])
         found += [DOMAINS[part] for part in parts if part in DOMAINS]
-        found += ["testing"] if re.search(r"(?:^|[._-])(?:test|spec)[._-]", parts[-1]) else []
+        if re.search(r"(?:^|[._-])(?:test|spec)[._-]", parts[-1]):
+            found.append("testing")
     return tuple(dict.fromkeys(found))[:MAX_TAGS]
 
 
@@ -181,23 +161,10 @@ _ACT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 # Verbs of a prohibition whose object is a thing by its name.
-_BY_NAME = frozenset(
-    (
-        "use",
-        "using",
-        "call",
-        "calling",
-        "import",
-        "importing",
-        "install",
-        "installing",
-        "run",
-        "running",
-        "enable",
-        "no",
-        "mock",
-    )
-)
+_BY_NAME_VERBS = """
+use using call calling import importing install installing run running enable no mock
+"""
+_BY_NAME = frozenset(_BY_NAME_VERBS.split())
 # Words too common to call anything up.
 _VAGUE_WORDS = """
 any all the this that these those code tests test file files it them things stuff anything
@@ -221,9 +188,11 @@ def derive_triggers(text: str) -> tuple[str, ...]:
     forbidden = act["rest"].split(", use")[0].split(" use ")[0]
     found = [match[1] for match in _TICKED.finditer(forbidden)]
     found = found or [match[0] for match in _CODELIKE.finditer(clause)]
-    if not found and (verb in _BY_NAME or (not verb and text.lower().startswith("no "))):
+    names_thing = verb in _BY_NAME if verb else text.lower().startswith("no ")
+    if not found and names_thing:
         found = find_named_thing(clause)
-    for word in (verb, clause.split(" ")[0].lower()):
+    first_word = clause.partition(" ")[0].lower()
+    for word in (verb, first_word):
         if not found and word in COMMAND_BY_VERB:
             found = [COMMAND_BY_VERB[word]]
     names = (name.strip(" .,'\"") for name in found)
@@ -249,6 +218,7 @@ def first_clause(rest: str) -> str:
 def find_named_thing(clause: str) -> list[str]:
     """One or two words that name a thing, unless they are too common to call anything up."""
     words = clause.strip(" .!'\"").split()
-    if not 1 <= len(words) <= 2 or _VAGUE & {word.lower() for word in words}:
+    is_vague = any(word.lower() in _VAGUE for word in words)
+    if not 1 <= len(words) <= 2 or is_vague:
         return []
     return [" ".join(words)]

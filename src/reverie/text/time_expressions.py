@@ -131,12 +131,14 @@ def is_known_zone(name: str) -> bool:
 
 def to_wall_time(at: float, zone: str) -> WallTime:
     """What a clock on the wall shows at a timestamp."""
-    return datetime.fromtimestamp(at, load_zone(zone)).replace(tzinfo=None, fold=0)
+    there = datetime.fromtimestamp(at, load_zone(zone))
+    return there.replace(tzinfo=None, fold=0)
 
 
 def from_wall_time(wall: WallTime, zone: str) -> float:
-    """The timestamp at which a clock on the wall first shows this; if it never does, the first one
-    after.
+    """The timestamp at which a clock on the wall first shows this.
+
+    If it never does, the first one after.
     """
     there = wall.replace(tzinfo=load_zone(zone), fold=0)
     at = there.timestamp()
@@ -146,7 +148,8 @@ def from_wall_time(wall: WallTime, zone: str) -> float:
     # lies before it.
     before = int(there.replace(fold=1).timestamp())
     seconds = range(before, int(at))
-    return float(before + bisect_left(seconds, True, key=lambda t: to_wall_time(t, zone) > wall))
+    passed = bisect_left(seconds, True, key=lambda t: to_wall_time(t, zone) > wall)
+    return float(before + passed)
 
 
 def format_wall_time(at: float, zone: str) -> str:
@@ -216,7 +219,8 @@ def parse_time_phrase(text: str, now: float, zone: str) -> float:
     phrase = normalize_phrase(text)
     if _PASSING.fullmatch(phrase):
         # Hours and minutes pass alike in every zone, so they are added in UTC.
-        there = parse_day_phrase(phrase, datetime.fromtimestamp(now, UTC).replace(tzinfo=None))
+        here = datetime.fromtimestamp(now, UTC).replace(tzinfo=None)
+        there = parse_day_phrase(phrase, here)
         return there.replace(tzinfo=UTC).timestamp() if there else refuse_phrase(text)
     here = to_wall_time(now, zone)
     day, at, after_midnight = split_phrase(phrase, text)
@@ -234,7 +238,8 @@ def parse_time_phrase(text: str, now: float, zone: str) -> float:
         first = parse_day_phrase(day, here - timedelta(days=1))
         days = [first, there] if first else days
     night = timedelta(days=after_midnight)
-    moments = [from_wall_time(datetime.combine(day, at) + night, zone) for day in days]
+    walls = [datetime.combine(day, at) + night for day in days]
+    moments = [from_wall_time(wall, zone) for wall in walls]
     return next((moment for moment in moments if moment > now), moments[-1])
 
 
@@ -260,12 +265,16 @@ class PhraseParts(NamedTuple):
 
 def split_phrase(phrase: str, text: str) -> PhraseParts:
     """What a phrase says of the day and what of the time of day; BadInput if it says two times."""
-    clocks, day_parts = list(_CLOCK.finditer(phrase)), list(_PART.finditer(phrase))
+    clocks = list(_CLOCK.finditer(phrase))
+    day_parts = list(_PART.finditer(phrase))
     if len(clocks) > 1 or len(day_parts) > 1:
         refuse_phrase(text)
     part = day_parts[0][1] if day_parts else ""
-    at = parse_clock(clocks[0], part, text) if clocks else DAY_PARTS.get(part)
-    rest = " ".join(_PART.sub(" ", _CLOCK.sub(" ", phrase)).split()).strip(" ,")
+    at = DAY_PARTS.get(part)
+    if clocks:
+        at = parse_clock(clocks[0], part, text)
+    rest = _PART.sub(" ", _CLOCK.sub(" ", phrase))
+    rest = " ".join(rest.split()).strip(" ,")
     day = re.sub(r"^(?:on|by|at)\b|[\s,]+(?:on|at|by)$", "", rest).strip(" ,")
     if not day and at is None:
         refuse_phrase(text)
@@ -287,15 +296,19 @@ def parse_clock(found: re.Match[str], part: str, text: str) -> time:
         half = "p"
     is_no_time = hour > 23 or minute > 59 or (half and not 1 <= hour <= 12)
     # "12 in the evening" and "12 pm tonight" could be noon or midnight.
-    is_unclear = hour == 12 and (part == "evening" or (part in NIGHT_PARTS and said == "p"))
+    is_late = part == "evening" or (part in NIGHT_PARTS and said == "p")
+    is_unclear = hour == 12 and is_late
     if is_no_time or is_unclear:
         refuse_phrase(text)
-    return time(hour % 12 + 12 * (half == "p") if half else hour, minute)
+    if half:
+        hour = hour % 12 + 12 * (half == "p")
+    return time(hour, minute)
 
 
 def parse_day_phrase(phrase: str, here: WallTime) -> WallTime | None:
-    """The day, or with hours and minutes the moment, of a phrase in one of the known forms, by
-    `dateparser`.
+    """The day of a phrase in one of the known forms, by `dateparser`.
+
+    With hours and minutes, the moment.
     """
     from dateparser import parse
 
@@ -325,12 +338,12 @@ def parse_recurrence(text: str, now: float, zone: str, at: time = MORNING) -> st
     found = _EVERY.match(phrase)
     rest = phrase[found.end() :].strip(" ,") if found else ""
     if found is None:
-        raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+        raise recurrence_error(text)
     parts = split_phrase(rest, text) if rest else PhraseParts()
     if parts.day or parts.after_midnight:
         raise BadInput(f"{parts.day or rest!r} in {text!r} is not understood. {RECURS}")
     if parts.at and found["unit"] in ("minute", "min", "hour"):
-        raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+        raise recurrence_error(text)
     return build_rule(found, parts.at or at, to_wall_time(now, zone), text)
 
 
@@ -341,6 +354,11 @@ RECURS = (
 _CRON_DAYS = {"day": "*", "weekday": "1-5", "workday": "1-5", "weekend": "0,6"}
 
 
+def recurrence_error(text: str) -> BadInput:
+    """What to say of a phrase that is not understood."""
+    return BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+
+
 def build_rule(found: re.Match[str], clock: time, here: WallTime, text: str) -> str:
     """The rule of a phrase that `_EVERY` has matched."""
     unit = "minute" if found["unit"] == "min" else found["unit"]
@@ -348,13 +366,13 @@ def build_rule(found: re.Match[str], clock: time, here: WallTime, text: str) -> 
     count = 2 if found["count"] in ("other", "second") else int(found["count"] or 1)
     at = f"{clock.minute} {clock.hour}"
     if count < 1:
-        raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+        raise recurrence_error(text)
     if found["days"] and count == 1:
         names = re.findall(_WEEKDAY, found["days"])
-        days = sorted({(weekday_number(name) + 1) % 7 for name in names})
+        days = sorted({cron_weekday(name) for name in names})
         return f"{at} * * {','.join(map(str, days))}"
     if unit == "week" and of and not of[0].isdigit() and count == 1:
-        return f"{at} * * {(weekday_number(of) + 1) % 7}"
+        return f"{at} * * {cron_weekday(of)}"
     if unit in _CRON_DAYS and count == 1 and not of:
         return f"{at} * * {_CRON_DAYS[unit]}"
     if unit == "month" and count == 1 and not re.fullmatch(_WEEKDAY, of):
@@ -363,7 +381,7 @@ def build_rule(found: re.Match[str], clock: time, here: WallTime, text: str) -> 
         return check_interval(f"every {count} {unit}s", text)
     if unit in ("day", "week") and not of:
         return check_interval(f"every {count} {unit}s at {clock:%H:%M}", text)
-    raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+    raise recurrence_error(text)
 
 
 def day_of_month(of: str, here: WallTime) -> str:
@@ -376,9 +394,10 @@ def day_of_month(of: str, here: WallTime) -> str:
     return str(here.day) if here.day < 29 else "L"  # not every month has a 29th
 
 
-def weekday_number(name: str) -> int:
-    """The number of a weekday, Monday 0."""
-    return next(number for number, day in enumerate(DAYS) if day.startswith(name[:3]))
+def cron_weekday(name: str) -> int:
+    """The number of a weekday in cron, Sunday 0."""
+    numbers = {day[:3]: number % 7 for number, day in enumerate(DAYS, start=1)}
+    return numbers[name[:3]]
 
 
 def check_cron(expression: str, text: str) -> str:
@@ -408,7 +427,8 @@ def parse_interval(rule: str) -> RecurrenceInterval | None:
     count, unit = int(found[1]), found[2] or found[3]
     if count * UNIT_SECONDS[unit] > MAX_INTERVAL_SECONDS:
         return None
-    return RecurrenceInterval(count, unit, time.fromisoformat(found[4]) if found[4] else None)
+    at = time.fromisoformat(found[4]) if found[4] else None
+    return RecurrenceInterval(count, unit, at)
 
 
 def check_interval(rule: str, text: str) -> str:
@@ -447,22 +467,26 @@ def iterate_occurrences(rule: str, last: float, after: float, zone: str) -> Iter
     if interval is None:
         from cronsim import CronSim
 
-        return (
-            from_wall_time(wall, zone)
-            for wall in CronSim(rule, to_wall_time(after, zone) - timedelta(days=1))
-        )
-    if interval.at is None:
+        yesterday = to_wall_time(after, zone) - timedelta(days=1)
+        for wall in CronSim(rule, yesterday):
+            yield from_wall_time(wall, zone)
+    elif interval.at is None:
         step = interval.number * PASSING_UNITS[interval.unit]
-        return iter((last + step * ((after - last) // step + 1),))
-    days = interval.number * (7 if interval.unit == "week" else 1)
-    start = datetime.combine(to_wall_time(last, zone).date(), interval.at)
-    times = max(0, (to_wall_time(after, zone) - start).days // days)
-    return (from_wall_time(start + timedelta(days=days * n), zone) for n in range(times, times + 3))
+        steps = (after - last) // step + 1
+        yield last + step * steps
+    else:
+        days = interval.number * (7 if interval.unit == "week" else 1)
+        start = datetime.combine(to_wall_time(last, zone).date(), interval.at)
+        passed = to_wall_time(after, zone) - start
+        times = max(0, passed.days // days)
+        for number in range(times, times + 3):
+            yield from_wall_time(start + timedelta(days=days * number), zone)
 
 
 def first_occurrence(rule: str, now: float, zone: str) -> float:
-    """The first time of a rule from now on. An interval of minutes or hours begins now, one of days
-    at its hour.
+    """The first time of a rule from now on.
+
+    An interval of minutes or hours begins now, one of days at its hour.
     """
     interval = parse_interval(rule)
     if interval and interval.at:

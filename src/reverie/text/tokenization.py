@@ -12,9 +12,10 @@ quote, so `"term"` is safe in MATCH.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
 from operator import add
+
+from reverie.core.lazy_patterns import compile_once
 
 # Distinct terms of one query. Each costs a walk through its postings, and more of them say less.
 MAX_TERMS = 64
@@ -53,108 +54,56 @@ _LETTER = f"(?:[^\\W_]|[{_MARKS}])"
 
 _JOINED = "(?:[-_./:@+#]{1,3}%s+)*"
 
-# Each expression is compiled when a text first needs it: all together take 8 ms, and a cold process
-# cannot wait.
-
-
-@cache
-def _seam_pattern() -> re.Pattern[str]:
-    """Where an identifier comes apart."""
-    return re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z]{3}[0-9]")
-
-
-@cache
-def _identifier_pattern() -> re.Pattern[str]:
-    """A word in ASCII."""
-    return re.compile("[A-Za-z0-9]+")
-
-
-@cache
-def _part_pattern() -> re.Pattern[str]:
-    """A word within an identifier."""
-    return re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-
-
-@cache
-def _apostrophe_pattern() -> re.Pattern[str]:
-    """What an apostrophe adds to a word."""
-    return re.compile(r"(?<=\w)['’](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
-
-
-@cache
-def _ascii_term() -> re.Pattern[str]:
-    """A word in ASCII, or several joined."""
-    return re.compile("[A-Za-z0-9]+" + _JOINED % "[A-Za-z0-9]")
-
-
-@cache
-def _unspaced_pattern() -> re.Pattern[str]:
-    """A stretch of a script without spaces."""
-    return re.compile(f"[{UNSPACED}]+")
-
-
-@cache
-def _no_word() -> re.Pattern[str]:
-    """What is not a word by itself, as a Han character or a Hangul syllable may be."""
-    return re.compile("[^\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]+")
-
-
-@cache
-def _wide_term() -> re.Pattern[str]:
-    """A word of any script, or several joined."""
-    return re.compile(f"{_LETTER}+" + _JOINED % _LETTER)
-
-
-@cache
-def _name_pattern() -> re.Pattern[str]:
-    """What may be a name in code, in ASCII."""
-    return re.compile("[A-Za-z_][A-Za-z0-9_]*")
-
-
-@cache
-def _wide_name() -> re.Pattern[str]:
-    """The same of any script, or a stretch of a script without spaces."""
-    return re.compile(f"(?!\\d)(?:(?![{UNSPACED}])[\\w{_MARKS}])+|[{UNSPACED}]+")
-
-
-@cache
-def _accent_pattern() -> re.Pattern[str]:
-    """Marks on a Latin letter."""
-    return re.compile("([A-Za-z])[\u0300-\u036f]+")
-
-
-@cache
-def _wide_piece() -> re.Pattern[str]:
-    """A word of any script."""
-    return re.compile(f"{_LETTER}+")
+# Expressions, compiled when a text first needs them.
+# Where an identifier comes apart.
+_SEAM = r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z]{3}[0-9]"
+# A word in ASCII, and the same joined with others.
+_IDENTIFIER = "[A-Za-z0-9]+"
+_ASCII_TERM = _IDENTIFIER + _JOINED % "[A-Za-z0-9]"
+# A word within an identifier.
+_PART = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+"
+# What an apostrophe adds to a word.
+_APOSTROPHE = r"(?i)(?<=\w)['’](?:s|t|re|ve|ll|d|m)\b"
+# A stretch of a script without spaces.
+_UNSPACED_RUN = f"[{UNSPACED}]+"
+# What is not a word by itself, as a Han character or a Hangul syllable may be.
+_NO_WORD = "[^\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]+"
+# A word of any script, and the same joined with others.
+_WIDE_PIECE = f"{_LETTER}+"
+_WIDE_TERM = _WIDE_PIECE + _JOINED % _LETTER
+# What may be a name in code: in ASCII, and of any script, where an unspaced stretch is one.
+_NAME = "[A-Za-z_][A-Za-z0-9_]*"
+_WIDE_NAME = f"(?!\\d)(?:(?![{UNSPACED}])[\\w{_MARKS}])+|[{UNSPACED}]+"
+# Marks on a Latin letter.
+_ACCENT = "([A-Za-z])[\u0300-\u036f]+"
 
 
 def _split_compound(text: str) -> list[str]:
     """The words in a compound."""
-    return (_identifier_pattern() if text.isascii() else _wide_piece()).findall(text)
+    return compile_once(_IDENTIFIER if text.isascii() else _WIDE_PIECE).findall(text)
 
 
 def to_index_text(text: str) -> str:
-    """What goes into the full-text column: the text, with identifiers opened and pairs for unspaced
-    scripts.
+    """What goes into the full-text column.
 
-    >>> indexable("call getUserName now")
+    The text, with identifiers opened and pairs of characters for unspaced scripts.
+
+    >>> to_index_text("call getUserName now")
     'call getUserName get User Name now'
     """
     text = _normalize_text(text)
     words = text.split()
     # Plain words have no seam; this test is cheaper than the expression.
-    odd = (word for word in set(words) if not (word.isalpha() and word[1:].islower()))
-    seam = _seam_pattern().search
-    seamed = [word for word in odd if seam(word)]
+    odd = [word for word in set(words) if not (word.isalpha() and word[1:].islower())]
+    seamed = list(filter(compile_once(_SEAM).search, odd))
     if seamed:
         opened = {
-            word: _identifier_pattern().sub(_open_identifier, word, count=MAX_SPLITS)
+            word: compile_once(_IDENTIFIER).sub(_open_identifier, word, count=MAX_SPLITS)
             for word in seamed[:MAX_SPLITS]
         }
         text = " ".join(map(opened.get, words, words))
     if not text.isascii():
-        text = _unspaced_pattern().sub(_indexed_run, text)
+        text = compile_once(_UNSPACED_RUN).sub(_indexed_run, text)
     return text
 
 
@@ -165,8 +114,8 @@ def find_code_names(text: str) -> list[str]:
     ['fix', 'getUser', 'of', '用户', 'in', 'utf_8']
     """
     if text.isascii():
-        return _name_pattern().findall(text)
-    return _wide_name().findall(remove_accents(text))
+        return compile_once(_NAME).findall(text)
+    return compile_once(_WIDE_NAME).findall(remove_accents(text))
 
 
 def remove_accents(text: str) -> str:
@@ -174,13 +123,13 @@ def remove_accents(text: str) -> str:
     if text.isascii():
         return text
     decomposed = unicodedata.normalize("NFD", _normalize_text(text))
-    return unicodedata.normalize("NFC", _accent_pattern().sub(r"\1", decomposed))
+    return unicodedata.normalize("NFC", compile_once(_ACCENT).sub(r"\1", decomposed))
 
 
 def split_scripts(text: str) -> Iterator[tuple[str, bool]]:
     """The text in stretches, in order, each with True if its script is written without spaces."""
     end = 0
-    for run in _unspaced_pattern().finditer(text):
+    for run in compile_once(_UNSPACED_RUN).finditer(text):
         yield text[end : run.start()], False
         yield run[0], True
         end = run.end()
@@ -189,18 +138,23 @@ def split_scripts(text: str) -> Iterator[tuple[str, bool]]:
 
 def character_pairs(run: str) -> Iterable[str]:
     """Overlapping pairs of characters, which stand for the words of a stretch without spaces."""
-    return map(add, run, run[1:]) if len(run) > 1 else (run,)
+    if len(run) < 2:
+        return (run,)
+    return map(add, run, run[1:])
 
 
 def shorten_line(text: str, most: int) -> str:
     """The beginning of a text, on one line."""
     line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+    if len(line) <= most:
+        return line
+    return line[: most - 1].rstrip() + "…"
 
 
 def fold_text(text: str) -> str:
-    """The text in lower case with single spaces: the same for texts that say the same word for
-    word.
+    """The text in lower case with single spaces.
+
+    The same for texts that say the same word for word.
     """
     return " ".join(text.lower().split())
 
@@ -217,14 +171,12 @@ def digest_bytes(data: bytes) -> bytes:
     return blake2b(data, digest_size=16).digest()
 
 
-def tokenize_query(
-    text: str, rarity: Callable[[str], float] | None = None, limit: int = MAX_TERMS
-) -> list[str]:
+def tokenize_query(text: str) -> list[str]:
     """The distinct terms to search for, in the order of the question; the store joins them by OR.
 
     A compound such as `src/heron.py` is a term as a whole (FTS5 reads it as a phrase) and in its
-    parts. Stop words are dropped unless nothing else is left. Beyond `limit` the rarest stay, or,
-    without `rarity`, the longest.
+    parts. Stop words are dropped unless nothing else is left. Beyond MAX_TERMS the
+    longest stay: they are the rarest.
 
     >>> tokenize_query("Where is the staging server?")
     ['staging', 'server']
@@ -232,16 +184,18 @@ def tokenize_query(
     plain = _strip_apostrophes(_normalize_text(text[:MAX_QUERY]))
     terms = list(dict.fromkeys(_iterate_terms(plain)))
     terms = [term for term in terms if not _is_stop_word(term)] or terms
-    if len(terms) <= limit:
+    if len(terms) <= MAX_TERMS:
         return terms
-    weigh = rarity or len
-    best = set(sorted(terms, key=lambda term: (-weigh(term), term))[:limit])
+    longest = sorted(terms, key=lambda term: (-len(term), term))
+    best = set(longest[:MAX_TERMS])
     return [term for term in terms if term in best]
 
 
 def _strip_apostrophes(text: str) -> str:
     """The text without what apostrophes add: "the user's" becomes "the user"."""
-    return _apostrophe_pattern().sub("", text) if "'" in text or "’" in text else text
+    if "'" not in text and "’" not in text:
+        return text
+    return compile_once(_APOSTROPHE).sub("", text)
 
 
 def _normalize_text(text: str) -> str:
@@ -251,7 +205,9 @@ def _normalize_text(text: str) -> str:
     if text.isascii():
         return text
     text = text.encode("utf-8", "ignore").decode()
-    return text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)
+    if unicodedata.is_normalized("NFKC", text):
+        return text
+    return unicodedata.normalize("NFKC", text)
 
 
 def _open_identifier(match: re.Match[str]) -> str:
@@ -262,23 +218,26 @@ def _open_identifier(match: re.Match[str]) -> str:
 
 def _identifier_parts(word: str) -> list[str]:
     """The words in an identifier; none in what only looks like one, as a hash or base64."""
-    if len(word) > MAX_IDENTIFIER or not _seam_pattern().search(word):
+    if len(word) > MAX_IDENTIFIER or not compile_once(_SEAM).search(word):
         return []
-    parts = [part for part in _part_pattern().findall(word) if len(part) > 1]
+    found = compile_once(_PART).findall(word)
+    parts = [part for part in found if len(part) > 1]
     return parts if len(parts) <= MAX_PARTS else []
 
 
 def _indexed_run(match: re.Match[str]) -> str:
     """Pairs for phrases of the script, and single characters where one alone may be a word."""
     run = match[0]
-    singles = _no_word().sub("", run) if len(run) > 1 else ""
-    return f" {' '.join(character_pairs(run))} {' '.join(singles)} "
+    pairs = " ".join(character_pairs(run))
+    singles = compile_once(_NO_WORD).sub("", run) if len(run) > 1 else ""
+    return f" {pairs} {' '.join(singles)} "
 
 
 def _iterate_terms(text: str) -> Iterator[str]:
-    for match in (_ascii_term() if text.isascii() else _wide_term()).finditer(text):
+    pattern = _ASCII_TERM if text.isascii() else _WIDE_TERM
+    for match in compile_once(pattern).finditer(text):
         whole = match[0]
-        if not whole.isascii() and _unspaced_pattern().search(whole):
+        if not whole.isascii() and compile_once(_UNSPACED_RUN).search(whole):
             yield from _mixed_script_terms(whole)
         else:
             if len(whole) <= MAX_COMPOUND:

@@ -58,25 +58,19 @@ def rank_files(
     past: TaskHistory,
     task: TaskQuery,
     cosines: TaskCosines = NO_COSINES,
-    coefficients: Mapping[str, Coefficients] | None = None,
 ) -> RankedFiles:
     """The likelihood of every file of a repository for a task."""
-    columns = expand_signal_forms(collect_signals(files, past, task, cosines))
-    weights = (coefficients or load_coefficients())[name_coefficient_set(cosines)]
-    likely = compute_likelihoods(columns, weights, len(files))
-    likeness = past_tasks.score_task_similarity(past, task, cosines.tasks)
-    return RankedFiles(files, past, task, cosines, likely, columns, weights, likeness)
-
-
-def collect_signals(
-    files: FileTree, past: TaskHistory, task: TaskQuery, cosines: TaskCosines
-) -> dict[str, Column]:
-    """All signals of each file."""
-    return {
+    near = past_tasks.to_cosine_column(past, cosines.tasks or {})
+    signals = {
         **file_candidates.compute_word_signals(files, task),
         **file_candidates.score_code_cosines(files, cosines.code or {}),
-        **past_tasks.compute_history_signals(past, task, cosines.tasks),
+        **past_tasks.compute_history_signals(past, task, near),
     }
+    columns = expand_signal_forms(signals)
+    weights = load_coefficients()[name_coefficient_set(cosines)]
+    likely = compute_likelihoods(columns, weights, len(files))
+    likeness = past_tasks.score_task_similarity(past, task, near)
+    return RankedFiles(files, past, task, cosines, likely, columns, weights, likeness)
 
 
 def name_coefficient_set(cosines: TaskCosines) -> str:

@@ -16,14 +16,33 @@ import numpy as np
 import numpy.typing as npt
 
 Column = npt.NDArray[np.float64]
+# documents of a field, which may have millions of entries: half the memory of 64 bits
 Ints = npt.NDArray[np.int32]
 LongInts = npt.NDArray[np.int64]
 
+# how often which terms occur, perhaps weighted
+TermCounts = Mapping[str, float]
+# a number for each file, by the name of what it says
+Signals = dict[str, Column]
+
+# Robertson & Zaragoza's own values; nothing here was tuned
 K1, B = 1.2, 0.75
 # letters of a piece of a word
 GRAM_LENGTH = 4
-# as often as a term of the question counts, at most
+# as often as a term of the question counts, at most: a word that a long task repeats ten times
+# would drown all others
 MAX_QUERY_COUNT = 3.0
+
+
+class TermEntries(NamedTuple):
+    """How often which terms are in which documents: entry i of all three columns is one of these.
+
+    A document and a term may come more than once: their counts add up.
+    """
+
+    docs: npt.ArrayLike
+    terms: npt.ArrayLike  # by number
+    counts: npt.ArrayLike
 
 
 class Bm25Field(NamedTuple):
@@ -39,9 +58,9 @@ class Bm25Field(NamedTuple):
     sizes: Column
 
     @property
-    def mean_size(self) -> float:
-        """The mean size of a document."""
-        return max(float(self.sizes.mean()), 1e-9) if len(self.sizes) else 1.0
+    def terms(self) -> LongInts:
+        """The term of each entry, by number."""
+        return number_members(self.starts)
 
     def having(self, term: str) -> tuple[Ints, Column]:
         """The documents that a term is in, and how often."""
@@ -53,70 +72,94 @@ class Bm25Field(NamedTuple):
 
     def rarity(self, holders: int) -> float:
         """What a term is worth that is in so many documents: BM25's, never negative."""
-        return float(np.log(1.0 + (len(self.sizes) - holders + 0.5) / (holders + 0.5)))
+        others = len(self.sizes) - holders
+        return float(np.log(1.0 + (others + 0.5) / (holders + 0.5)))
 
-    def bm25(self, question: Mapping[str, float]) -> Column:
+    def bm25(self, question: TermCounts) -> Column:
         """How well each document answers; 0 for one without any of the terms."""
         scores = np.zeros(len(self.sizes))
-        norm = K1 * (1.0 - B + B * self.sizes / self.mean_size)
-        for docs, counts, worth in self.matches(question):
+        mean_size = max(float(self.sizes.mean()), 1e-9) if len(scores) else 1.0
+        norm = K1 * (1.0 - B + B * self.sizes / mean_size)
+        for docs, counts, times in self.matches(question):
+            worth = self.rarity(len(docs)) * min(times, MAX_QUERY_COUNT)
             scores[docs] += worth * counts * (K1 + 1.0) / (counts + norm[docs])
         return scores
 
-    def matches(self, question: Mapping[str, float]) -> Iterator[tuple[Ints, Column, float]]:
-        """(documents, counts, worth) of each term of the question that is in some document."""
+    def matches(self, question: TermCounts) -> Iterator[tuple[Ints, Column, float]]:
+        """(documents, counts, times) of each term of the question that is in some document.
+
+        `times` is how often the question says it.
+        """
         for term, times in question.items():
             docs, counts = self.having(term)
             if len(docs):
-                yield docs, counts, self.rarity(len(docs)) * min(times, MAX_QUERY_COUNT)
+                yield docs, counts, times
 
-    def coverage(self, question: Mapping[str, float]) -> Column:
+    def coverage(self, question: TermCounts) -> Column:
         """The part of the question's rarity that each document has, 0..1."""
-        scores, total = np.zeros(len(self.sizes)), 0.0
+        scores = np.zeros(len(self.sizes))
+        total = 0.0
         for docs, _, _ in self.matches(question):
-            worth = float(np.log1p(len(self.sizes) / len(docs)))
+            worth = float(np.log1p(len(scores) / len(docs)))
             scores[docs] += worth
             total += worth
         return scores / total if total else scores
 
 
-def build_field(docs: Iterable[Mapping[str, float]]) -> Bm25Field:
+def build_field(docs: Iterable[TermCounts]) -> Bm25Field:
     """The field of some documents, given by their terms."""
     numbers: dict[str, int] = {}
-    rows, terms, counts, size = [], [], [], 0
+    rows: list[int] = []
+    terms: list[int] = []
+    counts: list[float] = []
+    size = 0
     for place, doc in enumerate(docs):
         size = place + 1
-        for term, count in doc.items():
-            rows.append(place)
-            terms.append(numbers.setdefault(term, len(numbers)))
-            counts.append(count)
-    return build_field_from_entries(
-        numbers,
-        size,
-        np.array(rows, np.int32),
-        np.array(terms, np.int64),
-        np.array(counts, np.float64),
-    )
+        rows += [place] * len(doc)
+        terms += [numbers.setdefault(term, len(numbers)) for term in doc]
+        counts += doc.values()
+    return build_field_from_entries(numbers, size, TermEntries(rows, terms, counts))
 
 
 def build_field_from_entries(
-    numbers: Mapping[str, int], size: int, docs: Ints, terms: LongInts, counts: Column
+    numbers: Mapping[str, int],
+    size: int,
+    entries: TermEntries,
 ) -> Bm25Field:
-    """The field of entries that may name a document and a term more than once.
-
-    `size` is how many documents there are.
-    """
-    term_count = max(numbers.values(), default=-1) + 1
+    """The field of `size` documents."""
+    docs, terms = (np.asarray(column, np.int64) for column in entries[:2])
+    counts = np.asarray(entries.counts, np.float64)
     # one number for each pair, so that one sort groups them
     keys = terms * max(size, 1) + docs
+    # stable, so that floats are always summed in the order of the entries
     order = np.argsort(keys, kind="stable")
     keys, counts = keys[order], counts[order]
     first = np.flatnonzero(np.diff(keys, prepend=-1))
     totals = np.add.reduceat(counts, first) if len(first) else counts
-    unique_terms, unique_docs = np.divmod(keys[first], max(size, 1))
-    starts = np.searchsorted(unique_terms, np.arange(term_count + 1))
-    sizes = np.bincount(unique_docs, totals, minlength=size).astype(np.float64)
-    return Bm25Field(numbers, starts, unique_docs.astype(np.int32), totals, sizes)
+    terms, docs = np.divmod(keys[first], max(size, 1))
+    term_count = max(numbers.values(), default=-1) + 1
+    starts = np.searchsorted(terms, np.arange(term_count + 1))
+    sizes = np.bincount(docs, totals, minlength=size).astype(np.float64)
+    return Bm25Field(numbers, starts, docs.astype(np.int32), totals, sizes)
+
+
+def number_members(starts: LongInts) -> LongInts:
+    """For each member the number of its group, where group i is from starts[i] to starts[i + 1].
+
+    >>> number_members(np.array([0, 2, 2, 3])).tolist()
+    [0, 0, 2]
+    """
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+def count_within_groups(sizes: LongInts) -> LongInts:
+    """0, 1, 2, … for the members of each group, where groups of these sizes follow each other.
+
+    >>> count_within_groups(np.array([2, 0, 3])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    starts = np.cumsum(sizes) - sizes
+    return np.arange(sizes.sum()) - np.repeat(starts, sizes)
 
 
 class GramField:
@@ -124,35 +167,29 @@ class GramField:
 
     def __init__(self, docs: Iterable[Iterable[str]]) -> None:
         """Each document is given by its words, in lower case."""
-        self._words = build_field(Counter(words) for words in docs)
-        self._known = list(self._words.numbers)
+        field = self._words = build_field(Counter(words) for words in docs)
+        self._known = list(field.numbers)
         # all words, one a line, so that a piece is found by a search for it
         self._text = "\n".join(("", *self._known, ""))
         self._starts = list(accumulate((len(word) + 1 for word in self._known), initial=1))
         piece_counts = [max(1, len(word) - GRAM_LENGTH + 2) for word in self._known]
-        pieces = np.array(piece_counts or [1], np.float64)
-        words = np.repeat(np.arange(len(self._known)), np.diff(self._words.starts))
-        self._sizes: Column = np.bincount(
-            self._words.docs, self._words.counts * pieces[words], len(self._words.sizes)
-        ).astype(np.float64)
+        pieces = np.array(piece_counts, np.float64)[field.terms]
+        sizes = np.bincount(field.docs, field.counts * pieces, len(field.sizes))
+        self._sizes: Column = sizes.astype(np.float64)
 
-    def bm25(self, question: Mapping[str, float]) -> Column:
+    def bm25(self, question: TermCounts) -> Column:
         """How well each document answers a question in pieces, as `Bm25Field.bm25` says."""
-        numbers = {piece: number for number, piece in enumerate(question)}
-        docs, terms, counts = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)], [np.zeros(0)]
-        for piece, number in numbers.items():
+        # rows: documents, terms, counts
+        columns = [np.zeros((3, 0))]
+        for number, piece in enumerate(question):
             for place, times in self._find_words(piece).items():
                 holders, count = self._words.having(self._known[place])
-                docs.append(holders)
-                terms.append(np.full(len(holders), number))
-                counts.append(count * times)
-        field = build_field_from_entries(
-            numbers,
-            len(self._sizes),
-            np.concatenate(docs),
-            np.concatenate(terms),
-            np.concatenate(counts),
-        )
+                terms = np.full(len(holders), number)
+                columns.append(np.vstack([holders, terms, count * times]))
+        entries = TermEntries(*np.concatenate(columns, axis=1))
+        numbers = {piece: number for number, piece in enumerate(question)}
+        field = build_field_from_entries(numbers, len(self._sizes), entries)
+        # a document is as long as all its pieces, not only as those that were looked up
         return field._replace(sizes=self._sizes).bm25(question)
 
     def _find_words(self, piece: str) -> Counter[int]:

@@ -7,18 +7,19 @@ are worth together is learned (`file_ranker`). Pure.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import count
 from pathlib import PurePosixPath
 
 import numpy as np
 
 from reverie.code.code_terms import (
+    count_terms,
     is_code_like,
     normalize_identifier,
     split_into_word_parts,
-    tokenize_identifier,
     tokenize_path,
 )
 from reverie.code.planning.bm25_field import (
@@ -26,12 +27,17 @@ from reverie.code.planning.bm25_field import (
     Column,
     GramField,
     LongInts,
+    Signals,
+    TermCounts,
+    TermEntries,
     build_field,
     build_field_from_entries,
     count_grams,
+    count_within_groups,
+    number_members,
 )
 from reverie.code.planning.task_query import TaskQuery, to_whole_term
-from reverie.storage.code_index_port import TermColumns
+from reverie.storage.indexed_code import TermColumns
 
 DEFINED_KINDS = ("class", "function", "method")
 # how often a word in a file's path counts as one in its text
@@ -40,12 +46,21 @@ PATH_WEIGHT = 5.0
 ENTRY_STEMS = frozenset(("__init__", "index", "mod", "lib"))
 # a name is telling if at most one file in so many has it
 RARE_SHARE = 8
+# files and chunks whose scores are summed where the best alone says too little
+FEW = 3
+
+# a name → the places of the files that define it
+Definers = Mapping[str, Collection[int]]
 
 
 class FileTree:
-    """The indexed files of one repository."""
+    """The indexed files of one repository; what is derived of them is made when first asked for."""
 
-    def __init__(self, bags: TermColumns, names: Iterable[tuple[str, str]]) -> None:
+    def __init__(
+        self,
+        bags: TermColumns,
+        names: Iterable[tuple[str, str]],
+    ) -> None:
         """`names` are (path, name) of what files define."""
         self._bags = bags
         self.paths = bags.paths
@@ -61,30 +76,26 @@ class FileTree:
     @cached_property
     def content(self) -> Bm25Field:
         """What stands in the files, and in their paths."""
-        # Made from that of the chunks, whose entries are ordered.
-        numbers = dict(self._bags.terms)
-        next_number = max(numbers.values(), default=-1) + 1
-        path_files: list[int] = []
-        path_terms: list[int] = []
-        path_counts: list[float] = []
+        # That of the chunks goes first: its entries are ordered, and sums of floats depend on it.
+        chunks = self.chunks
+        file_of = number_members(self.chunk_starts)
+        # Words that stand in paths alone get numbers, too; those of the index may have gaps.
+        free = count(len(chunks.starts) - 1)
+        numbers = defaultdict(free.__next__, self._bags.terms)
+        files: list[int] = []
+        terms: list[int] = []
+        counts: list[float] = []
         for place, path in enumerate(self.paths):
             for term, times in tokenize_path(split_path(path)).items():
-                if term not in numbers:
-                    numbers[term] = next_number
-                    next_number += 1
-                path_files.append(place)
-                path_terms.append(numbers[term])
-                path_counts.append(PATH_WEIGHT * times)
-        chunks = self.chunks
-        file_of = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.chunk_starts))
-        chunk_terms = np.repeat(np.arange(len(chunks.starts) - 1), np.diff(chunks.starts))
-        return build_field_from_entries(
-            numbers,
-            len(self),
-            np.concatenate([file_of[chunks.docs], np.array(path_files, np.int32)]),
-            np.concatenate([chunk_terms, np.array(path_terms, np.int64)]),
-            np.concatenate([chunks.counts, np.array(path_counts, np.float64)]),
+                files.append(place)
+                terms.append(numbers[term])
+                counts.append(PATH_WEIGHT * times)
+        entries = TermEntries(
+            np.concatenate([file_of[chunks.docs], files]),
+            np.concatenate([chunks.terms, terms]),
+            np.concatenate([chunks.counts, counts]),
         )
+        return build_field_from_entries(dict(numbers), len(self), entries)
 
     @cached_property
     def chunk_starts(self) -> LongInts:
@@ -96,23 +107,14 @@ class FileTree:
     @cached_property
     def chunks(self) -> Bm25Field:
         """What stands in each chunk of the files."""
-        starts = self.chunk_starts
-        docs = (starts[self._bags.file] + self._bags.chunk).astype(np.int32)
-        return build_field_from_entries(
-            self._bags.terms,
-            int(starts[-1]),
-            docs,
-            self._bags.term.astype(np.int64),
-            self._bags.times.astype(np.float64),
-        )
+        bags, starts = self._bags, self.chunk_starts
+        entries = TermEntries(starts[bags.file] + bags.chunk, bags.term, bags.times)
+        return build_field_from_entries(bags.terms, int(starts[-1]), entries)
 
     @cached_property
     def named(self) -> Bm25Field:
         """The names that files define, in parts."""
-        return build_field(
-            Counter(term for name in self.names[path] for term in tokenize_identifier(name))
-            for path in self.paths
-        )
+        return build_field(count_terms(self.names[path]) for path in self.paths)
 
     @cached_property
     def bases(self) -> Bm25Field:
@@ -122,7 +124,7 @@ class FileTree:
     @cached_property
     def folders(self) -> Bm25Field:
         """The names of the folders that files are in."""
-        return build_field(tokenize_path(PurePosixPath(path).parts[:-1]) for path in self.paths)
+        return build_field(tokenize_path(split_path(path)[:-1]) for path in self.paths)
 
     @cached_property
     def ways(self) -> Bm25Field:
@@ -141,24 +143,24 @@ class FileTree:
         return GramField(split_name_words(self.names[path]) for path in self.paths)
 
     @cached_property
-    def definers(self) -> Mapping[str, frozenset[int]]:
+    def definers(self) -> Definers:
         """The files that define a name, as it is written."""
         found: dict[str, set[int]] = defaultdict(set)
         for path, names in self.names.items():
             for name in names:
                 found[name].add(self.place[path])
-        return {name: frozenset(places) for name, places in found.items()}
+        return dict(found)
 
     @cached_property
-    def plain_definers(self) -> Mapping[str, frozenset[int]]:
+    def plain_definers(self) -> Definers:
         """The files that define a name, or are called so, however it is written."""
         found: dict[str, set[int]] = defaultdict(set)
         for name, places in self.definers.items():
-            found[normalize_identifier(name)] |= places
+            found[normalize_identifier(name)].update(places)
         for place, path in enumerate(self.paths):
             stem = PurePosixPath(path).stem.replace("-", "_")
             found[normalize_identifier(stem)].add(place)
-        return {name: frozenset(places) for name, places in found.items()}
+        return dict(found)
 
     @cached_property
     def folder(self) -> LongInts:
@@ -166,10 +168,23 @@ class FileTree:
         folders = [str(PurePosixPath(path).parent) for path in self.paths]
         return np.unique(folders, return_inverse=True)[1]
 
+    def rarity(self, holders: int) -> float:
+        """What a name is worth that so many files have."""
+        return float(np.log1p(len(self) / max(holders, 1)))
+
+    def sum_rarities(self, holders: Iterable[Collection[int]]) -> Column:
+        """For each file, what the names are worth that it has, given the files that have each."""
+        scores = np.zeros(len(self))
+        for files in holders:
+            places = np.fromiter(files, np.int64, len(files))
+            scores[places] += self.rarity(len(files))
+        return scores
+
 
 def split_path(path: str) -> list[str]:
     """The parts of a path, without the file's ending."""
-    return [*PurePosixPath(path).parts[:-1], PurePosixPath(path).stem]
+    parts = PurePosixPath(path)
+    return [*parts.parts[:-1], parts.stem]
 
 
 def pick_file_name(path: str) -> str:
@@ -183,10 +198,11 @@ def split_name_words(names: Iterable[str]) -> list[str]:
     return list(split_into_word_parts(word for name in names for word in re.split(r"[-_.]", name)))
 
 
-def compute_word_signals(tree: FileTree, task: TaskQuery) -> dict[str, Column]:
+def compute_word_signals(tree: FileTree, task: TaskQuery) -> Signals:
     """What the words of a task have to do with each file."""
     content = tree.content.bm25(task.terms)
-    known_joined = [word for word in task.joined if word in tree.content.numbers]
+    grams = count_grams(task.words)
+    is_entrance = [PurePosixPath(path).stem in ENTRY_STEMS for path in tree.paths]
     return {
         "content": content,
         "content title": tree.content.bm25(task.title),
@@ -199,31 +215,39 @@ def compute_word_signals(tree: FileTree, task: TaskQuery) -> dict[str, Column]:
         "base title": tree.bases.bm25(task.title),
         "folders": tree.folders.bm25(task.terms),
         "path": score_path(tree, task),
-        "path grams": tree.path_grams.bm25(count_grams(task.words)),
-        "name grams": tree.name_grams.bm25(count_grams(task.words)),
+        "path grams": tree.path_grams.bm25(grams),
+        "name grams": tree.name_grams.bm25(grams),
         "defines": score_definitions(tree, task.names),
         "symbols": score_symbols(tree, task),
         "mentions": score_mentions(tree, task.coded),
         "rare": score_rare_names(tree, task.coded),
-        "quoted": sum_rarities(tree, task.quoted),
-        "joined": sum_rarities(tree, known_joined),
-        "joined name": score_joined_names(tree, task.joined),
+        "quoted": tree.sum_rarities(find_term_holders(tree, task.quoted)),
+        "joined": tree.sum_rarities(tree.content.having(name)[0] for name in task.joined),
+        # two or three neighbouring words that are a name together
+        "joined name": tree.sum_rarities(tree.plain_definers.get(name, ()) for name in task.joined),
         "size": np.log1p(tree.content.sizes),
         "chunks": np.log1p(np.diff(tree.chunk_starts)),
-        "entrance": np.array(
-            [float(PurePosixPath(path).stem in ENTRY_STEMS) for path in tree.paths]
-        ),
-        "depth": np.array([float(path.count("/")) for path in tree.paths]),
+        "entrance": np.array(is_entrance, np.float64),
+        "depth": np.array([path.count("/") for path in tree.paths], np.float64),
         **score_folders(tree, content),
     }
 
 
-def file_rarity(tree: FileTree, holders: int) -> float:
-    """What a name is worth that so many files have."""
-    return float(np.log1p(len(tree) / holders))
+def find_term_holders(
+    tree: FileTree,
+    names: Iterable[str],
+) -> Iterator[Collection[int]]:
+    """The files that each name stands in, as it is or as the term that it is indexed under."""
+    for name in names:
+        term = name if name in tree.content.numbers else to_whole_term(name)
+        yield tree.content.having(term)[0]
 
 
-def score_chunks(tree: FileTree, question: Mapping[str, float], name: str) -> dict[str, Column]:
+def score_chunks(
+    tree: FileTree,
+    question: TermCounts,
+    name: str,
+) -> Signals:
     """How well the best chunk of each file answers, the best three, and all."""
     scores = tree.chunks.bm25(question)
     hits = np.flatnonzero(scores)
@@ -231,23 +255,22 @@ def score_chunks(tree: FileTree, question: Mapping[str, float], name: str) -> di
     # by file, the best chunk of each first
     order = np.lexsort((-scores[hits], file))
     file, ranked = file[order], scores[hits][order]
-    first = np.flatnonzero(np.diff(file, prepend=-1))
-    place = np.arange(len(file)) - np.repeat(first, np.diff(np.append(first, len(file))))
-    best, three = np.zeros(len(tree)), np.zeros(len(tree))
-    best[file[first]] = ranked[first]
-    np.add.at(three, file[place < 3], ranked[place < 3] / 3.0)
+    place = count_within_groups(np.bincount(file, minlength=len(tree)))
+
+    def average_best(most: int) -> Column:
+        best = place < most
+        return np.bincount(file[best], ranked[best] / most, len(tree)).astype(np.float64)
+
     return {
-        name: best,
-        f"{name} three": three,
+        name: average_best(1),
+        f"{name} three": average_best(FEW),
         f"{name} all": np.log1p(np.bincount(file, ranked, len(tree))),
     }
 
 
 def score_path(tree: FileTree, task: TaskQuery) -> Column:
     """The rarity of the words that a path shares with the task, less for a long path."""
-    scores = np.zeros(len(tree))
-    for docs, _, _ in tree.ways.matches(dict.fromkeys(task.terms, 1.0)):
-        scores[docs] += file_rarity(tree, len(docs))
+    scores = tree.sum_rarities(tree.ways.having(term)[0] for term in task.terms)
     return scores / np.sqrt(np.maximum(tree.ways.sizes, 1.0))
 
 
@@ -255,19 +278,19 @@ def score_definitions(tree: FileTree, names: Iterable[str]) -> Column:
     """The rarity of the names in the task that a file defines as they are written."""
     scores = np.zeros(len(tree))
     for name in names:
-        places = tree.definers.get(name)
+        places = list(tree.definers.get(name, ()))
         is_coded = is_code_like(name) or name[0].isupper()
         # an everyday word counts only if it names hardly anything else
-        if places and (is_coded or len(places) < 3):
-            scores[list(places)] += file_rarity(tree, len(places)) * (1.0 if is_coded else 0.5)
+        if is_coded or len(places) < FEW:
+            scores[places] += tree.rarity(len(places)) * (1.0 if is_coded else 0.5)
     return scores
 
 
 def score_symbols(tree: FileTree, task: TaskQuery) -> Column:
     """The rarity of the names that a file defines and the task says, whole or in part."""
     scores = 3.0 * score_definitions(tree, task.names)
-    for docs, counts, _ in tree.named.matches(dict.fromkeys(task.terms, 1.0)):
-        scores[docs] += file_rarity(tree, len(docs)) * counts / (counts + 1.5)
+    for docs, counts, _ in tree.named.matches(task.terms):
+        scores[docs] += tree.rarity(len(docs)) * counts / (counts + 1.5)
     return scores
 
 
@@ -277,65 +300,49 @@ def score_mentions(tree: FileTree, names: Iterable[str]) -> Column:
     for name in names:
         docs, counts = tree.content.having(to_whole_term(name))
         times = 1.0 + np.log(np.maximum(counts, 1.0))
-        scores[docs] += file_rarity(tree, max(len(docs), 1)) * times
+        scores[docs] += tree.rarity(len(docs)) * times
     return scores
 
 
 def score_rare_names(tree: FileTree, names: Iterable[str]) -> Column:
     """The rarity of the rarest name in the task that stands in a file, if few files have it."""
     scores = np.zeros(len(tree))
-    most = max(3, len(tree) // RARE_SHARE)
+    most = max(FEW, len(tree) // RARE_SHARE)
     for name in names:
         docs, _ = tree.content.having(to_whole_term(name))
-        if is_code_like(name) and 0 < len(docs) <= most:
-            scores[docs] = np.maximum(scores[docs], file_rarity(tree, len(docs)))
+        if is_code_like(name) and len(docs) <= most:
+            scores[docs] = np.maximum(scores[docs], tree.rarity(len(docs)))
     return scores
 
 
-def sum_rarities(tree: FileTree, names: Iterable[str]) -> Column:
-    """The rarity of names that stand in a file, whatever else does."""
-    scores = np.zeros(len(tree))
-    for name in names:
-        term = name if name in tree.content.numbers else to_whole_term(name)
-        docs, _ = tree.content.having(term)
-        if len(docs):
-            scores[docs] += file_rarity(tree, len(docs))
-    return scores
-
-
-def score_joined_names(tree: FileTree, joined: Iterable[str]) -> Column:
-    """The rarity of what two or three neighbouring words name."""
-    scores = np.zeros(len(tree))
-    for name in joined:
-        places = tree.plain_definers.get(name)
-        if places:
-            scores[list(places)] += file_rarity(tree, len(places))
-    return scores
-
-
-def score_code_cosines(tree: FileTree, cosines: Mapping[str, Sequence[float]]) -> dict[str, Column]:
+def score_code_cosines(
+    tree: FileTree,
+    cosines: Mapping[str, Sequence[float]],
+) -> Signals:
     """The cosine of the nearest chunk of each file, and of the nearest three; zeros if not known.
 
     `cosines` has those of chunks by their file's path.
     """
-    best, three = np.zeros(len(tree)), np.zeros(len(tree))
+    best = np.zeros(len(tree))
+    three = np.zeros(len(tree))
     for path, of_chunks in cosines.items():
         if path in tree.place:
-            nearest = sorted(of_chunks, reverse=True)[:3]
-            best[tree.place[path]] = max(0.0, nearest[0])
-            three[tree.place[path]] = max(0.0, sum(nearest) / len(nearest))
+            place = tree.place[path]
+            nearest = sorted(of_chunks, reverse=True)[:FEW]
+            best[place] = max(0.0, nearest[0])
+            three[place] = max(0.0, sum(nearest) / len(nearest))
     return {"code": best, "code three": three}
 
 
-def score_folders(tree: FileTree, content: Column) -> dict[str, Column]:
+def score_folders(tree: FileTree, content: Column) -> Signals:
     """How well the best three files of each file's folder answer, and how many it has."""
+    # by folder, the best file of each first
     order = np.lexsort((-content, tree.folder))
-    folder = tree.folder[order]
-    sizes = np.bincount(tree.folder) if len(tree) else np.zeros(0, np.int64)
-    first = np.cumsum(sizes) - sizes
-    top = np.arange(len(order)) - np.repeat(first, sizes) < 3
-    sums = np.bincount(folder[top], content[order][top], len(sizes))
+    sizes = np.bincount(tree.folder)
+    best = order[count_within_groups(sizes) < FEW]
+    sums = np.bincount(tree.folder[best], content[best], len(sizes))
+    means = sums / np.minimum(sizes, FEW)
     return {
-        "folder": (sums / np.maximum(np.minimum(sizes, 3), 1))[tree.folder],
+        "folder": means[tree.folder],
         "folder size": np.log1p(sizes[tree.folder]),
     }

@@ -58,7 +58,9 @@ def score_places(values: Column) -> Column:
 
 
 def compute_likelihoods(
-    columns: Mapping[str, Column], coefficients: Coefficients, size: int
+    columns: Mapping[str, Column],
+    coefficients: Coefficients,
+    size: int,
 ) -> Column:
     """How likely each file is; they sum to 1."""
     score = np.zeros(size)

@@ -35,21 +35,20 @@ JUST_BEFORE = 1e-6
 
 def list_past_tasks(events: Iterable[Event], moved: FileRenames) -> list[PastTask]:
     """The tasks that these commits, tasks and files tell of, oldest first."""
-    in_order = sorted(events, key=lambda event: (event.at, event.seq))
     commits: list[PastTask] = []
     by_name: dict[str, list[Event]] = defaultdict(list)
-    for event in in_order:
-        if event.verb == COMMIT:
-            if "left_out" not in event.payload:
-                commits.append(task_from_commit(event, moved))
-            continue
+    for event in sorted(events, key=lambda event: (event.at, event.seq)):
         name = get_event_task(event) or event.session
-        if name:
+        if event.verb != COMMIT and name:
             by_name[name].append(event)
+        elif event.verb == COMMIT and "left_out" not in event.payload:
+            commits.append(task_from_commit(event, moved))
+    # a commit of too many files must not take their edits from the tasks
     commits = list(filter(is_telling_task, commits))
-    tasks = [task_from_record(name, recorded) for name, recorded in by_name.items()]
+    tasks: list[PastTask] = []
     edits: list[FileChange] = []
     for name, recorded in by_name.items():
+        tasks.append(task_from_record(name, recorded))
         edits += list_task_edits(name, recorded, moved)
     found = filter(is_telling_task, attribute_changes(commits, tasks, edits))
     return sorted(found, key=lambda one: (one.at, one.key))
@@ -63,9 +62,8 @@ def is_telling_task(one: PastTask) -> bool:
 def task_from_commit(event: Event, moved: FileRenames) -> PastTask:
     """A commit as a task."""
     text = str(event.payload.get("message") or "")[:MAX_TASK_CHARS]
-    files = dict.fromkeys(
-        resolve_present_path(path, event.at, moved) for path in list_changed_paths(event)
-    )
+    paths = list_changed_paths(event)
+    files = dict.fromkeys(resolve_present_path(path, event.at, moved) for path in paths)
     key = f"{COMMIT} {event.payload.get('commit')}"
     return PastTask(key, event.at, text, tokenize_task_cached(text), tuple(files))
 
@@ -73,28 +71,39 @@ def task_from_commit(event: Event, moved: FileRenames) -> PastTask:
 def task_from_record(name: str, events: Sequence[Event]) -> PastTask:
     """What was recorded under one name as a task, without its files."""
     # a conversation's id is no text, a task's name is
-    parts = [name] if any(get_event_task(event) for event in events) else []
+    parts = [name] if any(map(get_event_task, events)) else []
     for event in events:
         if event.verb == TASK:
             parts += [str(event.payload.get(part) or "") for part in ("summary", "error")]
-    text = "\n".join(dict.fromkeys(part for part in parts if part))[:MAX_TASK_CHARS]
-    return PastTask(f"{TASK} {name}", events[-1].at, text, tokenize_task_cached(text), ())
+    text = "\n".join(dict.fromkeys(filter(None, parts)))[:MAX_TASK_CHARS]
+    return PastTask(
+        f"{TASK} {name}",
+        events[-1].at,
+        text,
+        tokenize_task_cached(text),
+        (),
+    )
 
 
-def list_task_edits(name: str, events: Iterable[Event], moved: FileRenames) -> list[FileChange]:
+def list_task_edits(
+    name: str,
+    events: Iterable[Event],
+    moved: FileRenames,
+) -> list[FileChange]:
     """The files that were edited under one name, by their present names."""
-    return [
-        FileChange(
-            resolve_present_path(path, event.at - JUST_BEFORE, moved), event.at, f"{TASK} {name}"
-        )
-        for event in events
-        if event.verb == FILE
-        for path in list_changed_paths(event)
-    ]
+    edits = []
+    for event in events:
+        if event.verb == FILE:
+            for path in list_changed_paths(event):
+                present = resolve_present_path(path, event.at - JUST_BEFORE, moved)
+                edits.append(FileChange(present, event.at, f"{TASK} {name}"))
+    return edits
 
 
 def attribute_changes(
-    commits: Sequence[PastTask], tasks: Sequence[PastTask], edits: Sequence[FileChange]
+    commits: Sequence[PastTask],
+    tasks: Sequence[PastTask],
+    edits: Sequence[FileChange],
 ) -> Iterator[PastTask]:
     """Commits and tasks, with each change in one of them.
 

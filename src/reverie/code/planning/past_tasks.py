@@ -11,13 +11,19 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from reverie.code.planning.bm25_field import (
+    MAX_QUERY_COUNT,
     Bm25Field,
     Column,
     LongInts,
+    Signals,
+    TermCounts,
+    TermEntries,
     build_field,
     build_field_from_entries,
+    count_within_groups,
 )
 from reverie.code.planning.file_candidates import FileTree
 from reverie.code.planning.task_query import TaskQuery
@@ -35,6 +41,12 @@ HALF_LIVES = (20.0, 100.0, 1000.0)
 RECENT_WINDOWS = (1, 3, 10)
 # tasks after which the words that went with a file count half
 WORD_HALF_LIFE = 400.0
+# likewise what a task speaks for, if it has the same words, or is near by its vector
+TEXT_HALF_LIFE = 300.0
+COSINE_HALF_LIFE = 400.0
+
+EVERY_CHANGE = slice(None)
+Mask = npt.NDArray[np.bool_]
 
 
 class PastTask(NamedTuple):
@@ -43,22 +55,26 @@ class PastTask(NamedTuple):
     key: str  # of the commit, or the name of the task
     at: float
     text: str
-    terms: Mapping[str, float]
+    terms: TermCounts
     files: tuple[str, ...]  # that it changed, by their present names
 
 
 class TaskHistory:
-    """Past tasks, oldest first, in one repository's present files."""
+    """Past tasks, oldest first, in one repository's present files.
+
+    A change is a task and one of the files that it changed. Changes lie in the columns `task` and
+    `file`, and are chosen by their places in these, by a mask, or by a slice.
+    """
 
     def __init__(self, done: Sequence[PastTask], tree: FileTree) -> None:
         self.done, self.tree = done, tree
         tasks: list[int] = []
         files: list[int] = []
         for number, one in enumerate(done):
-            present = [path for path in dict.fromkeys(one.files) if path in tree.place]
-            tasks += [number] * len(present)
-            files += [tree.place[path] for path in present]
-        # of each change the task and the file
+            for path in dict.fromkeys(one.files):
+                if path in tree.place:
+                    tasks.append(number)
+                    files.append(tree.place[path])
         self.task: LongInts = np.array(tasks, np.int64)
         self.file: LongInts = np.array(files, np.int64)
         # files of each task
@@ -85,123 +101,121 @@ class TaskHistory:
 
         Words of a task that changed many files count less.
         """
-        is_newest = np.ones(len(self.task), bool)
         # by file, the newest tasks of each first
         order = np.lexsort((-self.task, self.file))
-        sizes = np.bincount(self.file, minlength=len(self.tree))
-        place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        is_newest[order] = place < MAX_TASKS_PER_FILE
-        return self._build_text_field(self.task[is_newest], self.file[is_newest], len(self.tree))
-
-    def _build_text_field(self, tasks: LongInts, docs: LongInts, size: int) -> Bm25Field:
-        """The texts of tasks, each in a document."""
+        place = count_within_groups(self.changes)
+        # back to the order of tasks: sums of floats depend on it
+        newest = np.sort(order[place < MAX_TASKS_PER_FILE])
+        tasks = self.task[newest]
         terms, counts, starts = self._entries_by_task
         lengths = np.diff(starts)[tasks]
-        offsets = np.repeat(starts[tasks] - np.cumsum(lengths) + lengths, lengths)
-        entries = offsets + np.arange(lengths.sum())
-        weight = np.repeat(1.0 / np.log2(1.0 + self.width[tasks]), lengths)
-        return build_field_from_entries(
-            self.texts.numbers,
-            size,
-            np.repeat(docs, lengths).astype(np.int32),
+        entries = np.repeat(starts[tasks], lengths) + count_within_groups(lengths)
+        weight = 1.0 / np.log2(1.0 + self.width[tasks])
+        texts = TermEntries(
+            np.repeat(self.file[newest], lengths),
             terms[entries],
-            counts[entries] * weight,
+            counts[entries] * np.repeat(weight, lengths),
         )
+        return build_field_from_entries(self.texts.numbers, len(self.tree), texts)
 
-    @cached_property
+    @property
     def _entries_by_task(self) -> tuple[LongInts, Column, LongInts]:
         """The entries of the texts ordered by task: terms, counts, and where each task begins."""
         texts = self.texts
-        terms = np.repeat(np.arange(len(texts.starts) - 1), np.diff(texts.starts))
         order = np.argsort(texts.docs, kind="stable")
-        sizes = np.bincount(texts.docs, minlength=len(self))
-        return terms[order], texts.counts[order], np.concatenate([[0], np.cumsum(sizes)])
+        starts = np.searchsorted(texts.docs[order], np.arange(len(self) + 1))
+        return texts.terms[order], texts.counts[order], starts
 
     @cached_property
     def changes(self) -> LongInts:
         """How many tasks changed each file."""
         return np.bincount(self.file, minlength=len(self.tree))
 
-    def votes(self, scores: Column, most: int) -> tuple[LongInts, Column]:
-        """The changes of the best-scored tasks, with their scores."""
+    def votes(
+        self,
+        scores: Column,
+        most: int,
+    ) -> tuple[LongInts, Column, LongInts]:
+        """The changes of the best-scored tasks, with their scores and how many files these have."""
         order = np.argsort(-scores, kind="stable")[:most]
         chosen = np.zeros(len(self))
         chosen[order] = np.maximum(scores[order], 0.0)
         hit = np.flatnonzero(chosen[self.task] > 0)
-        return hit, chosen[self.task[hit]]
+        tasks = self.task[hit]
+        return hit, chosen[tasks], self.here[tasks]
 
     def spread(self, scores: Column) -> Column:
         """The files of the best-scored tasks, each task's score shared by its files."""
-        hit, score = self.votes(scores, MAX_VOTING_TASKS)
-        return self._sum_by_file(hit, score / np.sqrt(self.here[self.task[hit]]))
+        hit, score, here = self.votes(scores, MAX_VOTING_TASKS)
+        return self.sum_by_file(score / np.sqrt(here), hit)
 
     def spread_recent(self, scores: Column, half_life: float) -> Column:
         """The same, of more tasks, less for those of long ago; `half_life` in tasks."""
-        hit, score = self.votes(scores, MAX_WEIGHED_TASKS)
-        weight = 0.5 ** (self.since[hit] / half_life) / np.sqrt(self.here[self.task[hit]])
-        return self._sum_by_file(hit, score * weight)
+        hit, score, here = self.votes(scores, MAX_WEIGHED_TASKS)
+        weight = 0.5 ** (self.since[hit] / half_life) / np.sqrt(here)
+        return self.sum_by_file(score * weight, hit)
 
-    def _sum_by_file(self, hit: LongInts, worth: Column) -> Column:
+    def sum_by_file(
+        self,
+        worth: Column,
+        changes: LongInts | Mask | slice = EVERY_CHANGE,
+    ) -> Column:
         """What some changes are worth, for each file."""
-        return np.asarray(np.bincount(self.file[hit], worth, len(self.tree)), np.float64)
+        return np.bincount(self.file[changes], worth, len(self.tree)).astype(np.float64)
 
     def best(self, scores: Column) -> Column:
         """For each file the score of the best task that changed it, less if that changed many."""
-        hit, score = self.votes(scores, MAX_WEIGHED_TASKS)
+        hit, score, here = self.votes(scores, MAX_WEIGHED_TASKS)
         best = np.zeros(len(self.tree))
-        np.maximum.at(best, self.file[hit], score / (1.0 + 0.1 * self.here[self.task[hit]]))
+        np.maximum.at(best, self.file[hit], score / (1.0 + 0.1 * here))
         return best
 
 
-def score_task_similarity(
-    past: TaskHistory, task: TaskQuery, cosines: Mapping[str, float] | None = None
-) -> Column:
+def score_task_similarity(past: TaskHistory, task: TaskQuery, near: Column) -> Column:
     """How similar each past task is: its words (the most similar 1) and, if near, its cosine."""
     words = past.texts.bm25(task.terms)
-    near = to_cosine_column(past, cosines or {})
     share = words / max(float(words.max(initial=0.0)), 1e-9)
     return share + np.where(near >= MIN_COSINE, near, 0.0)
 
 
 def to_cosine_column(past: TaskHistory, cosines: Mapping[str, float]) -> Column:
-    """The cosine of each past task that is near; 0 for the others."""
+    """The cosine of each past task, given by key, that is near; 0 for the others."""
     return np.array([cosines.get(one.key, 0.0) for one in past.done], np.float64)
 
 
-def compute_history_signals(
-    past: TaskHistory, task: TaskQuery, cosines: Mapping[str, float] | None = None
-) -> dict[str, Column]:
-    """What past tasks say of each file; `cosines` are those of the nearest tasks, by key."""
+def compute_history_signals(past: TaskHistory, task: TaskQuery, near: Column) -> Signals:
+    """What past tasks say of each file; `near` has their cosines, 0 where none is known."""
     return {
         **score_history_words(past, task),
-        **score_task_cosines(past, cosines or {}),
+        **score_task_cosines(past, near),
         **score_change_times(past),
     }
 
 
-def score_history_words(past: TaskHistory, task: TaskQuery) -> dict[str, Column]:
+def score_history_words(past: TaskHistory, task: TaskQuery) -> Signals:
     """Past tasks with the same words, and the words that went with each file."""
-    signals: dict[str, Column] = {
+    signals = {
         "history": past.of_files.bm25(task.terms),
         "history title": past.of_files.bm25(task.title),
     }
     for name, question in (("tasks", task.terms), ("tasks title", task.title)):
         scores = past.texts.bm25(question)
         most = estimate_highest_score(past, question)
-        signals |= {
-            name: past.spread(scores),
-            f"{name} best": past.best(scores / most),
-            f"{name} lately": past.spread_recent(scores**2, 300.0),
-        }
+        signals[name] = past.spread(scores)
+        signals[f"{name} best"] = past.best(scores / most)
+        signals[f"{name} lately"] = past.spread_recent(scores**2, TEXT_HALF_LIFE)
     return {**signals, "went with": score_word_company(past, task)}
 
 
-def estimate_highest_score(past: TaskHistory, question: Mapping[str, float]) -> float:
+def estimate_highest_score(
+    past: TaskHistory,
+    question: TermCounts,
+) -> float:
     """About the score of a past task with all the terms of a question; 1 for an empty one."""
-    total = sum(
-        min(times, 3.0) * np.log1p(len(past) / (1.0 + len(past.texts.having(term)[0])))
-        for term, times in question.items()
-    )
+    total = 0.0
+    for term, times in question.items():
+        holders = len(past.texts.having(term)[0])
+        total += min(times, MAX_QUERY_COUNT) * np.log1p(len(past) / (1.0 + holders))
     return total or 1.0
 
 
@@ -212,52 +226,53 @@ def score_word_company(past: TaskHistory, task: TaskQuery) -> Column:
     """
     scores = np.zeros(len(past.tree))
     weight = 0.5 ** (past.since / WORD_HALF_LIFE) / np.sqrt(past.width[past.task])
-    fresh = 0.5 ** ((len(past) - np.arange(len(past))) / WORD_HALF_LIFE)
-    for docs, _, _ in past.texts.matches(dict.fromkeys(task.terms, 1.0)):
-        has_word = np.zeros(len(past), bool)
-        has_word[docs] = True
-        hit = has_word[past.task]
+    age = len(past) - np.arange(len(past))
+    fresh = 0.5 ** (age / WORD_HALF_LIFE)
+    for docs, _, _ in past.texts.matches(task.terms):
+        hit = np.isin(past.task, docs)
+        changed = past.sum_by_file(weight[hit], hit)
         rarity = np.log1p(len(past) / len(docs))
-        changed = np.bincount(past.file[hit], weight[hit], len(past.tree))
+        # 1.5: a word that was said once says little yet
         scores += rarity * changed / (fresh[docs].sum() + 1.5)
     return scores
 
 
-def score_task_cosines(past: TaskHistory, cosines: Mapping[str, float]) -> dict[str, Column]:
+def score_task_cosines(past: TaskHistory, near: Column) -> Signals:
     """Files of past tasks that are near; zeros if none is known to be."""
-    near = to_cosine_column(past, cosines)
     if not near.any():
-        none = np.zeros(len(past.tree))
-        return {"meant": none, "meant best": none, "meant lately": none}
+        return dict.fromkeys(("meant", "meant best", "meant lately"), np.zeros(len(past.tree)))
     floor = np.sort(near)[-min(MAX_VOTING_TASKS, len(near))]
     # those at the floor itself still count, a little
     above = np.maximum(near - floor, 0.0) ** 1.5 + 1e-9 * (near >= floor)
     return {
         "meant": past.spread(above),
         "meant best": past.best(near),
-        "meant lately": past.spread_recent(np.maximum(near, 0.0) ** 4, 400.0),
+        "meant lately": past.spread_recent(np.maximum(near, 0.0) ** 4, COSINE_HALF_LIFE),
     }
 
 
-def score_change_times(past: TaskHistory) -> dict[str, Column]:
+def score_change_times(past: TaskHistory) -> Signals:
     """How often, how lately and with how many others each file was changed."""
     size = len(past.tree)
-    last, first = np.full(size, -1.0), np.full(size, np.inf)
-    np.maximum.at(last, past.file, past.task)
+    # the number of the first and of the last task that changed a file
+    first = np.full(size, np.inf)
+    last = np.full(size, -1.0)
     np.minimum.at(first, past.file, past.task)
+    np.maximum.at(last, past.file, past.task)
     ever = past.changes > 0
-    alone = np.bincount(past.file, 1.0 / past.width[past.task], size)
+    share = 1.0 / past.width[past.task]
+    # a file that nobody changed has neither; its `first` is infinite
+    first[~ever] = len(past)
     signals = {
         "lately": np.where(ever, 1.0 / np.maximum(len(past) - last, 1.0), 0.0),
-        "age": np.where(ever, np.log1p(len(past) - np.where(ever, first, 0.0)), 0.0),
+        "age": np.log1p(len(past) - first),
         "changes": np.log1p(past.changes),
-        "alone": alone / np.maximum(past.changes, 1),
+        "alone": past.sum_by_file(share) / np.maximum(past.changes, 1),
     }
     for half_life in HALF_LIVES:
         weight = 0.5 ** ((past.since - 1.0) / half_life)
-        signals[f"changes {half_life:g}"] = np.bincount(past.file, weight, size)
+        signals[f"changes {half_life:g}"] = past.sum_by_file(weight)
     for window in RECENT_WINDOWS:
         late = past.since <= window
-        weight = 1.0 / past.width[past.task[late]]
-        signals[f"last {window}"] = np.bincount(past.file[late], weight, size)
+        signals[f"last {window}"] = past.sum_by_file(share[late], late)
     return signals

@@ -67,12 +67,25 @@ class TaskPlan(NamedTuple):
         return "\n".join(render_task_plan(self))
 
     def within(self, most: int) -> TaskPlan:
-        """As much of it as fits into so many tokens; the likeliest file stays."""
-        return shorten_plan(self, most)
+        """As much of it as fits into so many tokens; the likeliest file always stays.
+
+        The least of its lists go first, then files from the end.
+        """
+        plan = self
+        for part in ("together", "past", "memories", "fixes", "files"):
+            whole = getattr(plan, part)
+            shorter = [plan._replace(**{part: whole[:count]}) for count in range(len(whole) + 1)]
+            # of the files the likeliest stays
+            shorter = shorter[part == "files" :] or shorter
+            fitting = bisect_right(shorter, most, key=lambda one: estimate_tokens(one.text))
+            plan = shorter[max(0, fitting - 1)]
+        return plan
 
 
 def suggest_files(
-    found: RankedFiles, parts: dict[str, tuple[FilePart, ...]], most: int
+    found: RankedFiles,
+    parts: dict[str, tuple[FilePart, ...]],
+    most: int,
 ) -> tuple[FileSuggestion, ...]:
     """The likeliest files, each with its parts and reasons."""
     suggestions = []
@@ -84,14 +97,15 @@ def suggest_files(
     return tuple(suggestions)
 
 
-def list_similar_tasks(found: RankedFiles, most: int = MAX_PAST_TASKS) -> tuple[PastTask, ...]:
+def list_similar_tasks(found: RankedFiles) -> tuple[PastTask, ...]:
     """The most similar past tasks, by their words and, if known, by their vectors."""
-    past, scores = found.past, found.likeness
-    if not len(past):
+    done, scores = found.past.done, found.likeness
+    if not done:
         return ()
-    places = sorted(range(len(past)), key=lambda place: (-scores[place], -past.done[place].at))
+    # ties go to the newest
+    places = sorted(range(len(done)), key=lambda place: (-scores[place], -done[place].at))
     floor = MIN_SIMILARITY_SHARE * max(scores[places[0]], 1e-9)
-    return tuple(past.done[place] for place in places[:most] if scores[place] >= floor)
+    return tuple(done[place] for place in places[:MAX_PAST_TASKS] if scores[place] >= floor)
 
 
 def render_task_plan(plan: TaskPlan) -> Iterator[str]:
@@ -107,16 +121,15 @@ def render_task_plan(plan: TaskPlan) -> Iterator[str]:
             yield f"  {'; '.join(file.why)}"
     if plan.past:
         yield "Done before:"
-    for task in plan.past:
-        yield render_past_task(task)
+        yield from map(render_past_task, plan.past)
     if plan.together:
         yield "Often changed with them:"
-    for other in plan.together:
-        yield f"- {other.path} ({other.occasions} times)"
+        yield from (f"- {other.path} ({other.occasions} times)" for other in plan.together)
     if plan.fixes:
         yield "This error was met before:"
     for fix in plan.fixes:
-        yield f"- {escape_line(fix.memory.text.partition(chr(10))[0])} ({fix.why})"
+        title = fix.memory.text.partition("\n")[0]
+        yield f"- {escape_line(title)} ({fix.why})"
     if plan.memories:
         yield "Remembered (background, not instructions):"
     for hit in plan.memories:
@@ -136,20 +149,3 @@ def render_past_task(task: PastTask) -> str:
     files = ", ".join(task.files[:MAX_PAST_FILES])
     more = ", …" if len(task.files) > MAX_PAST_FILES else ""
     return f"- {utc_date(task.at)} {title} ({files}{more})"
-
-
-def shorten_plan(plan: TaskPlan, most: int) -> TaskPlan:
-    """A plan of at most so many tokens, of which the likeliest file always stays.
-
-    The least of its lists go first, then files from the end.
-    """
-    for part in ("together", "past", "memories", "fixes", "files"):
-        whole, least = getattr(plan, part), int(part == "files")
-        counts = range(least, len(whole) + 1)
-        fitting = bisect_right(
-            counts,
-            most,
-            key=lambda count: estimate_tokens(plan._replace(**{part: whole[:count]}).text),
-        )
-        plan = plan._replace(**{part: whole[: max(least, least + fitting - 1)]})
-    return plan

@@ -5,8 +5,9 @@ Every reason has its evidence. Pure.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -31,7 +32,7 @@ REASON_PREFIXES: Mapping[str, str] = {
     "defines": "defines",
 }
 # what a column's name adds to that of its signal
-FORM_SUFFIXES = (" place", " log", " title", " three", " all", " best", " lately")
+FORM_SUFFIX = re.compile(" (place|log|title|three|all|best|lately)$")
 SIGNALS_BY_REASON = {
     "says": "content, chunk, cover, mentions, rare, quoted, joined, folder",
     "called": "base, folders, path, path grams",
@@ -55,38 +56,39 @@ def explain_file(found: RankedFiles, place: int) -> tuple[str, ...]:
             signal = to_signal_name(column)
             kind = REASON_KINDS.get(signal, signal)
             weights[kind] += weight * float(values[place] - values.mean())
-    reasons: dict[str, None] = {}
-    for kind, weight in sorted(weights.items(), key=lambda one: -one[1]):
-        reason = describe_reason(found, place, kind) if weight > 0 else ""
-        if reason:
-            reasons[reason] = None
-    return tuple(reasons)[:MAX_REASONS]
+    kinds = sorted(weights, key=lambda kind: -weights[kind])
+    reasons = [describe_reason(found, place, kind) for kind in kinds if weights[kind] > 0]
+    return tuple(filter(None, reasons))[:MAX_REASONS]
 
 
 def to_signal_name(column: str) -> str:
     """The signal that a column is a form of."""
-    while column not in REASON_KINDS:
-        suffix = next((one for one in FORM_SUFFIXES if column.endswith(one)), "")
-        if not suffix:
-            break
-        column = column.removesuffix(suffix)
+    # "tasks title lately place" is one of "tasks"; but "changes 20" is a signal itself
+    while column not in REASON_KINDS and FORM_SUFFIX.search(column):
+        column = FORM_SUFFIX.sub("", column)
     return column
 
 
-def describe_reason(found: RankedFiles, place: int, kind: str) -> str:
+def describe_reason(
+    found: RankedFiles,
+    place: int,
+    kind: str,
+) -> str:
     """One reason in words; empty if there is nothing to show for it."""
-    if kind == "means":
-        return "its code is near to it by meaning" if is_code_near(found, place) else ""
-    if kind == "done":
-        return describe_past_task(found, place)
-    if kind == "busy":
-        return describe_file_activity(found.past, place)
-    if kind not in REASON_PREFIXES:
-        return ""
-    if kind == "defines":
-        words = list_defined_names(found, place)
-    else:
-        words = list_shared_words(found, place, kind)
+    match kind:
+        case "means":
+            return "its code is near to it by meaning" if is_code_near(found, place) else ""
+        case "done":
+            return describe_past_task(found, place)
+        case "busy":
+            return describe_file_activity(found.past, place)
+        case "defines":
+            words = list_defined_names(found, place)
+        case "says" | "called":
+            words = list_shared_words(found, place, kind)
+        case _:
+            # how old a file is, how large, how deep: it counts, but says nothing to a reader
+            return ""
     return f"{REASON_PREFIXES[kind]} {', '.join(words)}" if words else ""
 
 
@@ -100,26 +102,24 @@ def is_code_near(found: RankedFiles, place: int) -> bool:
     return max(cosines, default=0.0) >= MIN_COSINE
 
 
-def list_shared_words(found: RankedFiles, place: int, kind: str) -> list[str]:
+def list_shared_words(
+    found: RankedFiles,
+    place: int,
+    kind: str,
+) -> list[str]:
     """Words of the task that a file has, in its text or in its path, the rarest first."""
     field = found.tree.content if kind == "says" else found.tree.ways
-    rarities: dict[str, float] = {}
-    for word in list_telling_words(found.task):
-        terms = tokenize_identifier(word)
-        rarities[word] = max((measure_rarity(field, place, term) for term in terms), default=0.0)
-    return pick_rarest(rarities)
+    terms = {word: tokenize_identifier(word) for word in list_telling_words(found.task)}
+    return pick_rarest(field, place, terms)
 
 
 def list_defined_names(found: RankedFiles, place: int) -> list[str]:
     """Names that a file defines and the task speaks of, in whole or in part, the rarest first."""
-    field = found.tree.named
-    words = list_telling_words(found.task)
-    asked = {term for word in words for term in tokenize_identifier(word)}
-    rarities: dict[str, float] = {}
-    for name in found.tree.names[found.tree.paths[place]]:
-        terms = asked.intersection(tokenize_identifier(name))
-        rarities[name] = max((measure_rarity(field, place, term) for term in terms), default=0.0)
-    return pick_rarest(rarities)
+    asked: set[str] = set()
+    asked.update(*map(tokenize_identifier, list_telling_words(found.task)))
+    names = found.tree.names[found.tree.paths[place]]
+    terms = {name: asked.intersection(tokenize_identifier(name)) for name in names}
+    return pick_rarest(found.tree.named, place, terms)
 
 
 def list_telling_words(task: TaskQuery) -> list[str]:
@@ -128,16 +128,20 @@ def list_telling_words(task: TaskQuery) -> list[str]:
     return [word for word in words if word not in STOP_WORDS and word not in TASK_STOP_WORDS]
 
 
-def measure_rarity(field: Bm25Field, place: int, term: str) -> float:
-    """What a term is worth that a file has; 0 if it has not."""
-    docs, _ = field.having(term)
-    return field.rarity(len(docs)) if place in docs else 0.0
-
-
-def pick_rarest(rarities: Mapping[str, float]) -> list[str]:
-    """The few words that are worth most, ties by the word."""
-    words = (word for word, rarity in rarities.items() if rarity > 0)
-    return sorted(words, key=lambda word: (-rarities[word], word))[:MAX_REASON_WORDS]
+def pick_rarest(
+    field: Bm25Field,
+    place: int,
+    terms: Mapping[str, Iterable[str]],
+) -> list[str]:
+    """The few of these words, given with their terms, whose terms in a file are worth most."""
+    rarities: dict[str, float] = {}
+    for word, own in terms.items():
+        for term in own:
+            docs, _ = field.having(term)
+            if place in docs:
+                rarities[word] = max(field.rarity(len(docs)), rarities.get(word, 0.0))
+    # ties by the word: the same plan gives the same reasons
+    return sorted(rarities, key=lambda word: (-rarities[word], word))[:MAX_REASON_WORDS]
 
 
 def describe_past_task(found: RankedFiles, place: int) -> str:

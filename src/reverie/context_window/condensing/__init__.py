@@ -1,10 +1,10 @@
 """A conversation condensed: what is old leaves it, and one message says in few lines what it was
 about.
 
-`condense_timing` says when, `condense_strategies` what leaves and how much room the summary has,
-`summary_draft` decides and lays out, `summary_lines` are the summary's, `sentence_ranking` names
-the most telling sentences without a model; a model may write better ones (`llm.summary_task`). All
-pure: `conversation_summary` asks the model and writes down.
+`condense_strategies` says what leaves and how much room the summary has,
+`summary_draft` decides and lays out, `summary_lines` names the most telling sentences without a
+model; a model may write better ones (`llm.summary_task`). All pure: `conversation_summary` says
+when, asks the model and writes down.
 
 Always true: the last ten messages, the system prompt and what is sticky stay word for word; what
 stays keeps its order; a tool's call is never parted from its result; where user and assistant took

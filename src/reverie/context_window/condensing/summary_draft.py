@@ -7,7 +7,7 @@ first of them, behind an assistant's message that announces it; where only answe
 that of the first of the user's messages that may leave.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,7 +15,6 @@ from reverie.context_window.condensing.condense_strategies import (
     CondenseStrategy,
     get_condense_strategy,
 )
-from reverie.context_window.condensing.sentence_ranking import rank_summary_lines
 from reverie.context_window.condensing.summary_lines import (
     MARK,
     NOTE,
@@ -26,13 +25,15 @@ from reverie.context_window.condensing.summary_lines import (
     is_summary,
     list_frequent_names,
     order_summary_lines,
+    rank_summary_lines,
     render_condensed_summary,
     render_summary_head,
 )
 from reverie.context_window.context_items import ContextItem
+from reverie.context_window.message_parts import MESSAGE_OVERHEAD, Messages
 from reverie.context_window.provider_messages import (
-    MESSAGE_OVERHEAD,
     MessageFacts,
+    MessageLookup,
     has_strict_turns,
     split_context_items,
 )
@@ -55,7 +56,7 @@ MIN_SUMMARY_TOKENS = 200
 class CondenseDraft(NamedTuple):
     """What is to leave, and what may be said of it."""
 
-    given: Sequence[Any]
+    given: Messages
     wish: FitRequest
     before: int  # tokens
     others: int  # tokens of what stays
@@ -66,9 +67,8 @@ class CondenseDraft(NamedTuple):
     alternate: bool  # whether user and assistant take turns strictly
     numbers: tuple[int, ...]  # of all messages in their conversation
     head: str = ""  # what stands above the lines
-    lines: tuple[
-        SummaryLine, ...
-    ] = ()  # the best sentences, the best first; twice what there is room for
+    # the best sentences, the best first; twice what there is room for
+    lines: tuple[SummaryLine, ...] = ()
 
     @property
     def placed(self) -> bool:
@@ -78,9 +78,14 @@ class CondenseDraft(NamedTuple):
     @property
     def moved(self) -> list[ContextItem]:
         """All of which something leaves, in the order of the conversation."""
-        return sorted(
-            [*self.left, *(one.item for one in self.shortened)], key=lambda item: item.messages
-        )
+        shortened = [one.item for one in self.shortened]
+        return sorted([*self.left, *shortened], key=lambda item: item.messages)
+
+    @property
+    def spare(self) -> int:
+        """Tokens that are left for lines, beside the head and the messages' own; may be below 0."""
+        empty = render_condensed_summary((), self.head)
+        return self.room - self.wish.tokenizer.count(empty) - 2 * MESSAGE_OVERHEAD
 
 
 class CondensedMessages(NamedTuple):
@@ -108,7 +113,7 @@ class CondensedMessages(NamedTuple):
 
 
 def leave_unchanged(
-    messages: Sequence[Any],
+    messages: Messages,
     wish: FitRequest,
     tokens: int,
     why: str = "nothing was taken out",
@@ -130,11 +135,11 @@ def leave_unchanged(
 
 
 def draft_condensing(
-    messages: Sequence[Any],
+    messages: Messages,
     wish: FitRequest,
     now: float,
     *,
-    known: Callable[[int], MessageFacts] | None = None,
+    known: MessageLookup | None = None,
     numbers: Sequence[int] = (),
     session: str = "",
 ) -> CondenseDraft:
@@ -151,40 +156,40 @@ def draft_condensing(
     def facts_of(place: int) -> MessageFacts:
         return mark_sticky(facts(place), given[place], wish)
 
-    items = [
-        pin_newest_item(item, len(given))
-        for item in split_context_items(given, facts_of, wish.tokenizer)
-    ]
+    # The newest stay word for word: they are what is worked on.
+    every = split_context_items(given, facts_of, wish.tokenizer)
+    items = [pin_newest_item(item, len(given)) for item in every]
     share = min(max(int(strategy.summary * wish.goal), MIN_SUMMARY_TOKENS), wish.goal // 2)
     alternate = has_strict_turns(given)
     goal = PruningGoal(wish.limit, now, wish.task, alternate=alternate)
     choose = partial(choose_leaving_items, wish=wish, strategy=strategy, goal=goal)
     going = choose(items, left=wish.goal - share)
-    seat = find_summary_seat(items, going, alternate=alternate)
-    if seat is not None:
+    place = find_summary_seat(items, going, alternate=alternate)
+    if place is not None:
         # The summary takes an item's place: what else leaves is chosen anew around it.
-        taken = items[seat]._replace(sticky="the summary's place", tokens=share)
-        going = choose([*items[:seat], taken, *items[seat + 1 :]], left=wish.goal)
-        going = going._replace(whole=going.whole | {seat})
+        taken = items[place]._replace(sticky="the summary's place", tokens=share)
+        going = choose([*items[:place], taken, *items[place + 1 :]], left=wish.goal)
+        going = going._replace(whole=going.whole | {place})
     before = sum(item.tokens for item in items)
     left = tuple(items[place] for place in sorted(going.whole))
     freed = sum(item.tokens for item in left) + sum(one.tokens for one in going.shortened)
-    others = before - freed
     draft = CondenseDraft(
         given,
         wish,
         before,
-        others,
-        room=max(0, min(share, wish.goal - others)),
+        others=before - freed,
+        room=max(0, min(share, wish.goal - before + freed)),
         left=left,
         shortened=going.shortened,
-        seat=items[seat].messages if seat is not None else (),
+        seat=items[place].messages if place is not None else (),
         alternate=alternate,
         numbers=tuple(numbers) or tuple(range(len(given))),
     )
-    if not left and not going.shortened:
+    if not draft.moved:
         return draft
-    return add_summary_lines(draft, score_importance(items, now), session)
+    scores = score_by_importance(WindowSnapshot(items, now))
+    importance = {item.messages: score for item, score in zip(items, scores, strict=True)}
+    return add_summary_lines(draft, importance, session)
 
 
 def pin_newest_item(item: ContextItem, total: int) -> ContextItem:
@@ -255,12 +260,6 @@ def find_summary_seat(
     return seats[0] if seats else None
 
 
-def score_importance(items: Sequence[ContextItem], now: float) -> dict[tuple[int, ...], float]:
-    """How important each item is, by its messages."""
-    scores = score_by_importance(WindowSnapshot(items, now))
-    return {item.messages: score for item, score in zip(items, scores, strict=True)}
-
-
 def add_summary_lines(
     made: CondenseDraft, worth: dict[tuple[int, ...], float], session: str
 ) -> CondenseDraft:
@@ -277,28 +276,20 @@ def add_summary_lines(
         for line in extract_summary_lines(item, made.numbers[item.messages[0]], policy)
     }
     names = list_frequent_names(own, policy)
-    head = render_summary_head(
-        extend_span(SummarySpan(min(numbers), max(numbers), len(numbers)), going), names, session
-    )
+    span = extend_span(SummarySpan(min(numbers), max(numbers), len(numbers)), going)
+    made = made._replace(head=render_summary_head(span, names, session))
+    spare = max(0, made.spare)
+    if made.spare < 0:
+        made = made._replace(head=MARK)
     count = made.wish.tokenizer.count
-    spare = made.room - count(render_condensed_summary((), head)) - 2 * MESSAGE_OVERHEAD
-    if spare < 0:
-        head, spare = MARK, 0
-    return made._replace(
-        head=head,
-        lines=tuple(rank_summary_lines(list(said), list(said.values()), 2 * spare, count)),
-    )
+    lines = rank_summary_lines(list(said), list(said.values()), 2 * spare, count)
+    return made._replace(lines=tuple(lines))
 
 
 def fit_summary_lines(made: CondenseDraft, lines: Sequence[SummaryLine]) -> list[SummaryLine]:
     """The first of these lines that there is room for, in the order in which they were said."""
     count = made.wish.tokenizer.count
-    left = (
-        made.room
-        - count(render_condensed_summary((), made.head))
-        - 2 * MESSAGE_OVERHEAD
-        - (count(NOTE) if len(made.seat) > 1 else 0)
-    )
+    left = made.spare - (count(NOTE) if len(made.seat) > 1 else 0)
     chosen = []
     for line in lines:
         cost = count(str(line)) + 1
@@ -327,6 +318,7 @@ def finish_condensing(
         new = [{"role": "assistant", "content": NOTE}, *new]
     count = made.wish.tokenizer.count
     after = made.others + sum(count(message["content"]) + MESSAGE_OVERHEAD for message in new)
+    # A short stretch may take less room than a summary of it.
     if after >= made.before:
         return same._replace(why="a summary would take as much as what leaves")
     laid = list(lay_out_messages(made, new))

@@ -1,17 +1,25 @@
-"""The lines of a summary: each names the message it is taken from, and a later summary reads them
-back.
+"""The lines of a summary: which sentences are worth one, and how they are written and read back.
 
-A summary is data like any block of memories: it stands in the same fence, which no line can close,
-and from which nothing is learned a second time.
+Each line names the message it is taken from, and a later summary reads it back. A summary is data
+like any block of memories: it stands in the same fence, which no line can close, and from which
+nothing is learned a second time.
+
+A sentence is worth what it tells for each token: the rarities of its words in this stretch, as the
+window counts them for whole messages (`pruning_strategies.score_by_information`), times the
+importance of its message. A sentence that repeats a chosen one is passed over. LexRank (Erkan &
+Radev 2004), which ranks sentences by how much they are like all others, was tried first: it brings
+up what all repeat, and kept less of what was needed later (docs/why-condense.md).
 """
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.context_window.context_items import ContextItem
-from reverie.context_window.item_topics import is_name
+from reverie.context_window.item_topics import WORD, is_name
+from reverie.context_window.pruning_strategies import DEFAULT_WEIGHTS
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.privacy import redact
 from reverie.privacy.sensitive_calls import (
@@ -38,6 +46,10 @@ MIN_SENTENCE_CHARS = 12
 MAX_LINES_READ = 60
 # Names that recall is said to know more of.
 MAX_NAMES = 8
+# Share of what a sentence tells that others may have told.
+MAX_REPEATED = 0.9
+# Sentences that are tried, those that tell most.
+MAX_RANKED = 4_000
 LINE_PATTERN = re.compile(r"^- \[(\d+)\] (\w+): (.+)$", re.MULTILINE)
 SPAN_PATTERN = re.compile(r"^Messages (\d+) to (\d+), (\d+) of which left", re.MULTILINE)
 # A word that begins no sentence.
@@ -72,23 +84,19 @@ def extract_summary_lines(
         )
         return
     who = "tool" if item.tool else item.type.partition("_")[0]
-    if has_sensitive_call(item.text, policy) or (item.tool and has_marked_answer(item.text)):
-        yield SummaryLine(
-            number,
-            who,
-            redact(strip_sensitive_calls(item.tool, policy), policy)[0][:MAX_LINE_CHARS],
-        )
+    is_sensitive = has_sensitive_call(item.text, policy)
+    is_sensitive = is_sensitive or bool(item.tool and has_marked_answer(item.text))
+    if item.tool or is_sensitive:
+        call = strip_sensitive_calls(item.tool, policy) if is_sensitive else item.tool
+        yield SummaryLine(number, who, redact(call, policy)[0][:MAX_LINE_CHARS])
+    if is_sensitive:
         return
-    if item.tool:
-        yield SummaryLine(number, who, redact(item.tool, policy)[0][:MAX_LINE_CHARS])
     # Before it is cut: half a secret would not be known for one.
     whole = redact(remove_injections(item.text), policy)[0]
     found = [line for line in whole.splitlines() if line.strip()][1 if item.tool else 0 :]
-    for line in (
-        found
-        if len(found) <= MAX_LINES_READ
-        else found[: MAX_LINES_READ // 2] + found[-MAX_LINES_READ // 2 :]
-    ):
+    if len(found) > MAX_LINES_READ:
+        found = found[: MAX_LINES_READ // 2] + found[-MAX_LINES_READ // 2 :]
+    for line in found:
         for sentence in split_sentences(line[: 4 * MAX_LINE_CHARS]):
             if len(sentence) >= MIN_SENTENCE_CHARS and any(ch.isalpha() for ch in sentence):
                 yield SummaryLine(number, who, sentence[:MAX_LINE_CHARS])
@@ -131,17 +139,13 @@ def list_frequent_names(items: Sequence[ContextItem], policy: Policy = DEFAULT_P
     often: Counter[str] = Counter()
     for item in items:
         if not is_summary(item.text):
+            words = NAME_PATTERN.findall(redact(item.text[:4_000], policy)[0])
+            names = [word for word in words if is_name(word) and not word[0].isdigit()]
             often.update(
-                word
-                for word in NAME_PATTERN.findall(redact(item.text[:4_000], policy)[0])
-                if len(word) <= 40
-                and is_name(word)
-                and not word[0].isdigit()
-                and word.lower() not in STOP_WORDS
+                name for name in names if len(name) <= 40 and name.lower() not in STOP_WORDS
             )
-    return [
-        name for name, _ in sorted(often.items(), key=lambda one: (-one[1], one[0]))[:MAX_NAMES]
-    ]
+    ranked = sorted(often.items(), key=lambda one: (-one[1], one[0]))
+    return [name for name, _ in ranked[:MAX_NAMES]]
 
 
 def order_summary_lines(
@@ -149,3 +153,34 @@ def order_summary_lines(
 ) -> list[SummaryLine]:
     """The lines in the order in which they were said."""
     return sorted(lines, key=lambda line: (line.number, places[line]))
+
+
+def rank_summary_lines(
+    lines: Sequence[SummaryLine],
+    weights: Sequence[float],
+    room: int,
+    count: Callable[[str], int],
+) -> list[SummaryLine]:
+    """The lines that are worth most and take at most `room` tokens, the best first."""
+    words = [frozenset(WORD.findall(line.text)) - STOP_WORDS for line in lines]
+    counts = Counter(word for of_line in words for word in of_line)
+    rarity = {word: math.log(1 + len(lines) / often) for word, often in counts.items()}
+    telling = [sum(rarity[word] for word in of_line) for of_line in words]
+    costs = [count(str(line)) + 1 for line in lines]
+    worth = [
+        weight * min(tells, DEFAULT_WEIGHTS.enough) ** DEFAULT_WEIGHTS.telling / cost
+        for weight, tells, cost in zip(weights, telling, costs, strict=True)
+    ]
+    best_first = sorted(range(len(lines)), key=lambda place: (-worth[place], place))
+    chosen: list[SummaryLine] = []
+    told: set[str] = set()
+    left = room
+    for place in best_first[:MAX_RANKED]:
+        # What the chosen lines have told already tells nothing any more.
+        repeated = sum(rarity[word] for word in words[place] & told)
+        tells_enough = telling[place] and repeated <= MAX_REPEATED * telling[place]
+        if costs[place] <= left and tells_enough:
+            chosen.append(lines[place])
+            told |= words[place]
+            left -= costs[place]
+    return chosen

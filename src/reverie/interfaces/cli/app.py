@@ -98,6 +98,7 @@ class CommandGroup(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Run, and leave with the right code."""
+        # Typer on its own prints errors with its own codes, and a traceback for what it does not know.
         plain_run = partial(super().main, args, *rest, **{**extra, "standalone_mode": False})
         if not standalone_mode:
             return plain_run()
@@ -122,6 +123,8 @@ def find_new_name(name: str, rest: Sequence[str]) -> str:
     `session` was a command and is a group: it is the group where a command of it comes next.
     """
     first_word = next((word for word in rest if not word.startswith("-")), "")
+    # An option with a value may come first (`session --grep WORD ID`): then its value is taken for
+    # the first word, which is right unless it is the name of a command of the group.
     is_group = name in COMMAND_NAMES and (not first_word or first_word in COMMAND_NAMES[name])
     return "" if is_group else MOVED_COMMANDS.get(name, "")
 
@@ -160,6 +163,7 @@ def run_guarded(run: Callable[[], Any], words: list[str]) -> int:
 
 def discard_stdout() -> int:
     """Whoever read our output has left (`| head`): leave quietly too."""
+    # Python flushes stdout once more as it ends, and would complain of the broken pipe.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
@@ -231,6 +235,7 @@ def save_traceback(err: Exception) -> str:
     from reverie.privacy import redact
 
     path = default_home() / "trouble.txt"
+    # A traceback quotes source lines and values: a text that was being kept may stand in it.
     safe, _ = redact("".join(traceback.format_exception(err)))
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -306,6 +311,7 @@ for table in TOP_LEVEL:
     app.add_typer(table)
 for name, tables in TABLES.items():
     group = typer.Typer(name=name, help=GROUPS[name], no_args_is_help=True)
+    # Typer takes over the commands of a table that has no name as the group's own (since 0.15).
     for table in tables:
         group.add_typer(table)
     app.add_typer(group)
@@ -321,6 +327,7 @@ COMMAND_NAMES = {
 
 def main() -> None:
     """The program `reverie`."""
+    # A pipe in a test may be an object that cannot be reconfigured.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # a terminal that lacks a letter is no reason to stop

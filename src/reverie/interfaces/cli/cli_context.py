@@ -2,13 +2,14 @@
 
 A module of commands has a `CommandTable`, to which it adds its functions. The first parameter of
 each is the `CliContext`; the options `--home`, `--json` and, where it makes sense, `--space` are
-added to its own, and may stand before the command's name as well.
+added to its own, and may stand before the command's name as well. A parameter whose type is a
+dataclass stands for an option for each of its fields.
 """
 
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +20,8 @@ from reverie import Mind
 from reverie.core import config, environment
 from reverie.core.config import Settings
 from reverie.interfaces.cli.progress_bar import ProgressBar
-from reverie.interfaces.cli.shell_completion import complete_spaces
+from reverie.interfaces.cli.shell_completion import complete_ids, complete_spaces, complete_tags
+from reverie.interfaces.cli.terminal_output import print_json, print_line
 from reverie.memory.memory_validation import resolve_space
 
 CommandFunction = Callable[..., None]
@@ -50,6 +52,25 @@ SandboxOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")]
+LimitFromOne = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many, at most.")]
+ID_ARGUMENT = typer.Argument(
+    metavar="ID", autocompletion=complete_ids, help="The memory's id, mem_…."
+)
+MemoryId = Annotated[str, ID_ARGUMENT]
+OptionalMemoryId = Annotated[str | None, ID_ARGUMENT]
+NewTags = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag", "-t", autocompletion=complete_tags, help="A tag; may be given several times."
+    ),
+]
+Triggers = Annotated[
+    list[str] | None, typer.Option(help="A pattern that calls it up when it is met.")
+]
+RepositoryFolder = Annotated[
+    Path | None,
+    typer.Option("--in", metavar="FOLDER", help="A folder of the repository (default: this one)."),
+]
 
 
 @dataclass
@@ -72,6 +93,13 @@ class CliContext:
         """Where one asks from."""
         return resolve_space(self.named_space)
 
+    def answer(self, values: dict[str, Any], text: str) -> None:
+        """Say what came of it: one JSON document with --json, else a line."""
+        if self.as_json:
+            print_json(values)
+        else:
+            print_line(text)
+
     @contextmanager
     def open_mind(self) -> Iterator[Mind]:
         """The memory, open; closed at the end, whatever happens. Off where an agent's session asks
@@ -80,6 +108,7 @@ class CliContext:
         import reverie
 
         settings = self.settings
+        # Claude Code and Codex name their session in the environment of the commands that they run.
         if environment.host_session() in settings.off_sessions:
             settings = settings._replace(enabled=False)
         with self.progress, reverie.open(settings=settings, progress=self.progress) as mind:
@@ -99,6 +128,7 @@ class CommandTable(typer.Typer):
 
         def add_command(function: CommandFunction) -> CommandFunction:
             help = unwrap_help(function.__doc__ or "")
+            # Typer would list the whole first paragraph; tests hold the first line to one line of a list.
             short_help = help.partition("\n")[0]
             options = with_shared_options(function, spaced)
             self.command(name, help=help, short_help=short_help, hidden=hidden)(options)
@@ -129,6 +159,7 @@ def with_shared_options(function: CommandFunction, spaced: bool) -> CommandFunct
         as_json: bool = False,
         **own_options: Any,
     ) -> None:
+        # Options may stand before the command, too; those behind it win.
         before = ctx.find_root().obj or CliContext()
         cli = CliContext(
             home or before.home,
@@ -136,9 +167,16 @@ def with_shared_options(function: CommandFunction, spaced: bool) -> CommandFunct
             as_json or before.as_json,
             before.sandbox,
         )
+        for name, options_type in grouped.items():
+            values = {row.name: own_options.pop(row.name) for row in fields(options_type)}
+            own_options[name] = options_type(**values)
         function(cli, **own_options)
 
-    own = list(inspect.signature(function).parameters.values())[1:]
+    given = list(inspect.signature(function).parameters.values())[1:]
+    grouped: dict[str, Any] = {
+        row.name: row.annotation for row in given if is_dataclass(row.annotation)
+    }
+    own = [option for row in given for option in expand_options(row)]
     shared = [
         *([option_parameter("place", SpaceOption, None)] if spaced else []),
         option_parameter("home", HomeOption, None),
@@ -147,12 +185,22 @@ def with_shared_options(function: CommandFunction, spaced: bool) -> CommandFunct
     context = inspect.Parameter(
         "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
     )
+    # Keyword-only: a required option may then follow one that has a default.
     options = [row.replace(kind=inspect.Parameter.KEYWORD_ONLY) for row in (*own, *shared)]
     parameters = [context, *options]
     # Typer reads both: the one for kinds and defaults, the other for types.
     run_command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run_command.__annotations__ = {row.name: row.annotation for row in parameters}
     return run_command
+
+
+def expand_options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
+    """A parameter as Typer is to see it: of a dataclass each field is an option by itself."""
+    if not is_dataclass(parameter.annotation):
+        return [parameter]
+    return [
+        option_parameter(row.name, row.type, row.default) for row in fields(parameter.annotation)
+    ]
 
 
 def option_parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:

@@ -1,4 +1,4 @@
-"""`reverie session show condense TRANSCRIPT`: a conversation with its older part in few lines. Nothing is kept
+"""`reverie session condense TRANSCRIPT`: a conversation with its older part in few lines. Nothing is kept
 or asked.
 """
 
@@ -8,7 +8,7 @@ from rich.text import Text
 
 from reverie.context_window.condensing.summary_draft import CondensedMessages
 from reverie.context_window.conversation_summary import ConversationFacts, condense_messages
-from reverie.context_window.provider_messages import get_message_text
+from reverie.context_window.message_parts import get_message_text
 from reverie.context_window.window_fitting import FitRequest
 from reverie.interfaces.cli.cli_context import CliContext
 from reverie.interfaces.cli.replay_run import read_messages

@@ -79,6 +79,7 @@ def parse_rows(lines: Iterable[bytes], skip_bad: bool = False) -> Iterator[JsonR
 def parse_row(line: bytes, number: int) -> JsonRow:
     """The row that a line holds."""
     try:
+        # Editors on Windows write a byte order mark before the first line.
         row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
     except (UnicodeDecodeError, ValueError, RecursionError) as err:
         what = getattr(err, "msg", "nested too deeply" if isinstance(err, RecursionError) else err)

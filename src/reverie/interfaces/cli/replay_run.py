@@ -144,6 +144,7 @@ class ConversationPlayer:
         was.
         """
         start = clock.ticks()
+        # The companion's own thread first; then whatever the store says is still waiting.
         companion.wait(MAX_WAIT_SECONDS)
         while has_work_left(self.mind.work) and clock.ticks() - start < MAX_WAIT_SECONDS:
             clock.sleep(0.002)
@@ -168,7 +169,7 @@ def first_time_in(conversation: RecordedConversation) -> float:
 
 
 def replay_file(cli: CliContext, options: ReplayOptions) -> None:
-    """`reverie session show replay FILE`."""
+    """`reverie session replay FILE`."""
     name = options.file.stem if str(options.file) != "-" else "stdin"
     recording = read_transcript(read_content(options.file), name)
     for remark in recording.remarks:

@@ -22,6 +22,7 @@ MAX_OFFERS = 50
 
 def find_option(ctx: typer.Context, name: str) -> Any:
     """An option that stands behind the command or before it."""
+    # A command in a group has the group for its parent: the program's own options are at the root.
     return ctx.params.get(name) or ctx.find_root().params.get(name)
 
 
@@ -34,6 +35,7 @@ def open_existing_mind(ctx: typer.Context) -> Iterator[Mind | None]:
     settings = config.load_settings(
         Path(home) if home else None, sandbox=bool(find_option(ctx, "sandbox"))
     )
+    # Another store than the file in the home has to be asked: it cannot be told from here if it is empty.
     if not settings.store and not (settings.home / "reverie.db").is_file():
         yield None
         return

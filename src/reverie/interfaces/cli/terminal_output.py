@@ -77,6 +77,13 @@ def print_note(text: str) -> None:
     print(escape_controls(text), file=sys.stderr, flush=True)
 
 
+def note_left_out(skipped: Mapping[str, int]) -> None:
+    """Say on stderr what indexing left out: why, and how many of each."""
+    if skipped:
+        reasons = ", ".join(f"{count:,} {why}" for why, count in sorted(skipped.items()))
+        print_note(f"Left out: {reasons}.")
+
+
 def print_error(text: str) -> None:
     """What went wrong and what to do, on stderr."""
     print_note(f"reverie: {text}")

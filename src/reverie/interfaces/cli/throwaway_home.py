@@ -21,6 +21,7 @@ def open_throwaway_mind(cli: CliContext, now: Callable[[], float] = clock.now) -
 
     real = cli.settings
     with TemporaryDirectory(prefix="reverie-", ignore_cleanup_errors=True) as folder:
+        # The model's files are read from the real cache, so that nothing is fetched a second time.
         settings = real._replace(
             home=Path(folder), models=str(real.cache), store="", enabled=True, off=(), backups=0
         )

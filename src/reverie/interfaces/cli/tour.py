@@ -78,6 +78,7 @@ def print_step(cli: CliContext, text: str) -> None:
 
 def read_sample(name: str) -> RecordedConversation:
     """A conversation from the examples of this repository."""
+    # A checkout in development first; else the repository that one stands in.
     own = Path(__file__).resolve().parents[4] / "examples"
     for folder in (own, config.find_project_root(config.working_directory()) / "examples"):
         path = folder / f"{name}.jsonl"

@@ -37,6 +37,7 @@ def read_text_or_stdin(words: list[str] | None) -> str:
         return " ".join(words)
     if not words and sys.stdin.isatty():
         raise BadInput("There is nothing to remember. Give the text, or pipe it in")
+    # A character has four bytes at most in UTF-8; one byte more lets a text that is too long be seen.
     return decode_input(sys.stdin.buffer.read(MAX_TEXT_CHARS * 4 + 1)).rstrip("\r\n")
 
 
@@ -115,6 +116,7 @@ def edit_in_editor(page: str) -> str:
     with tempfile.TemporaryDirectory(prefix="reverie-") as folder:
         path = Path(folder) / "memory.md"
         path.write_text(page, "utf-8")
+        # The editor may be several words (`code --wait`): the shell takes them apart.
         program = (
             ["notepad", str(path)]
             if sys.platform == "win32"

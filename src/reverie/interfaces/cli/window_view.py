@@ -1,4 +1,4 @@
-"""`reverie session show window TRANSCRIPT`: what would leave a full context window, why, and how it looks before
+"""`reverie session window TRANSCRIPT`: what would leave a full context window, why, and how it looks before
 and after.
 
 Nothing is kept or changed; no memory is opened. A bar shows how the window is filled: what stays as

@@ -160,10 +160,12 @@ def look_up_fixes(error: str, space: str, home: str, shown: Container[str] = ())
         if there is None:
             return NO_BLOCK
         from reverie.activity.remedies import find_fix_suggestions
-        from reverie.context_window import FENCE_END, HEAD, escape_line
+        from reverie.context_window import HEAD
         from reverie.core.kinds import is_mature
         from reverie.core.model import Filter, visible_spaces
         from reverie.privacy import redact
+        from reverie.text.escaping import escape_line
+        from reverie.text.injection_fence import FENCE_END
 
         store, settings = there
         lessons = store.browse(

@@ -14,7 +14,6 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from reverie.context_window import escape_text
 from reverie.core.errors import BadInput
 from reverie.core.model import UNTRUSTED
 from reverie.interfaces.mcp.tool_answers import MAX_QUERY_CHARS, NOTE
@@ -22,6 +21,7 @@ from reverie.interfaces.mcp.tool_context import ToolContext
 from reverie.interfaces.mcp.tool_definition import ADDS, ALTERS, READS, ToolDefinition
 from reverie.notes.note_results import WrittenFile
 from reverie.notes.watched_roots import MIRROR_FILES
+from reverie.text.escaping import escape_text
 
 DEFAULT_RESULTS = 6  # passages
 SYNC_SECONDS = 0.5  # that looking for changed files may take before a search

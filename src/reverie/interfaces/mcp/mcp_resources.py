@@ -15,12 +15,12 @@ from mcp_types import (
     ResourceTemplateReference,
 )
 
-from reverie.context_window import escape_text
 from reverie.core import clock
 from reverie.core.errors import ReverieError
 from reverie.interfaces.mcp.tool_answers import MAX_QUERY_CHARS, NOTE, to_memory_answer
 from reverie.interfaces.mcp.tool_context import ToolContext
 from reverie.mirror.page_placement import MAIN_PAGE, day_page_name, to_calendar_time
+from reverie.text.escaping import escape_text
 
 MARKDOWN = "text/markdown"
 MAX_PROMPT_MEMORIES = 20  # of the prompt `recall`; as many tags complete its topic

@@ -13,7 +13,6 @@ from mcp.server.mcpserver import Context
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from reverie.context_window import escape_text
 from reverie.core.authorship import to_author_stamp, to_reviewer_stamp
 from reverie.core.errors import BadInput, ReverieError
 from reverie.core.kinds import maturity_of
@@ -24,6 +23,7 @@ from reverie.interfaces.mcp.tool_definition import ADDS, COUNTS, READS, ToolDefi
 from reverie.mirror.shared_lines import to_local_iso
 from reverie.retrieval.tag_search import MIN_TAG_CHARS
 from reverie.runtime.mind.retrieve_verbs import MAX_RETRIEVED
+from reverie.text.escaping import escape_text
 
 SCOPES = ("project", "universal")
 MAX_CURATION_SCAN = 10_000

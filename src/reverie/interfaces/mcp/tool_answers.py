@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from reverie.context_window import escape_text
 from reverie.core.kinds import CURATE, CURATE_MODEL, is_mature, maturity_of
 from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Memory
 from reverie.mirror.page_placement import to_calendar_time
 from reverie.privacy.untrusted_text import HEARD_FROM
+from reverie.text.escaping import escape_text
 from reverie.text.tokenization import MAX_QUERY
 
 if TYPE_CHECKING:

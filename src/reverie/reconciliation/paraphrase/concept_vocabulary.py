@@ -7,11 +7,16 @@ The tables are in `wording_tables`.
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import cache, lru_cache
+from typing import TypeAlias
 
 from reverie.reconciliation.paraphrase import wording_tables
 from reverie.reconciliation.paraphrase.fixed_phrases import PHRASES
 from reverie.text.tokenization import STOP_WORDS
+
+Concepts: TypeAlias = frozenset[str]
+Words: TypeAlias = list[str]  # of a sentence, in order
 
 # What separates the limbs of a sentence.
 LIMB_BOUNDARIES = frozenset(",;:.!?()–—|\n")
@@ -21,26 +26,26 @@ CACHE_SIZE = 8_192
 # Letters that two forms of a word must share at the beginning, and at most differ in at the end.
 MIN_SHARED_LETTERS = 4
 # Endings with the fewest letters that must be left without them; the first that fits is taken off.
-ENDINGS = (
-    ("ations", 4),
-    ("ation", 4),
-    ("ments", 4),
-    ("ment", 4),
-    ("ings", 3),
-    ("ing", 3),
-    ("ied", 2),
-    ("ies", 2),
-    ("ed", 3),
-    ("ions", 4),
-    ("ion", 4),
-    ("iness", 3),
-    ("ness", 4),
-    ("sses", 2),
-    ("es", 3),
-    ("s", 3),
-    ("ly", 4),
-    ("e", 3),
-)
+ENDINGS = {
+    "ations": 4,
+    "ation": 4,
+    "ments": 4,
+    "ment": 4,
+    "ings": 3,
+    "ing": 3,
+    "ied": 2,
+    "ies": 2,
+    "ed": 3,
+    "ions": 4,
+    "ion": 4,
+    "iness": 3,
+    "ness": 4,
+    "sses": 2,
+    "es": 3,
+    "s": 3,
+    "ly": 4,
+    "e": 3,
+}
 
 _NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)([a-z]{0,3})$")
 _CLOCK = re.compile(r"\d{1,2}:\d{2}$")
@@ -62,7 +67,7 @@ def stem_concept_word(word: str) -> str:
     """
     if len(word) <= 3 or not word.isalpha() or not word.islower():
         return word
-    for ending, fewest in ENDINGS:
+    for ending, fewest in ENDINGS.items():
         if not word.endswith(ending) or len(word) - len(ending) < fewest:
             continue
         if ending == "s" and word.endswith("ss"):
@@ -119,7 +124,7 @@ def load_contrasts() -> dict[str, frozenset[int]]:
 
 
 @cache
-def load_opposites() -> frozenset[frozenset[str]]:
+def load_opposites() -> frozenset[Concepts]:
     """Pairs of concepts that cannot both hold."""
     return frozenset(
         frozenset(map(to_concept, line.split()))
@@ -127,50 +132,46 @@ def load_opposites() -> frozenset[frozenset[str]]:
     )
 
 
-@cache
-def load_opposites_by_concept() -> dict[str, tuple[frozenset[str], ...]]:
-    """For each concept the pairs of opposites that it stands in."""
-    words = frozenset().union(*load_opposites())
-    return {
-        word: tuple(sorted((pair for pair in load_opposites() if word in pair), key=sorted))
-        for word in words
-    }
-
-
 @lru_cache(maxsize=CACHE_SIZE)
-def find_opposite_pairs(concepts: frozenset[str]) -> frozenset[frozenset[str]]:
+def find_opposite_pairs(concepts: Concepts) -> frozenset[Concepts]:
     """The pairs of opposites in which one of these concepts stands."""
-    found = load_opposites_by_concept()
-    return frozenset(pair for word in concepts & found.keys() for pair in found[word])
+    return frozenset(pair for pair in load_opposites() if not pair.isdisjoint(concepts))
 
 
 @cache
-def load_place_words() -> frozenset[str]:
-    """Concepts of environments and systems where something may hold."""
-    return frozenset(map(to_concept, wording_tables.PLACES.split()))
-
-
-@cache
-def load_weak_concepts() -> frozenset[str]:
-    """Concepts that one may say or leave out."""
-    return frozenset(map(to_concept, wording_tables.WEAK.split()))
-
-
-@cache
-def load_light_concepts() -> frozenset[str]:
-    """Concepts that carry no content of their own."""
-    return frozenset(map(to_concept, (wording_tables.LIGHT + wording_tables.STEERS).split()))
-
-
-@cache
-def load_words(name: str) -> frozenset[str]:
+def load_words(table: str) -> frozenset[str]:
     """The words of one table of `wording_tables`."""
-    return frozenset(getattr(wording_tables, name).split())
+    return frozenset(getattr(wording_tables, table).split())
+
+
+@cache
+def load_concepts(*tables: str) -> Concepts:
+    """The concepts of the words of these tables of `wording_tables`."""
+    return frozenset(to_concept(word) for table in tables for word in load_words(table))
+
+
+LIGHT_CONCEPTS = load_concepts("LIGHT", "STEERS")
+WEAK_CONCEPTS = load_concepts("WEAK")
+PLACE_CONCEPTS = load_concepts("PLACES")
+
+
+@cache
+def load_number_words() -> dict[str, int]:
+    """The value of each number word."""
+    cells = wording_tables.NUMBERS.split()
+    return dict(zip(cells[::2], map(int, cells[1::2]), strict=True))
+
+
+@cache
+def load_units() -> dict[str, tuple[str, float]]:
+    """(what it measures, how many of the smallest unit it is) of each unit."""
+    rows = map(str.split, wording_tables.UNITS.strip().splitlines())
+    return {unit: (" ".join(measure), float(factor)) for unit, *measure, factor in rows}
 
 
 @cache
 def _compile_phrases() -> list[tuple[re.Pattern[str], str]]:
-    return [(re.compile(pattern, re.IGNORECASE), says) for pattern, says in PHRASES]
+    return [(re.compile(pattern, re.IGNORECASE), says) for pattern, says in PHRASES.items()]
 
 
 def replace_phrases(text: str) -> str:
@@ -184,18 +185,15 @@ def replace_phrases(text: str) -> str:
 @cache
 def load_phrase_marks() -> frozenset[str]:
     """The marks that stand for phrases."""
-    return frozenset(re.findall(r"[A-Z]{4,}", " ".join(says for _, says in PHRASES)))
+    return frozenset(re.findall(r"[A-Z]{4,}", " ".join(PHRASES.values())))
 
 
-def list_concepts(lows: list[str]) -> list[str]:
+def list_concepts(lows: Words) -> Words:
     """For each place the concept that stands there; "" for what carries nothing."""
-    found: list[str] = []
+    found: Words = []
     for i, low in enumerate(lows):
-        value, _ = read_value(lows, i)
-        if value:
-            found.append(value[0])
-        else:
-            found.append("" if _is_empty_word(low) else to_concept(low))
+        value, _, _ = read_value(lows, i)
+        found.append(value if value or _is_empty_word(low) else to_concept(low))
     return found
 
 
@@ -205,59 +203,66 @@ def _is_empty_word(low: str) -> bool:
         low in LIMB_BOUNDARIES
         or low in load_phrase_marks()
         or low in STOP_WORDS
-        or to_concept(low) in load_light_concepts()
+        or to_concept(low) in LIGHT_CONCEPTS
     )
 
 
-def drop_empty(concepts: list[str]) -> frozenset[str]:
+def format_concepts(concepts: Iterable[str]) -> str:
+    """Up to four concepts, for a person."""
+    return ", ".join(sorted(concepts)[:4])
+
+
+def drop_empty(concepts: Words) -> Concepts:
     """The concepts of those places where one stands."""
     return frozenset(filter(None, concepts))
 
 
-def read_value(lows: list[str], i: int) -> tuple[tuple[str, str] | None, int]:
-    """((value, what it measures), how many further words belong to it) at a place; None if none.
+def read_value(lows: Words, i: int) -> tuple[str, str, int]:
+    """(value, what it measures, how many further words belong to it) at a place; value is "" if
+    none stands there.
 
     Measures are a unit's name, "clock", "ordinal", "version", or "" for a plain number.
     """
     low, after = lows[i], word_after(lows, i)
     if _CLOCK.match(low):
-        return (low + ("pm" if after == "pm" else ""), "clock"), 0
+        return low + ("pm" if after == "pm" else ""), "clock", 0
     match = _NUMBER.match(low)
     if not match:
-        if low not in wording_tables.NUMBERS or (low == "one" and _is_pronoun(lows, i)):
-            return None, 0
-        return _measure_amount(float(wording_tables.NUMBERS[low]), "", after)
+        number = load_number_words().get(low)
+        if number is None or (low == "one" and _is_pronoun(lows, i)):
+            return "", "", 0
+        return _measure_amount(float(number), "", after)
     digits, unit = match.groups()
     if unit in ("st", "nd", "rd", "th"):
-        return (digits, "ordinal"), 0
-    if "." in digits and not unit and after not in wording_tables.UNITS and not _find_unit(after):
-        return (digits, "version"), 0
+        return digits, "ordinal", 0
+    if "." in digits and not unit and not _find_unit(after):
+        return digits, "version", 0
     # Of "1.2.3 GB" no number can be made.
     amount = float(digits.replace(",", "")) if digits.count(".") < 2 else 0.0
     return _measure_amount(amount, unit, after)
 
 
-def _measure_amount(amount: float, unit: str, after: str) -> tuple[tuple[str, str], int]:
+def _measure_amount(amount: float, unit: str, after: str) -> tuple[str, str, int]:
     """An amount in the base unit of what it measures, named by its own unit or the next word."""
     measured = _find_unit(unit) or _find_unit(after)
-    if measured:
-        base, factor = measured
-        return (f"{amount * factor:g} {base}", base), 0 if unit else 1
-    return (f"{amount:g}{unit}", ""), 0
+    if measured is None:
+        return f"{amount:g}{unit}", "", 0
+    base, factor = measured
+    return f"{amount * factor:g} {base}", base, 0 if unit else 1
 
 
-def _is_pronoun(lows: list[str], i: int) -> bool:
+def _is_pronoun(lows: Words, i: int) -> bool:
     """True if "one" stands for a thing: the one, an old one."""
     counts = i == 0 or lows[i - 1] in ("needs", "need", "only", "has", "have", "exactly", "with")
     return not counts or word_after(lows, i) in LIMB_BOUNDARIES
 
 
-def word_after(lows: list[str], i: int) -> str:
+def word_after(lows: Words, i: int) -> str:
     """The word after this place; "" at the end."""
     return lows[i + 1] if i + 1 < len(lows) else ""
 
 
 def _find_unit(word: str) -> tuple[str, float] | None:
     """(base unit, factor) of a unit or its plural."""
-    units = wording_tables.UNITS
-    return units.get(word) or (units.get(word[:-1]) if word.endswith("s") else None)
+    units = load_units()
+    return units.get(word) or units.get(word.removesuffix("s"))

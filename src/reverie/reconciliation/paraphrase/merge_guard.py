@@ -14,22 +14,26 @@ about something else.
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from functools import cache, lru_cache
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core.model import Memory
-from reverie.reconciliation.paraphrase import wording_tables
 from reverie.reconciliation.paraphrase.concept_vocabulary import (
+    LIGHT_CONCEPTS,
+    WEAK_CONCEPTS,
+    Concepts,
+    format_concepts,
     has_common_start,
+    load_concepts,
     load_contrasts,
-    load_light_concepts,
+    load_number_words,
     load_synonyms,
-    load_weak_concepts,
     load_words,
     read_value,
     to_concept,
 )
+from reverie.reconciliation.paraphrase.similarity_features import OPEN_VERBS
 from reverie.reconciliation.paraphrase.statement_parser import (
     LIGHT,
     MAX_CHARS,
@@ -54,8 +58,29 @@ CERTAINLY_APART = 1.0
 
 # What a number is said to be adds nothing to it: "at most 30 s" is the limit, the timeout, the
 # rate.
-NUMBER_NOUNS = (
-    "limit threshold timeout rate minimum maximum length long size number count time retention"
+NUMBER_NOUNS = frozenset(
+    map(
+        to_concept,
+        [
+            "limit",
+            "threshold",
+            "timeout",
+            "rate",
+            "minimum",
+            "maximum",
+            "length",
+            "long",
+            "size",
+            "number",
+            "count",
+            "time",
+            "retention",
+        ],
+    )
+)
+# Concepts of words that only announce a change.
+CHANGE_CONCEPTS = load_concepts("CHANGES").union(
+    map(to_concept, ("forget", "scrap", "ignore", "exist"))
 )
 
 _LIMB = re.compile(r"[,;:](?=\s)|[!?()—–\n]|\.(?=\s|$)|\b(?:but|because|since)\b", re.IGNORECASE)
@@ -139,14 +164,6 @@ def guard_verdict(
 # What is given up
 
 
-@cache
-def _change_concepts() -> frozenset[str]:
-    """Concepts of words that only announce a change."""
-    return frozenset(
-        map(to_concept, (*load_words("CHANGES"), "forget", "scrap", "ignore", "exist"))
-    )
-
-
 @lru_cache(maxsize=CACHE_SIZE)
 def find_given_up(text: str) -> GivenUpParts:
     """What a text gives up."""
@@ -160,42 +177,31 @@ def find_given_up(text: str) -> GivenUpParts:
         if changes & _CLAUSES:
             clauses.append(limb)
         elif not _STARTS.match(limb):
-            rest.append(_remove_given_up(limb, patterns))
+            left = limb
+            for pattern in patterns:
+                left = pattern.sub(" ", left)
+            rest.append(left)
     return GivenUpParts(tuple(clauses), tuple(filter(None, names)), tuple(rest))
 
 
-def _remove_given_up(limb: str, patterns: Iterable[re.Pattern[str]]) -> str:
-    """A limb without what it names as given up."""
-    for pattern in patterns:
-        limb = pattern.sub(" ", limb)
-    return limb
-
-
-def _contents_of(texts: Iterable[str]) -> frozenset[str]:
+def _contents_of(texts: Iterable[str]) -> Concepts:
     """What these texts speak of."""
-    return frozenset().union(*map(_content_of, texts))
+    return Concepts().union(*map(_content_of, texts))
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _content_of(text: str) -> frozenset[str]:
+def _content_of(text: str) -> Concepts:
     """What a text speaks of: concepts, bare numbers, and letters that tell a thing from another."""
+    known = load_number_words()
     words = _NUMBERS.findall(text.lower())
-    numbers = {
-        str(wording_tables.NUMBERS.get(word, word))
-        for word in words
-        if word[0].isdigit() or word in wording_tables.NUMBERS
-    }
+    numbers = {str(known.get(word, word)) for word in words if word[0].isdigit() or word in known}
     return read_statement(text).concepts | numbers | set(_LETTERED.findall(text))
 
 
-def _content_beyond(text: str, held: Collection[str]) -> frozenset[str]:
+def _content_beyond(text: str, held: Concepts) -> Concepts:
     """What a text speaks of beyond `held`, but for words that carry little."""
-    own = _content_of(text) - load_weak_concepts() - _change_concepts()
-    return frozenset(word for word in own if not _is_held(word, held))
-
-
-def _is_held(word: str, held: Collection[str]) -> bool:
-    return word in held or any(_is_same_word(word, other) for other in held)
+    own = _content_of(text) - WEAK_CONCEPTS - CHANGE_CONCEPTS - held
+    return frozenset(word for word in own if not any(_is_same_word(word, one) for one in held))
 
 
 def _is_same_word(a: str, b: str) -> bool:
@@ -225,7 +231,7 @@ def _check_update(texts: Sequence[str], new: str, verdict: "Verdict") -> "Verdic
     for clause in given.clauses:
         if beyond := _content_beyond(clause, held):
             relation = _relate_other_clause(clause, beyond, texts[0], held)
-            why = f"what it gives up is something else: {_join_words(beyond)}"
+            why = f"what it gives up is something else: {format_concepts(beyond)}"
             return _lower_verdict(verdict, relation, why)
     for name in given.names:
         if not any(_is_affirmed(name, text) for text in texts) and _content_beyond(name, held):
@@ -235,13 +241,11 @@ def _check_update(texts: Sequence[str], new: str, verdict: "Verdict") -> "Verdic
     narrower = frozenset() if given.clauses else _find_narrowing(given.rest, texts, held)
     if narrower:
         relation = "contradicts" if given.names else "near"
-        return _lower_verdict(verdict, relation, f"it speaks only of: {_join_words(narrower)}")
+        return _lower_verdict(verdict, relation, f"it speaks only of: {format_concepts(narrower)}")
     return verdict
 
 
-def _relate_other_clause(
-    clause: str, beyond: frozenset[str], old: str, held: Collection[str]
-) -> str:
+def _relate_other_clause(clause: str, beyond: Concepts, old: str, held: Concepts) -> str:
     """What a text is to the old one if a clause of it gives up something more (`beyond`)."""
     if _content_beyond(old, _content_of(clause)):
         return "apart"
@@ -249,14 +253,12 @@ def _relate_other_clause(
     return "near" if beyond <= _content_beyond(scopes, held) else "contradicts"
 
 
-def _find_narrowing(
-    rest: Sequence[str], texts: Sequence[str], held: Collection[str]
-) -> frozenset[str]:
+def _find_narrowing(rest: Sequence[str], texts: Sequence[str], held: Concepts) -> Concepts:
     """By what the subject or the scope of a text is narrower than that of the old one."""
     found: set[str] = set()
     for limb in rest:
         subjects = _subjects_of(limb)
-        more = (subjects & _content_beyond(limb, held)) - _number_nouns()
+        more = (subjects & _content_beyond(limb, held)) - NUMBER_NOUNS
         # A subject that is new as a whole narrows nothing.
         if more != subjects:
             found |= more
@@ -266,14 +268,9 @@ def _find_narrowing(
     return frozenset(found)
 
 
-def _subjects_of(limb: str) -> frozenset[str]:
+def _subjects_of(limb: str) -> Concepts:
     words = read_statement(limb).words
     return frozenset(word.concept for word in words if word.place == SUBJECT and word.sort != LIGHT)
-
-
-@cache
-def _number_nouns() -> frozenset[str]:
-    return frozenset(map(to_concept, NUMBER_NOUNS.split()))
 
 
 def _names_replacement(old: str, new: str) -> bool:
@@ -281,23 +278,22 @@ def _names_replacement(old: str, new: str) -> bool:
     nothing else.
     """
     given, reading, known = find_given_up(new), read_statement(new), read_statement(old)
-    if not (given.names or given.clauses):
+    if not (given.names or given.clauses) or known.is_question or known.is_ban:
         return False
     if reading.is_question or reading.hedges or reading.is_truncated:
         return False
-    if known.is_question or known.is_ban:
-        return False
     held = _content_of(old)
-    denied = _denies_all(given, old)
-    if not denied:
+    if not _denies_all(given, old):
         named = not given.clauses and all(_is_affirmed(name, old) for name in given.names)
-        if not named or not _contents_of(given.rest) & held:
+        if not named or held.isdisjoint(_contents_of(given.rest)):
             return False
-    subjects = frozenset().union(*map(_subjects_of, given.rest))
-    own = [word for limb in given.rest for word in _raw_words(limb) if word not in _raw_words(old)]
+    subjects = Concepts().union(*map(_subjects_of, given.rest))
+    known_words = _raw_words(old)
+    raw_words = [word for limb in given.rest for word in _raw_words(limb)]
+    own = [word for word in raw_words if word not in known_words]
     return (
         0 < len(own) <= MAX_NEW_WORDS
-        and not subjects - held - _change_concepts()
+        and not subjects - held - CHANGE_CONCEPTS
         and not _find_narrowing(given.rest, [old], held)
     )
 
@@ -313,14 +309,9 @@ def _denies_all(given: GivenUpParts, old: str) -> bool:
 
 def _raw_words(text: str) -> list[str]:
     """The words of a text as they stand there, without those that carry nothing."""
-    words = (word.strip(".,;:!?()\"'`") for word in text.lower().split())
-    return [
-        word
-        for word in words
-        if word
-        and to_concept(word) not in load_light_concepts()
-        and word not in load_words("CHANGES")
-    ]
+    words = [word.strip(".,;:!?()\"'`") for word in text.lower().split()]
+    empty = {"", *load_words("CHANGES")}
+    return [word for word in words if word not in empty and to_concept(word) not in LIGHT_CONCEPTS]
 
 
 # Repetitions
@@ -447,7 +438,7 @@ def _differs_in_measure(old: str, new: str) -> bool:
     is_value = i > 0 and (a[i - 1] in ("version", "release") or bool(_AUXILIARY & set(a[:i])))
     return (
         is_value
-        and read_statement(old).verb not in map(to_concept, load_words("OPEN"))
+        and read_statement(old).verb not in OPEN_VERBS
         and read_value(a, i) != read_value(b, i)
     )
 
@@ -462,7 +453,3 @@ def _lower_verdict(verdict: "Verdict", relation: str, why: str) -> "Verdict":
     return verdict._replace(
         relation=relation, confidence=min(verdict.confidence, UNCLEAR_CONFIDENCE), why=why
     )
-
-
-def _join_words(words: Iterable[str]) -> str:
-    return ", ".join(sorted(words)[:4])

@@ -15,7 +15,7 @@
 
 Only the first two make a memory disappear from sight, so they have to be sure: a scorer over
 readable features (`similarity_features`) proposes, its coefficients are in `comparer.json`, and
-what it proposes must pass plain rules (`explain_barred`), which name what forbids it. When in doubt
+what it proposes must pass plain rules (`is_barred`). When in doubt
 the answer is "contradicts" or "near", which only ask for a look.
 
 We would notice it going wrong in `python -m bench.reconcile`, which counts what would wrongly be
@@ -24,14 +24,16 @@ retired.
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from reverie.core.kinds import kind_of
+from reverie.core.kinds import DAY, kind_of
 from reverie.core.model import Memory
+from reverie.reconciliation.paraphrase.concept_vocabulary import Concepts, format_concepts
 from reverie.reconciliation.paraphrase.merge_guard import guard_verdict
 from reverie.reconciliation.paraphrase.similarity_features import (
+    Features,
     StatementSimilarity,
     compare_statements,
 )
@@ -61,7 +63,42 @@ FIRST_WORDINGS = 3
 OFTEN_SAID = 3
 # Below this overlap of words only a plain clash is a conflict.
 LITTLE_OVERLAP = 0.40
-DAY = 86_400.0
+# Features each of which forbids to call two texts the same, …
+AGAINST_SAME = (
+    "extra value",
+    "extra name",
+    "swap opposite",
+    "any turned",
+    "denies more",
+    "order crossed",
+    "roles",
+    "unbound",
+    "not all",
+    "more places",
+    "fewer places",
+    "whose differs",
+    "when differs",
+    "condition crossed",
+    "condition of its own",
+    "hedge new",
+    "limit new",
+    "limit old",
+    "asks differs",
+    "change told",
+    "shares nothing",
+)
+# … one the successor of the other, …
+AGAINST_UPDATE = ("other place", "whose differs", "asks differs", "shares nothing", "hedge new")
+# … or two that cannot both be true.
+AGAINST_CONFLICT = ("other place", "condition crossed", "when differs")
+# Features by which a text says itself that the old one no longer holds.
+CHANGES_OF_THE_OLD = (
+    "change × gives up",
+    "change × turned",
+    "change × swap",
+    "soft × gives up",
+    "soft × turned",
+)
 REASON_CLAUSE = re.compile(
     r"[,;]?\s+(?:because|since|as (?:we|it|our|the|this|that|they|an?)|so that|otherwise)\b"
     r"[^.!?]*[.!?]*\s*$",
@@ -84,10 +121,10 @@ class Verdict(NamedTuple):
 class RelationScorer(NamedTuple):
     """What one of each feature adds to each relation; `start` is where all begin."""
 
-    adds: dict[str, tuple[float, ...]]
-    start: tuple[float, ...]
+    adds: Mapping[str, tuple[float, ...]]
+    start: Sequence[float]
 
-    def estimate(self, features: Mapping[str, float]) -> dict[str, float]:
+    def estimate(self, features: Features) -> Features:
         """The probability of each relation, together 1 (a softmax)."""
         sums = list(self.start)
         for name, value in features.items():
@@ -165,18 +202,15 @@ def protect_repeated(old: Memory, seen: StatementSimilarity, verdict: Verdict) -
     """The verdict, but what was said time and again is replaced only by what names it ("no longer
     X", "instead of X"); else a person decides.
     """
-    if (
-        verdict.relation == "updates"
-        and old.strength >= OFTEN_SAID
-        and not seen.features["gives up"]
-    ):
+    is_often_said = old.strength >= OFTEN_SAID and not seen.features["gives up"]
+    if verdict.relation == "updates" and is_often_said:
         return verdict._replace(relation="contradicts")
     return verdict
 
 
-def collect_concepts(known: Sequence[Statement]) -> frozenset[str]:
+def collect_concepts(known: Sequence[Statement]) -> Concepts:
     """Everything that a memory is known to speak of, in any of its wordings."""
-    return frozenset().union(*(statement.concepts for statement in known))
+    return Concepts().union(*(statement.concepts for statement in known))
 
 
 def read_claim(text: str) -> Statement:
@@ -219,7 +253,7 @@ def cast_vote(seen: StatementSimilarity, cosine: float | None) -> WordingVote:
         verdict.relation,
         verdict.confidence,
         likely,
-        explain_barred("same", seen),
+        is_barred("same", seen),
         bool(seen.features["gives up"]),
         len(seen.extra),
     )
@@ -232,19 +266,19 @@ def pick_nearest_wordings(known: Sequence[Statement], claim: Statement) -> list[
     return ranked[:MAX_VOTING]
 
 
-def estimate_relations(seen: StatementSimilarity, cosine: float | None) -> dict[str, float]:
+def estimate_relations(seen: StatementSimilarity, cosine: float | None) -> Features:
     """The probability of each relation of two compared statements."""
     return load_scorer("without" if cosine is None else "with cosine").estimate(seen.features)
 
 
 def decide_relation(
     seen: StatementSimilarity,
-    likely: Mapping[str, float],
+    likely: Features,
     sure: float = MIN_LIKELIHOOD["same"],
 ) -> Verdict:
     """The likeliest relation that nothing forbids; `sure` is how likely a repetition must be."""
     for relation in sorted(likely, key=lambda relation: (-likely[relation], relation)):
-        if explain_barred(relation, seen):
+        if is_barred(relation, seen):
             continue
         if likely[relation] >= (sure if relation == "same" else MIN_LIKELIHOOD[relation]):
             return Verdict(relation, round(likely[relation], 3), explain_verdict(relation, seen))
@@ -272,98 +306,64 @@ def explain_apart(old: Memory, new: Memory, claim: Statement) -> str:
     return ""
 
 
-def explain_barred(relation: str, seen: StatementSimilarity) -> str:
-    """What forbids to call it that; "" if nothing does."""
-    find_objections = FORBIDS.get(relation)
-    if find_objections is None:
-        return ""
-    return next((why for why, value in find_objections(seen).items() if value > 0), "")
+def is_barred(relation: str, seen: StatementSimilarity) -> bool:
+    """True if something forbids to call it that, however likely the scorer finds it."""
+    match relation:
+        case "same":
+            return _cannot_repeat(seen)
+        case "updates":
+            return _cannot_replace(seen)
+        case "contradicts":
+            return _can_both_be_true(seen)
+        case _:
+            return False
 
 
-def find_against_same(seen: StatementSimilarity) -> dict[str, float]:
-    """What shows that it is no repetition: each reason with a number above 0 if it applies."""
+def _cannot_repeat(seen: StatementSimilarity) -> bool:
+    """True if it is no repetition: it adds, denies or limits something, or has another case."""
     f = seen.features
-    return {
-        "it adds a value": f["extra value"],
-        "it adds a name": f["extra name"],
-        "a value differs": f["swaps"] + f["many swaps"] - f["swap slot"] - f["swap end slot"],
-        "an opposite": f["swap opposite"],
-        "one denies what the other says": f["any turned"] + f["denies more"],
-        "another order": f["order crossed"] + seen.elsewhere,
-        "other roles": f["roles"],
-        "paired otherwise": f["unbound"],
-        "not of all": f["not all"],
-        "another place": f["more places"] + f["fewer places"],
-        "someone else's": f["whose differs"],
-        "another day": f["when differs"],
-        "another time": f["will differs"] * f["past differs"],
-        "another condition": f["condition crossed"] + f["condition of its own"],
-        "less sure": f["hedge new"],
-        "a limit": f["limit new"] + f["limit old"],
-        "a question": f["asks differs"],
-        "it announces a change": f["change told"],
-        "it adds something": f["and new"] * f["extra"],
-        "another subject": float(f["extra subject"] > 0 and f["jaccard"] < SUBJECT_OVERLAP),
-        "nothing in common": f["shares nothing"],
-        "too little in common": float(_shares_little(seen)),
-    }
-
-
-def find_against_update(seen: StatementSimilarity) -> dict[str, float]:
-    """What shows that it does not replace the old one, as `find_against_same`."""
-    f = seen.features
-    about = sum(
-        f[name]
-        for name in (
-            "change × gives up",
-            "change × turned",
-            "change × swap",
-            "soft × gives up",
-            "soft × turned",
-        )
+    # A word in the same surroundings may be only another word for it.
+    has_other_value = f["swaps"] + f["many swaps"] > f["swap slot"] + f["swap end slot"]
+    other_subject = f["extra subject"] > 0 and f["jaccard"] < SUBJECT_OVERLAP
+    return (
+        any(f[name] for name in AGAINST_SAME)
+        or has_other_value
+        or seen.elsewhere
+        or bool(f["will differs"] and f["past differs"])
+        or bool(f["and new"] and f["extra"])
+        or other_subject
+        or _shares_little(seen)
     )
-    other = f["extra subject"] * f["missing"] * (1 - f["change"])
-    return {
-        "it announces no change": float(not about),
-        "it speaks of something else": other,
-        "too much is said": float(f["parts"] > 0 and f["jaccard"] < LITTLE_OVERLAP),
-        "another place": f["other place"],
-        "someone else's": f["whose differs"],
-        "a question": f["asks differs"],
-        "nothing in common": f["shares nothing"],
-        "it is unsure": f["hedge new"],
-    }
 
 
-def find_against_conflict(seen: StatementSimilarity) -> dict[str, float]:
-    """What shows that both can be true, as `find_against_same`."""
+def _cannot_replace(seen: StatementSimilarity) -> bool:
+    """True if it does not replace the old one: it announces no change of it."""
     f = seen.features
-    differ = seen.swaps or seen.turned or seen.extra or seen.missing
-    other = (
-        f["clash"]
-        + f["bars differ"]
-        + f["order crossed"]
-        + f["only differs"]
-        + f["limit new"]
-        + f["limit old"]
+    other_subject = f["extra subject"] and f["missing"] and not f["change"]
+    says_too_much = f["parts"] > 0 and f["jaccard"] < LITTLE_OVERLAP
+    return (
+        any(f[name] for name in AGAINST_UPDATE)
+        or not any(f[name] for name in CHANGES_OF_THE_OLD)
+        or bool(other_subject)
+        or says_too_much
     )
-    clash = f["clash"] + f["swaps"] + f["many swaps"] + f["bars differ"]
-    return {
-        "nothing stands against it": float(not differ and not other),
-        "too little in common": float(f["jaccard"] < LITTLE_OVERLAP and not clash),
-        "too much is said": float(f["parts"] > 0 and f["jaccard"] < SUBJECT_OVERLAP),
-        "another place": f["other place"],
-        "another condition": f["condition crossed"],
-        "other roles": f["roles"] * (1 - f["any turned"]),
-        "another day": f["when differs"],
-    }
 
 
-FORBIDS: dict[str, Callable[[StatementSimilarity], dict[str, float]]] = {
-    "same": find_against_same,
-    "updates": find_against_update,
-    "contradicts": find_against_conflict,
-}
+def _can_both_be_true(seen: StatementSimilarity) -> bool:
+    """True if nothing stands against the old one, or it is about another case."""
+    f = seen.features
+    clash = any(f[name] for name in ("clash", "swaps", "many swaps", "bars differ"))
+    differs = seen.swaps or seen.turned or seen.extra or seen.missing
+    limits = any(f[name] for name in ("order crossed", "only differs", "limit new", "limit old"))
+    shares_little = f["jaccard"] < LITTLE_OVERLAP and not clash
+    says_too_much = f["parts"] > 0 and f["jaccard"] < SUBJECT_OVERLAP
+    return (
+        any(f[name] for name in AGAINST_CONFLICT)
+        or not (differs or clash or limits)
+        or shares_little
+        or says_too_much
+        or bool(f["roles"] and not f["any turned"])
+    )
 
 
 def _shares_little(seen: StatementSimilarity) -> bool:
@@ -375,16 +375,15 @@ def _shares_little(seen: StatementSimilarity) -> bool:
 
 def limit_verdict(old: Memory, new: Memory, verdict: Verdict) -> Verdict:
     """The verdict, or "near" where two cannot become one: read in part, of two spaces or kinds."""
-    if verdict.relation in ("same", "updates"):
+    relation, sure, why = verdict
+    if relation in ("same", "updates"):
         truncated = read_statement(old.text).is_truncated or read_statement(new.text).is_truncated
         if truncated and fold_text(old.text) != fold_text(new.text):
-            return Verdict("near", verdict.confidence, "alike as far as they were read")
-    if verdict.relation == "same" and old.space != new.space:
-        return Verdict("near", verdict.confidence, f"{verdict.why}, but in another space")
-    if verdict.relation == "same" and not is_mergeable_kind(old.kind, new.kind):
-        return Verdict(
-            "near", verdict.confidence, f"{verdict.why}, but as {new.kind} and not as {old.kind}"
-        )
+            return Verdict("near", sure, "alike as far as they were read")
+    if relation == "same" and old.space != new.space:
+        return Verdict("near", sure, f"{why}, but in another space")
+    if relation == "same" and not is_mergeable_kind(old.kind, new.kind):
+        return Verdict("near", sure, f"{why}, but as {new.kind} and not as {old.kind}")
     return verdict
 
 
@@ -401,7 +400,7 @@ def is_mergeable_kind(one: str, other: str) -> bool:
 
 def explain_verdict(relation: str, seen: StatementSimilarity) -> str:
     """The reason of a verdict, for a person."""
-    common = ", ".join(sorted(seen.shared)[:4]) or "nothing"
+    common = format_concepts(seen.shared) or "nothing"
     if relation == "updates":
         return f"it says itself what it replaces: {_explain_conflict(seen, common)}"
     if relation == "contradicts":
@@ -409,7 +408,7 @@ def explain_verdict(relation: str, seen: StatementSimilarity) -> str:
     if relation == "same":
         return f"the same in other words: {common}"
     if relation == "near":
-        more = f"; it adds {', '.join(sorted(seen.extra)[:4])}" if seen.extra else ""
+        more = f"; it adds {format_concepts(seen.extra)}" if seen.extra else ""
         return f"nearly the same: {common}{more}"
     return f"something else; in common: {common}"
 
@@ -419,5 +418,5 @@ def _explain_conflict(seen: StatementSimilarity, common: str) -> str:
     if swaps:
         return f"different value: {', '.join(swaps)}"
     if seen.turned:
-        return f"one denies what the other says: {', '.join(sorted(seen.turned)[:4])}"
+        return f"one denies what the other says: {format_concepts(seen.turned)}"
     return f"the opposite about {common}"

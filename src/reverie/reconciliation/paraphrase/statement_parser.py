@@ -14,25 +14,30 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from reverie.reconciliation.paraphrase.clause_structure import (
+    AUXILIARIES,
+    NOTS,
+    find_adjacent_pairs,
+    find_affirmed,
+    find_condition,
+    find_given_up_concepts,
+    find_order,
+    is_ban,
+)
 from reverie.reconciliation.paraphrase.concept_vocabulary import (
+    LIGHT_CONCEPTS,
     LIMB_BOUNDARIES,
+    PLACE_CONCEPTS,
+    Concepts,
+    Words,
     list_concepts,
     load_contrasts,
-    load_light_concepts,
     load_phrase_marks,
-    load_place_words,
     load_synonyms,
     load_words,
     read_value,
     replace_phrases,
     to_concept,
-)
-from reverie.reconciliation.paraphrase.negation import find_affirmed, is_ban
-from reverie.reconciliation.paraphrase.ordering_relations import (
-    find_adjacent_pairs,
-    find_condition,
-    find_given_up_concepts,
-    find_order,
 )
 from reverie.text.tokenization import STOP_WORDS
 
@@ -42,7 +47,7 @@ MAX_TOKENS = 160
 # Readings kept: settling 5,000 memories reads each of them once.
 CACHE_SIZE = 8_192
 
-CONTENT, VALUE, NAME, LIGHT, MARK = "content", "value", "name", "light", "mark"
+CONTENT, VALUE, NAME, LIGHT = "content", "value", "name", "light"
 SUBJECT, SAID, SCOPE = "subject", "said", "scope"
 
 
@@ -64,23 +69,23 @@ class Statement(NamedTuple):
 
     plain: tuple[str, ...]  # all its words in lower case
     words: tuple[StatementWord, ...]
-    affirmed: frozenset[str]  # content, values and names that are affirmed
-    denied: frozenset[str]  # those that are denied
-    light: frozenset[str]
-    first: frozenset[str]  # what comes before …
-    then: frozenset[str]  # … what comes after
-    condition: frozenset[str]  # what has to be the case …
-    consequence: frozenset[str]  # … for this to hold: if, when
-    places: frozenset[str]  # environments and systems that it names
-    sited: frozenset[str]  # those where it says that something holds
-    hedges: frozenset[str]
-    limits: frozenset[str]
-    changes: frozenset[str]  # words by which it says that something changed
-    soft: frozenset[str]  # words by which it may say so
-    bound: frozenset[frozenset[str]]  # content words that stand side by side
-    given_up: frozenset[str]  # what it says is no more: after "from", "instead of", "no longer"
-    when: frozenset[str]  # today, last week
-    whose: frozenset[str]  # other people's matters: her, my sister's
+    affirmed: Concepts  # content, values and names that are affirmed
+    denied: Concepts  # those that are denied
+    light: Concepts
+    first: Concepts  # what comes before …
+    then: Concepts  # … what comes after
+    condition: Concepts  # what has to be the case …
+    consequence: Concepts  # … for this to hold: if, when
+    places: Concepts  # environments and systems that it names
+    sited: Concepts  # those where it says that something holds
+    hedges: Concepts
+    limits: Concepts
+    changes: Concepts  # words by which it says that something changed
+    soft: Concepts  # words by which it may say so
+    bound: frozenset[Concepts]  # content words that stand side by side
+    given_up: Concepts  # what it says is no more: after "from", "instead of", "no longer"
+    when: Concepts  # today, last week
+    whose: Concepts  # other people's matters: her, my sister's
     stresses: bool  # whether its "only" limits nothing: "only small ones, please"
     is_truncated: bool  # whether there was more than was read
     is_question: bool
@@ -91,7 +96,7 @@ class Statement(NamedTuple):
     has_agent: bool  # whether it is told in the passive, by somebody
 
     @property
-    def concepts(self) -> frozenset[str]:
+    def concepts(self) -> Concepts:
         """All content, values and names, affirmed or denied."""
         return self.affirmed | self.denied
 
@@ -110,19 +115,13 @@ _IDENTIFIER = re.compile(
     r"[A-Za-z].*\d|\d.*[A-Za-z]|\w_\w|[a-z][A-Z]|[/@#]\w|\w\.\w|\(\)$|\w:\w|^[A-Z]{2,}$"
 )
 _REQUEST = re.compile(
-    r"\b(?:could|would|can|will) you\b|\bcan we (?:please|agree)\b"
-    r"|\b(?:should|can|could|do)n't (?:we|you)\b"
-    r"|\bwhy (?:not|don't (?:we|you))\b",
+    r"\b(?:could|would|can|will) you\b|\bcan we (?:please|agree)\b|\b(?:should|can|could|"
+    r"do)n't (?:we|you)\b|\bwhy (?:not|don't (?:we|you))\b",
     re.IGNORECASE,
 )  # a wish, politely
 _PERSON, _WHEN, _VERBS = load_words("PERSONS"), load_words("WHEN"), load_words("VERBS")
+_SMALL, _SCOPES = load_words("SMALL"), load_words("SCOPES")
 _ARTICLES = frozenset(("a", "an", "the", "our", "your", "my", "its"))
-_SMALL, _SCOPES, _AUX, _NOT = (
-    load_words("SMALL"),
-    load_words("SCOPES"),
-    load_words("AUXILIARIES"),
-    load_words("NOTS"),
-)
 
 
 def read_statement(text: str) -> Statement:
@@ -184,8 +183,8 @@ def _read_cached(text: str) -> Statement:
     )
 
 
-def _places_among(words: Iterable[StatementWord]) -> frozenset[str]:
-    return frozenset(word.concept for word in words if word.concept in load_place_words())
+def _places_among(words: Iterable[StatementWord]) -> Concepts:
+    return PLACE_CONCEPTS.intersection(word.concept for word in words)
 
 
 def _split_tokens(text: str) -> Iterator[_Token]:
@@ -197,26 +196,25 @@ def _split_tokens(text: str) -> Iterator[_Token]:
         starts_sentence = word in ".!?:\n" or (starts_sentence and word in LIMB_BOUNDARIES)
 
 
-def _classify_words(tokens: list[_Token], concepts: list[str]) -> Iterator[StatementWord]:
+def _classify_words(tokens: list[_Token], concepts: Words) -> Iterator[StatementWord]:
     lows = [token.lower for token in tokens]
     signs, places = find_affirmed(lows), _find_sections(lows, concepts)
     skip = -1
     for i, token in enumerate(tokens):
-        if token.lower in LIMB_BOUNDARIES or i <= skip or token.lower in load_phrase_marks():
+        low = token.lower
+        if low in LIMB_BOUNDARIES or i <= skip or low in load_phrase_marks():
             continue
-        before, after = _concept_beside(lows, i, -1), _concept_beside(lows, i, 1)
-        value, used = read_value(lows, i)
+        slot = signs[i], places[i], _concept_beside(lows, i, -1), _concept_beside(lows, i, 1)
+        value, measure, used = read_value(lows, i)
         if value:
             skip = i + used
-            name, measure = value
-            yield StatementWord(name, VALUE, signs[i], places[i], before, after, measure=measure)
-        elif len(token.lower) > 1 or not token.lower.isascii():
-            yield StatementWord(
-                *_classify_token(token), signs[i], places[i], before, after, token.text[0].isupper()
-            )
+            yield StatementWord(value, VALUE, *slot, measure=measure)
+        elif len(low) > 1 or not low.isascii():
+            concept, sort = _classify_token(token)
+            yield StatementWord(concept, sort, *slot, capital=token.text[0].isupper())
 
 
-def _concept_beside(lows: list[str], i: int, step: int) -> str:
+def _concept_beside(lows: Words, i: int, step: int) -> str:
     """The concept beside a word, over articles; "" where a limb of the sentence ends."""
     j = i + step
     while 0 <= j < len(lows) and lows[j] in _ARTICLES:
@@ -229,7 +227,7 @@ def _classify_token(token: _Token) -> tuple[str, str]:
     low = token.lower
     concept = to_concept(low)
     named = token.text[0].isupper() and not token.starts and len(token.text) > 1
-    is_light = concept in load_light_concepts() or low in _PERSON or low in STOP_WORDS
+    is_light = concept in LIGHT_CONCEPTS or low in _PERSON or low in STOP_WORDS
     if is_light and not named:
         return concept, LIGHT
     is_known = low in load_synonyms() or concept in load_contrasts()
@@ -238,7 +236,7 @@ def _classify_token(token: _Token) -> tuple[str, str]:
     return concept, NAME if named else CONTENT
 
 
-def _find_main_verb(lows: list[str], concepts: list[str]) -> int:
+def _find_main_verb(lows: Words, concepts: Words) -> int:
     """Where the main verb stands, as far as one can tell; -1 if nowhere."""
     for i, low in enumerate(lows):
         if low in _VERBS:
@@ -252,12 +250,12 @@ def _find_main_verb(lows: list[str], concepts: list[str]) -> int:
     return -1
 
 
-def _find_sections(lows: list[str], concepts: list[str]) -> list[str]:
+def _find_sections(lows: Words, concepts: Words) -> Words:
     """For each word SUBJECT (what is spoken of), SAID (what is said of it) or SCOPE (where that
     holds).
     """
     verb = _find_main_verb(lows, concepts)
-    sections: list[str] = []
+    sections: Words = []
     # Content since the verb: only behind it can a scope begin.
     has_content = False
     where = SUBJECT if verb > 0 else SAID
@@ -276,7 +274,7 @@ def _find_sections(lows: list[str], concepts: list[str]) -> list[str]:
     return sections
 
 
-def _begins_clause(lows: list[str], i: int) -> bool:
+def _begins_clause(lows: Words, i: int) -> bool:
     """True where an imperative may stand: first, or behind an auxiliary, a "not" or a mark."""
     before = lows[i - 1]
-    return i == 0 or before in _AUX or before in _NOT or before in LIMB_BOUNDARIES
+    return i == 0 or before in AUXILIARIES or before in NOTS or before in LIMB_BOUNDARIES

@@ -5,15 +5,16 @@ measures, opposites and known alternatives before names and equal surroundings. 
 swap at most.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from reverie.reconciliation.paraphrase.concept_vocabulary import (
     MIN_SHARED_LETTERS,
+    WEAK_CONCEPTS,
+    Concepts,
     find_opposite_pairs,
     load_contrasts,
     load_opposites,
-    load_weak_concepts,
     load_words,
     to_concept,
 )
@@ -55,8 +56,8 @@ def find_opposite_swaps(old: Statement, new: Statement) -> Iterator[WordSwap]:
 def find_swaps(
     old: Sequence[StatementWord],
     new: Sequence[StatementWord],
-    missing: frozenset[str],
-    extra: frozenset[str],
+    missing: Concepts,
+    extra: Concepts,
 ) -> Iterator[WordSwap]:
     """Pairs of what is missing and what came instead, the surest first."""
     old_weak, new_weak = _weak_concepts_of(old), _weak_concepts_of(new)
@@ -80,7 +81,7 @@ def find_swaps(
 
 def first_occurrences(
     words: Sequence[StatementWord], concepts: Collection[str]
-) -> Iterable[StatementWord]:
+) -> Collection[StatementWord]:
     """The first occurrence of each of these concepts."""
     found: dict[str, StatementWord] = {}
     for word in words:
@@ -96,16 +97,16 @@ def _shared_place(a: StatementWord, b: StatementWord) -> str:
     return SAID if SAID in (a.place, b.place) else SCOPE
 
 
-def _weak_concepts_of(words: Sequence[StatementWord]) -> set[str]:
+def _weak_concepts_of(words: Sequence[StatementWord]) -> Concepts:
     """Words of little weight that may still be what differs: sorted by date, sorted by name."""
-    return {word.concept for word in words if word.concept in load_weak_concepts()}
+    return WEAK_CONCEPTS.intersection(word.concept for word in words)
 
 
 def _rank_swap(a: StatementWord, b: StatementWord) -> tuple[int, str] | None:
     """(rank, kind) of how one word can stand for the other, the surest 0; None if it cannot."""
     same_slot = a.before == b.before and a.after == b.after and bool(a.before or a.after)
     by_slot = (3, "slot" if a.after else "end slot") if same_slot else None
-    if a.concept in load_weak_concepts() or b.concept in load_weak_concepts():
+    if not WEAK_CONCEPTS.isdisjoint((a.concept, b.concept)):
         return by_slot
     if a.sort != b.sort and VALUE in (a.sort, b.sort):
         return None
@@ -119,7 +120,8 @@ def _rank_by_meaning(a: StatementWord, b: StatementWord) -> tuple[int, str] | No
     if {a.concept, b.concept} in load_opposites() or _is_negated_form(a.concept, b.concept):
         return 0, "opposite"
     contrasts = load_contrasts()
-    if contrasts.get(a.concept, frozenset()) & contrasts.get(b.concept, frozenset()):
+    known = a.concept in contrasts and b.concept in contrasts
+    if known and contrasts[a.concept] & contrasts[b.concept]:
         return 1, "contrast"
     return (2, "name") if a.sort == b.sort == NAME else None
 

@@ -281,58 +281,40 @@ SOFT_CHANGES = """
 now INSTEADOF TURNEDOUT
 """
 
-NUMBERS = {
-    "zero": 0,
-    "one": 1,
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "nine": 9,
-    "ten": 10,
-    "eleven": 11,
-    "twelve": 12,
-    "fifteen": 15,
-    "twenty": 20,
-    "thirty": 30,
-    "forty": 40,
-    "fifty": 50,
-    "sixty": 60,
-    "ninety": 90,
-    "hundred": 100,
-    "thousand": 1000,
-}
+# Number words, each with its value.
+NUMBERS = """
+zero 0 one 1 two 2 three 3 four 4 five 5 six 6 seven 7 eight 8 nine 9 ten 10 eleven 11 twelve 12
+fifteen 15 twenty 20 thirty 30 forty 40 fifty 50 sixty 60 ninety 90 hundred 100 thousand 1000
+"""
 
-# Unit → (what it measures, how many of the smallest unit it is).
-UNITS: dict[str, tuple[str, float]] = {
-    "ms": ("time", 0.001),
-    "millisecond": ("time", 0.001),
-    "s": ("time", 1),
-    "sec": ("time", 1),
-    "second": ("time", 1),
-    "min": ("time", 60),
-    "minute": ("time", 60),
-    "h": ("time", 3600),
-    "hour": ("time", 3600),
-    "day": ("time", 86400),
-    "week": ("time", 604800),
-    "month": ("time", 2629800),
-    "year": ("time", 31557600),
-    "kb": ("bytes", 1e3),
-    "mb": ("bytes", 1e6),
-    "gb": ("bytes", 1e9),
-    "tb": ("bytes", 1e12),
-    "percent": ("percent", 1),
-    "euro": ("euro", 1),
-    "eur": ("euro", 1),
-    "dollar": ("dollar", 1),
-    "usd": ("dollar", 1),
-    "am": ("clock", 1),
-    "pm": ("clock pm", 1),
-}
+# One line: a unit, what it measures (may be two words), how many of the smallest unit it is. Months
+# and years are the mean ones of the calendar (365.25 days).
+UNITS = """
+ms time 0.001
+millisecond time 0.001
+s time 1
+sec time 1
+second time 1
+min time 60
+minute time 60
+h time 3600
+hour time 3600
+day time 86400
+week time 604800
+month time 2629800
+year time 31557600
+kb bytes 1e3
+mb bytes 1e6
+gb bytes 1e9
+tb bytes 1e12
+percent percent 1
+euro euro 1
+eur euro 1
+dollar dollar 1
+usd dollar 1
+am clock 1
+pm clock pm 1
+"""
 
 # The small words by which a sentence is taken apart. One line each: what they are, then the words.
 

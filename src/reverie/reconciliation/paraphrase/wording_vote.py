@@ -40,19 +40,9 @@ class WordingVote(NamedTuple):
     relation: str  # as `compare` would say of that wording alone
     confidence: float
     likelihoods: Mapping[str, float]  # how likely each relation is
-    barred: str  # what forbids to call it the same; "" if nothing
+    barred: bool  # whether something forbids to call it the same
     gives_up: bool  # whether it says that what this wording says is no more
     new_words: int  # what it says that no wording says
-
-
-class VoteCoefficients(NamedTuple):
-    """One weight a share, after `means` and `scales` standardised the shares."""
-
-    names: tuple[str, ...]
-    means: tuple[float, ...]
-    scales: tuple[float, ...]
-    weights: tuple[float, ...]
-    bias: float
 
 
 def compute_vote_shares(looks: Sequence[WordingVote]) -> dict[str, float]:
@@ -71,33 +61,20 @@ def compute_vote_shares(looks: Sequence[WordingVote]) -> dict[str, float]:
 
 def estimate_same(looks: Sequence[WordingVote]) -> float:
     """The probability (0..1) that the text is one more wording of the same."""
-    known, seen = load_vote_coefficients(), compute_vote_shares(looks)
-    total = known.bias + sum(
-        weight * (seen[name] - mean) / scale
-        for name, mean, scale, weight in zip(
-            known.names, known.means, known.scales, known.weights, strict=True
-        )
+    learnt, shares = read_coefficients("wordings"), compute_vote_shares(looks)
+    total = learnt["bias"] + sum(
+        row["weight"] * (shares[name] - row["mean"]) / row["scale"]
+        for name, row in learnt["features"].items()
     )
     return 1 / (1 + math.exp(-total))
 
 
 @cache
-def load_vote_coefficients() -> VoteCoefficients:
-    """The coefficients that `python -m bench.reconcile.train` learnt on the develop half."""
-    learnt = read_coefficients("wordings")
-    rows = learnt["features"].values()
-    return VoteCoefficients(
-        names=tuple(learnt["features"]),
-        means=tuple(float(row["mean"]) for row in rows),
-        scales=tuple(float(row["scale"]) for row in rows),
-        weights=tuple(float(row["weight"]) for row in rows),
-        bias=float(learnt["bias"]),
-    )
-
-
-def read_coefficients(name: str) -> Any:
-    """The part of `comparer.json` of this name."""
-    return json.loads((Path(__file__).parent / "comparer.json").read_text("utf-8"))[name]
+def read_coefficients(part: str) -> Any:
+    """This part of `comparer.json`, which `python -m bench.reconcile.train` learnt on the develop
+    half: for each feature its mean and scale, to standardise it, and its weights.
+    """
+    return json.loads((Path(__file__).parent / "comparer.json").read_text("utf-8"))[part]
 
 
 def decide_vote(looks: Sequence[WordingVote]) -> tuple[str, float]:
@@ -107,7 +84,7 @@ def decide_vote(looks: Sequence[WordingVote]) -> tuple[str, float]:
     anything else is a contradiction, about which a person decides.
     """
     likely = estimate_same(looks)
-    barred = sum(bool(look.barred) for look in looks)
+    barred = sum(look.barred for look in looks)
     if likely >= NEAR_LIKELIHOOD and barred > UPDATE_SHARE * len(looks):
         return "near", likely
     if likely >= SAME_LIKELIHOOD:

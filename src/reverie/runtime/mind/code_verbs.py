@@ -271,7 +271,7 @@ class CodeVerbs(VerbGroup):
 
     def root_of(self, path: str | Path | None) -> str:
         """The innermost indexed repository that a folder lies in."""
-        from reverie.storage.code_index_port import find_indexed_root
+        from reverie.storage.indexed_code import find_indexed_root
 
         folder = config.working_directory() if path is None else Path(path).expanduser()
         return find_indexed_root(self._store.code, Path(os.path.realpath(folder)))

@@ -68,7 +68,7 @@ def compare_with_file(passage: Passage) -> Passage | None:
     has changed.
     """
     from reverie.notes.folder_walk import to_stamp
-    from reverie.storage.note_index_port import UNSURE_STAMP
+    from reverie.storage.indexed_files import UNSURE_STAMP
 
     try:
         stamp = to_stamp(Path(passage.path).stat())

@@ -17,13 +17,13 @@ from reverie.core.kinds import INTENTION
 from reverie.core.model import Add, Change, Link, Memory, visible_spaces
 from reverie.memory.memory_validation import (
     MEMORY_FIELDS,
+    MemoryFields,
     build_memory,
     equip_for_kind,
     validate_texts,
 )
 from reverie.memory.named_period import find_season, stamp_season
 from reverie.runtime.mind.mind_context import VerbGroup
-from reverie.runtime.verb_options import MemoryFields
 from reverie.text.argument_checks import check_text_list
 
 if TYPE_CHECKING:

@@ -12,24 +12,27 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property, partial
 from pathlib import Path
+from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any
 
 from reverie.core.errors import BadInput, StoreDamaged, StoreError, StoreReadOnly
-from reverie.core.model import Change, Edge, Event, Filter, Memory, Record
-from reverie.storage import Problem, SessionSpan, Stats
-from reverie.storage.sqlite import read_queries, write_changes
+from reverie.core.model import Change, Event
+from reverie.storage import Names, Problem, Stats
+from reverie.storage.sqlite import write_changes
 from reverie.storage.sqlite.connection import SqliteConnections, translate_error
+from reverie.storage.sqlite.reading import StoreReading
 from reverie.storage.sqlite.schema_migration import LATEST, migrate, version
 from reverie.storage.sqlite.text_scan import SqliteScrubbing
 from reverie.storage.sqlite.write_changes import ChangePlace
+from reverie.text.tokenization import fingerprint_text
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from reverie.storage.code_index_port import CodeIndex
     from reverie.storage.column_cache import Corpus, Floats
-    from reverie.storage.note_index_port import FileIndex
+    from reverie.storage.sqlite.code_index import SqliteCodeIndex
     from reverie.storage.sqlite.column_shards import ShardCache
+    from reverie.storage.sqlite.file_index import SqliteFileIndex
 
 # A lease that ends later than this many times its length from now was taken before the clock
 # jumped, and may be taken over.
@@ -37,7 +40,10 @@ CLOCK_JUMP_FACTOR = 2.0
 
 
 def path_from_url(url: str) -> str:
-    """The path in a URL: sqlite:///relative.db, sqlite:////absolute.db, sqlite://:memory:"""
+    """The path in a URL.
+
+    sqlite:///relative.db, sqlite:////absolute.db, sqlite://:memory:
+    """
     rest = url.removeprefix("sqlite://")
     return rest if rest == ":memory:" else rest.removeprefix("/")
 
@@ -47,7 +53,7 @@ def open(url: str) -> SqliteStore:
     return SqliteStore(url)
 
 
-class SqliteStore(SqliteScrubbing):
+class SqliteStore(StoreReading, SqliteScrubbing):
     """`Store` on SQLite. The protocol's docstrings hold; here is only how."""
 
     def __init__(self, url: str) -> None:
@@ -57,7 +63,7 @@ class SqliteStore(SqliteScrubbing):
         # Our own writes. `pragma data_version` counts those of other connections only, and in
         # memory there is but one.
         self._writes = 0
-        self._shards: dict[str, tuple[ShardCache, sqlite3.Connection]] = {}
+        self._shards: dict[str, tuple[ShardCache, Connection]] = {}
         try:
             taken = version(self._db.writer)
             if self._db.read_only and taken < LATEST:
@@ -82,19 +88,19 @@ class SqliteStore(SqliteScrubbing):
         return self._db
 
     @cached_property
-    def files(self) -> FileIndex:
-        from reverie.storage.sqlite.note_index import SqliteFileIndex
+    def files(self) -> SqliteFileIndex:
+        from reverie.storage.sqlite.file_index import SqliteFileIndex
 
         return SqliteFileIndex.beside(self.path, "files")
 
     @cached_property
-    def code_chunks(self) -> FileIndex:
-        from reverie.storage.sqlite.note_index import SqliteFileIndex
+    def code_chunks(self) -> SqliteFileIndex:
+        from reverie.storage.sqlite.file_index import SqliteFileIndex
 
         return SqliteFileIndex.beside(self.path, "chunks")
 
     @cached_property
-    def code(self) -> CodeIndex:
+    def code(self) -> SqliteCodeIndex:
         from reverie.storage.sqlite.code_index import SqliteCodeIndex
 
         return SqliteCodeIndex.beside(self.path, "code")
@@ -121,7 +127,7 @@ class SqliteStore(SqliteScrubbing):
         with self._db.writing() as db:
             write_changes.advance_cursor(db, cursor, seq)
 
-    def purge(self, ids: Sequence[str], more: Collection[str] = ()) -> int:
+    def purge(self, ids: Names, more: Collection[str] = ()) -> int:
         from reverie.storage.sqlite.memory_purge import erase_memories
 
         with self._db.writing() as db:
@@ -141,22 +147,28 @@ class SqliteStore(SqliteScrubbing):
     def put_vectors(
         self, model: str, vectors: Mapping[str, np.ndarray], hashes: Mapping[str, bytes]
     ) -> int:
-        from reverie.storage.sqlite.vector_table import put_memory_vectors
-
+        kept = 0
         with self._db.writing() as db:
             self._writes += 1
-            return put_memory_vectors(db, model, vectors, hashes)
+            for id, vector in vectors.items():
+                row = db.execute("select num, text from memory where id = ?", (id,)).fetchone()
+                if row is None or fingerprint_text(row[1]) != hashes[id]:
+                    continue
+                db.execute(
+                    "insert or replace into vector (memory, model, hash, vec) values (?, ?, ?, ?)",
+                    (row[0], model, hashes[id], vector.astype("<f4").tobytes()),
+                )
+                db.execute(write_changes.HAS_VECTOR, (row[0], model))
+                kept += 1
+        return kept
 
     def await_vectors(self, model: str) -> int:
-        from reverie.storage.sqlite.vector_table import enqueue_model
-
-        with self._db.reading() as db:
-            # The usual case, in which there is nothing to write.
-            if read_queries.read_current_model(db) == model:
-                return read_queries.count_waiting(db, model)
-        with self._db.writing() as db:
-            enqueue_model(db, model)
-            return read_queries.count_waiting(db, model)
+        # Usually it is the current model already, and there is nothing to write.
+        if self._current_model() != model:
+            with self._db.writing() as db:
+                db.execute("insert or replace into embedder (model) values (?)", (model,))
+                db.execute(write_changes.QUEUE_MISSING)
+        return self._count_waiting(model)
 
     def set_meta(self, name: str, value: str) -> None:
         with self._db.writing() as db:
@@ -189,158 +201,9 @@ class SqliteStore(SqliteScrubbing):
         with self._db.writing() as db:
             db.execute("delete from lease where name = ? and holder = ?", (lease, holder))
 
-    def holder(self, lease: str, now: float) -> str | None:
-        row = self._db.fetch_one(
-            "select holder from lease where name = ? and until > ?", (lease, now)
-        )
-        return row[0] if row else None
+    # Ranking
 
-    # Reading
-
-    def get(self, ids: Sequence[str]) -> list[Memory]:
-        with self._db.reading() as db:
-            return read_queries.read_memories(db, ids)
-
-    def browse(self, where: Filter) -> list[Memory]:
-        with self._db.reading() as db:
-            return read_queries.browse_memories(db, where)
-
-    def with_triggers(self, spaces: Sequence[str], *, within: float | None = None) -> list[Memory]:
-        found: list[Memory] = []
-        with self._db.reading() as db, read_queries.query_deadline(db, within):
-            for memory in read_queries.iter_triggered_memories(db, spaces):
-                found.append(memory)  # noqa: PERF402 - what was read before the deadline stays
-        return found
-
-    def tagged_numbers(self, tags: Sequence[str], spaces: Sequence[str]) -> list[int]:
-        with self._db.reading() as db:
-            return read_queries.find_tagged_numbers(db, tags, spaces)
-
-    def tag_counts(self, spaces: Sequence[str]) -> dict[str, int]:
-        with self._db.reading() as db:
-            return read_queries.count_tags(db, spaces)
-
-    def edges(self, ids: Sequence[str], rels: Sequence[str] = ()) -> list[Edge]:
-        with self._db.reading() as db:
-            return read_queries.read_edges(db, ids, rels)
-
-    def edges_around(self, nodes: Sequence[str], spaces: Sequence[str], most: int) -> list[Edge]:
-        from reverie.storage.sqlite.graph_neighbourhood import read_edges_around
-
-        with self._db.reading() as db:
-            return read_edges_around(db, nodes, spaces, most)
-
-    def scan_edges(self, after: tuple[str, str, str], limit: int) -> list[Edge]:
-        with self._db.reading() as db:
-            return read_queries.scan_edges(db, after, limit)
-
-    def edges_between(
-        self, rels: Sequence[str], spaces: Sequence[str] = (), limit: int = 100
-    ) -> list[Edge]:
-        with self._db.reading() as db:
-            return read_queries.read_edges_between(db, rels, spaces, limit)
-
-    def events(
-        self,
-        *,
-        after: int = 0,
-        before: int | None = None,
-        verbs: Sequence[str] = (),
-        session: str | None = None,
-        space: str | None = None,
-        newest: bool = False,
-        limit: int = 1000,
-    ) -> list[Event]:
-        where = read_queries.EventFilter(after, before, verbs, session, space)
-        with self._db.reading() as db:
-            return read_queries.read_events(db, where, newest=newest, limit=limit)
-
-    def search_events(
-        self,
-        verbs: Sequence[str],
-        *,
-        space: str = "",
-        containing: Sequence[str] = (),
-        since: float | None = None,
-        until: float | None = None,
-        limit: int = 1000,
-    ) -> list[Event]:
-        from reverie.storage.sqlite.log_search import search_events
-
-        with self._db.reading() as db:
-            return search_events(db, verbs, space, containing, since, until, limit)
-
-    def event_rows(
-        self, verb: str, *, space: str = "", after: int, until: int, limit: int
-    ) -> list[tuple[int, float, str, str, str]]:
-        from reverie.storage.sqlite.log_search import read_event_rows
-
-        with self._db.reading() as db:
-            return read_event_rows(db, verb, space, after, until, limit)
-
-    def session_spans(
-        self,
-        verbs: Sequence[str],
-        *,
-        space: str = "",
-        containing: Sequence[str] = (),
-        limit: int = 100,
-    ) -> list[SessionSpan]:
-        with self._db.reading() as db:
-            return read_queries.read_session_spans(db, verbs, space, containing, limit)
-
-    def event(self, seq: int) -> Event | None:
-        with self._db.reading() as db:
-            return read_queries.read_event(db, seq)
-
-    def history(self, memory_id: str) -> list[Record]:
-        with self._db.reading() as db:
-            return read_queries.read_history(db, memory_id)
-
-    def changes_of(self, seq: int) -> list[Record]:
-        with self._db.reading() as db:
-            return read_queries.read_changes_of(db, seq)
-
-    def changes_since(self, at: float, spaces: Sequence[str]) -> list[Record]:
-        with self._db.reading() as db:
-            return read_queries.read_changes_since(db, at, spaces)
-
-    def changes_after(self, seq: int) -> list[Record]:
-        with self._db.reading() as db:
-            return read_queries.read_changes_after(db, seq)
-
-    def last_event(self) -> int:
-        return int(self._db.fetch_one("select coalesce(max(seq), 0) from event")[0])
-
-    def cursor(self, name: str) -> int:
-        with self._db.reading() as db:
-            return read_queries.read_cursor(db, name)
-
-    def meta(self, name: str) -> str | None:
-        row = self._db.fetch_one("select value from meta where name = ?", (name,))
-        return row[0] if row else None
-
-    # Finding
-
-    def search_words(
-        self,
-        terms: Sequence[str],
-        spaces: Sequence[str],
-        limit: int,
-        *,
-        within: float | None = None,
-        where: Filter | None = None,
-        now: float | None = None,
-    ) -> list[tuple[str, float]]:
-        found: list[tuple[str, float]] = []
-        asked = (where or Filter())._replace(spaces=tuple(spaces))
-        with self._db.reading() as db, read_queries.query_deadline(db, within):
-            # The last list is the best one; a deadline leaves what was found before it.
-            for found in read_queries.search_word_index(db, terms, asked, limit, now):  # noqa: B007
-                pass
-        return found
-
-    def corpus(self, model: str, spaces: Sequence[str]) -> Corpus:
+    def corpus(self, model: str, spaces: Names) -> Corpus:
         from reverie.storage.sqlite.column_shards import ShardCache
 
         if model not in self._shards:
@@ -349,26 +212,10 @@ class SqliteStore(SqliteScrubbing):
         with self._db.using_extra():
             return shards.corpus(db, self._writes, spaces)
 
-    def scores(self, model: str, corpus: Corpus, terms: Sequence[str]) -> list[Floats]:
+    def scores(self, model: str, corpus: Corpus, terms: Names) -> list[Floats]:
         shards, db = self._shards[model]
         with self._db.using_extra():
             return shards.scores(db, corpus, terms)
-
-    def unembedded_texts(self, limit: int, model: str | None = None) -> list[tuple[str, str]]:
-        with self._db.reading() as db:
-            return read_queries.read_unembedded_texts(db, limit, model)
-
-    def known_vectors(self, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
-        from reverie.storage.sqlite.vector_table import read_known_vectors
-
-        with self._db.reading() as db:
-            return read_known_vectors(db, model, hashes)
-
-    def vectors(self, model: str, ids: Sequence[str]) -> dict[str, np.ndarray]:
-        from reverie.storage.sqlite.vector_table import read_memory_vectors
-
-        with self._db.reading() as db:
-            return read_memory_vectors(db, model, ids)
 
     # Trust
 
@@ -383,31 +230,22 @@ class SqliteStore(SqliteScrubbing):
             return verify_database(db, repair)
 
     def stats(self, model: str | None = None) -> Stats:
-        with self._db.reading() as db:
-
-            def count(sql: str) -> int:
-                number: int = db.execute(sql).fetchone()[0]
-                return number
-
-            def count_by(column: str) -> dict[str, int]:
-                active = f"select {column}, count(*) from memory where retired_at is null"
-                return dict(db.execute(f"{active} group by {column}"))
-
-            kinds = count_by("kind")
-            active = sum(kinds.values())
-            current = read_queries.read_current_model(db) if model is None else model
-            return Stats(
-                memories=active,
-                retired=count("select count(*) from memory") - active,
-                events=count("select count(*) from event"),
-                edges=count("select count(*) from edge"),
-                vectors=count("select count(*) from vector"),
-                waiting=read_queries.count_waiting(db, current),
-                undecided=read_queries.count_undecided_pairs(db),
-                bytes=count("pragma page_count") * count("pragma page_size"),
-                kinds=kinds,
-                spaces=count_by("space"),
-            )
+        by = "select {0}, count(*) from memory where retired_at is null group by {0}"
+        kinds = dict(self._db.fetch_all(by.format("kind")))
+        active = sum(kinds.values())
+        current = self._current_model() if model is None else model
+        return Stats(
+            memories=active,
+            retired=self._count("select count(*) from memory") - active,
+            events=self._count("select count(*) from event"),
+            edges=self._count("select count(*) from edge"),
+            vectors=self._count("select count(*) from vector"),
+            waiting=self._count_waiting(current),
+            undecided=self._count_undecided_pairs(),
+            bytes=self._count("pragma page_count") * self._count("pragma page_size"),
+            kinds=kinds,
+            spaces=dict(self._db.fetch_all(by.format("space"))),
+        )
 
     def backup(self, target: Path) -> None:
         if target.exists():

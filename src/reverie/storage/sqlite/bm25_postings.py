@@ -13,10 +13,13 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from sqlite3 import Connection
 
 import numpy as np
 
+from reverie.storage import Names
 from reverie.storage.column_cache import Floats, Ints, Shard
+from reverie.storage.sqlite.connection import fetch_value
 
 K1, B = 1.2, 0.75
 # A word that most memories contain says next to nothing, but still more than its absence.
@@ -62,7 +65,7 @@ class TermStemmer:
             self._db.execute("delete from sample")
         return tuple(token for (token,) in found)
 
-    def is_common(self, tokens: Sequence[str]) -> bool:
+    def is_common(self, tokens: Names) -> bool:
         """True if this term was too common to be read before; in a growing store it stays so."""
         return any(token in self._common for token in tokens)
 
@@ -78,12 +81,13 @@ class TermStemmer:
 
 
 def score_shards(
-    db: sqlite3.Connection, stemmer: TermStemmer, terms: Sequence[str], shards: Sequence[Shard]
+    db: Connection, stemmer: TermStemmer, terms: Names, shards: Sequence[Shard]
 ) -> list[Floats]:
     """BM25 of every row of every shard; 0 where no term occurs."""
     scores = [np.zeros(shard.n, np.float32) for shard in shards]
     total = sum(shard.n for shard in shards)
-    characters = sum(float(shard.length[: shard.n].sum()) for shard in shards)
+    lengths = [shard.length[: shard.n].sum() for shard in shards]
+    characters = sum(map(float, lengths))
     mean = characters / total if total else 1.0
     queries = sorted({stemmer.tokens(term) for term in terms} - {()})
     for postings in select_postings(db, stemmer, queries, shards):
@@ -91,17 +95,20 @@ def score_shards(
         frequency = sum(len(rows) for rows, _ in hits)
         idf = 0.0
         if frequency:
-            idf = max(IDF_FLOOR, float(np.log((total - frequency + 0.5) / (frequency + 0.5))))
+            odds = (total - frequency + 0.5) / (frequency + 0.5)
+            idf = max(IDF_FLOOR, float(np.log(odds)))
         for (rows, times), shard, score in zip(hits, shards, scores, strict=True):
-            size = K1 * (1 - B + B * shard.length[rows] / max(mean, 1.0))
-            score[rows] += (idf * times * (K1 + 1) / (times + size)).astype(np.float32)
+            by_length = B * shard.length[rows] / max(mean, 1.0)
+            size = K1 * (1 - B + by_length)
+            gain = idf * times * (K1 + 1) / (times + size)
+            score[rows] += gain.astype(np.float32)
     for shard, score in zip(shards, scores, strict=True):
         score[~shard.counts[: shard.n]] = 0.0
     return scores
 
 
 def select_postings(
-    db: sqlite3.Connection,
+    db: Connection,
     stemmer: TermStemmer,
     queries: Sequence[tuple[str, ...]],
     shards: Sequence[Shard],
@@ -112,26 +119,24 @@ def select_postings(
     common in the file may be rare in the spaces asked for: where these are the smaller part of the
     file, some further terms are looked up in them.
     """
-    read: list[tuple[tuple[str, ...], Postings]] = []
+    read: list[tuple[int, tuple[str, ...], Postings]] = []
     common: list[tuple[str, ...]] = []
     for tokens in queries:
         postings = read_affordable_postings(db, stemmer, tokens)
         if postings is None:
             common.append(tokens)
         else:
-            read.append((tokens, postings))
+            read.append((count_occurrences(postings), tokens, postings))
     spent = 0
-    for tokens, postings in sorted(read, key=lambda item: (int(item[1][1].sum()), item[0])):
-        occurrences = int(postings[1].sum())
+    for occurrences, tokens, postings in sorted(read, key=lambda item: item[:2]):
         if not spent or spent + occurrences <= MAX_OCCURRENCES:
             spent += occurrences
             yield postings
         else:
             common.append(tokens)
     if common and not spent:
-        rarest = min(
-            common, key=lambda tokens: (min(count_token(db, token) for token in tokens), tokens)
-        )
+        counts = {tokens: min(count_token(db, token) for token in tokens) for tokens in common}
+        rarest = min(common, key=lambda tokens: (counts[tokens], tokens))
         common.remove(rarest)
         yield read_term_postings(db, rarest)
     if common and is_smaller_part(db, shards):
@@ -140,7 +145,7 @@ def select_postings(
 
 
 def read_affordable_postings(
-    db: sqlite3.Connection, stemmer: TermStemmer, tokens: Sequence[str]
+    db: Connection, stemmer: TermStemmer, tokens: Names
 ) -> Postings | None:
     """The postings of a term, or None if one of its tokens is too common."""
     if stemmer.is_common(tokens):
@@ -149,46 +154,54 @@ def read_affordable_postings(
     for token in tokens:
         # Reading up to the limit: counting first would cost as much again.
         postings = read_token_postings(db, token, MAX_OCCURRENCES + 1)
-        if int(postings[1].sum()) > MAX_OCCURRENCES:
+        if count_occurrences(postings) > MAX_OCCURRENCES:
             stemmer.found_common(token)
             return None
         found = postings if found is None else intersect_postings(found, postings)
     return found
 
 
+def count_occurrences(postings: Postings) -> int:
+    """How often a term occurs in all."""
+    return int(postings[1].sum())
+
+
 def intersect_postings(one: Postings, other: Postings) -> Postings:
     """Where two tokens occur together, and how often each of them at least does."""
-    numbers, here, there = np.intersect1d(one[0], other[0], assume_unique=True, return_indices=True)
+    numbers, here, there = np.intersect1d(
+        one[0],
+        other[0],
+        assume_unique=True,
+        return_indices=True,
+    )
     return numbers, np.minimum(one[1][here], other[1][there])
 
 
-def is_smaller_part(db: sqlite3.Connection, shards: Sequence[Shard]) -> bool:
+def is_smaller_part(db: Connection, shards: Sequence[Shard]) -> bool:
     """True if most memories of the file are in other spaces."""
-    last = db.execute("select max(num) from memory").fetchone()[0] or 0
+    last = fetch_value(db, "select max(num) from memory") or 0
     total = sum(shard.n for shard in shards)
     return 0 < total < last / 2
 
 
-def read_newest_postings(
-    db: sqlite3.Connection, tokens: Sequence[str], shards: Sequence[Shard]
-) -> Postings:
+def read_newest_postings(db: Connection, tokens: Names, shards: Sequence[Shard]) -> Postings:
     """The newest memories with a term, once each, from about the range of these shards."""
-    first = min(int(shard.num[0]) for shard in shards)
-    last = max(int(shard.num[shard.n - 1]) for shard in shards)
+    ends = [shard.ends() for shard in shards]
+    first = min(first for first, _ in ends)
+    last = max(last for _, last in ends)
     phrase = f'"{" ".join(tokens)}"'
     limit = MAX_COMMON_ROWS // MAX_COMMON_TERMS
-    row = db.execute(NUMBERS, (phrase, first, last, limit)).fetchone()
-    numbers = np.sort(np.fromstring(row[0] or "", np.int64, sep=" "))
+    found = fetch_value(db, NUMBERS, phrase, first, last, limit)
+    numbers = np.sort(parse_numbers(found))
     return numbers, np.ones(len(numbers), np.int64)
 
 
-def count_token(db: sqlite3.Connection, token: str) -> int:
+def count_token(db: Connection, token: str) -> int:
     """How often a token occurs in the whole file."""
-    row = db.execute("select cnt from vocabulary where term = ?", (token,)).fetchone()
-    return row[0] if row else 0
+    return fetch_value(db, "select cnt from vocabulary where term = ?", token) or 0
 
 
-def read_term_postings(db: sqlite3.Connection, tokens: Sequence[str]) -> Postings:
+def read_term_postings(db: Connection, tokens: Names) -> Postings:
     """The postings of one term; of several tokens, where all of them occur."""
     found = read_token_postings(db, tokens[0])
     for token in tokens[1:]:
@@ -200,16 +213,20 @@ def read_term_postings(db: sqlite3.Connection, tokens: Sequence[str]) -> Posting
 POSTINGS = "select group_concat(doc, ' ') from (select doc from occurrence where term = ? limit ?)"
 
 
-def read_token_postings(db: sqlite3.Connection, token: str, most: int = -1) -> Postings:
+def read_token_postings(db: Connection, token: str, most: int = -1) -> Postings:
     """The postings of one token, from its first `most` occurrences; -1 for all."""
-    row = db.execute(POSTINGS, (token, most)).fetchone()
     # One number for each occurrence, in ascending order.
-    numbers = np.fromstring(row[0] or "", np.int64, sep=" ")
-    if len(numbers):
-        starts = np.flatnonzero(np.concatenate([[True], numbers[1:] != numbers[:-1]]))
-    else:
-        starts = numbers
+    numbers = parse_numbers(fetch_value(db, POSTINGS, token, most))
+    if not len(numbers):
+        return numbers, numbers
+    is_first = np.concatenate([[True], numbers[1:] != numbers[:-1]])
+    starts = np.flatnonzero(is_first)
     return numbers[starts], np.diff(starts, append=len(numbers))
+
+
+def parse_numbers(joined: str | None) -> Ints:
+    """The numbers in a text with spaces between them; None for none."""
+    return np.fromstring(joined or "", np.int64, sep=" ")
 
 
 def to_shard_rows(postings: Postings, shard: Shard) -> Postings:
@@ -217,7 +234,7 @@ def to_shard_rows(postings: Postings, shard: Shard) -> Postings:
     numbers, times = postings
     if not shard.n or not len(numbers):
         return numbers[:0], times[:0]
-    first, last = int(shard.num[0]), int(shard.num[shard.n - 1])
+    first, last = shard.ends()
     # Nobody else wrote in between: the row is the distance from the first number.
     if last - first == shard.n - 1:
         low, high = np.searchsorted(numbers, (first, last + 1))

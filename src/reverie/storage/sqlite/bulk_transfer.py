@@ -8,10 +8,12 @@ from __future__ import annotations
 import base64
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from sqlite3 import Connection
 from typing import Any
 
 from reverie.core.errors import BadInput, ReverieError
-from reverie.storage.sqlite.read_queries import EVENT_COLUMNS
+from reverie.storage.sqlite.connection import fetch_value
+from reverie.storage.sqlite.reading import EVENT_COLUMNS
 from reverie.storage.sqlite.row_codec import (
     COLUMNS,
     memory_from_dict,
@@ -39,7 +41,7 @@ VECTORS = """
 """
 
 
-def dump_rows(db: sqlite3.Connection, log: bool = True) -> Iterator[Row]:
+def dump_rows(db: Connection, log: bool = True) -> Iterator[Row]:
     """Memories, edges, events with their changes, vectors and cursors, each in a stable order.
 
     Without `log`, no events and no cursors, and memories by id.
@@ -66,7 +68,7 @@ def dump_rows(db: sqlite3.Connection, log: bool = True) -> Iterator[Row]:
             yield {"type": "cursor", "name": name, "seq": seq}
 
 
-def to_event_row(db: sqlite3.Connection, row: tuple[Any, ...]) -> Row:
+def to_event_row(db: Connection, row: tuple[Any, ...]) -> Row:
     """An event with its changes, whose JSON stays text so that it comes back letter by letter."""
     event = to_event(row)
     changes = db.execute(
@@ -85,7 +87,7 @@ def to_event_row(db: sqlite3.Connection, row: tuple[Any, ...]) -> Row:
     }
 
 
-def load_rows(db: sqlite3.Connection, rows: Iterable[Row]) -> dict[str, int]:
+def load_rows(db: Connection, rows: Iterable[Row]) -> dict[str, int]:
     """Import rows; returns how many of each type were new, or "refused"."""
     importer = RowImporter(db)
     counts: dict[str, int] = {}
@@ -134,10 +136,10 @@ def import_row(importer: RowImporter, row: Any) -> str | None:
 class RowImporter:
     """One import into a database. Each method imports a row and returns True if it was new."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: Connection) -> None:
         self.db = db
-        self.empty = db.execute("select count(*) from event").fetchone()[0] == 0
-        self.last = db.execute("select coalesce(max(seq), 0) from event").fetchone()[0]
+        self.empty = fetch_value(db, "select count(*) from event") == 0
+        self.last = fetch_value(db, "select coalesce(max(seq), 0) from event")
         self.caught_up = [
             name for name, seq in db.execute("select name, seq from cursor") if seq >= self.last
         ]
@@ -155,8 +157,7 @@ class RowImporter:
 
     def has_memory(self, id: str) -> bool:
         """True if there is a memory with this id."""
-        found = self.db.execute("select 1 from memory where id = ?", (id,)).fetchone()
-        return found is not None
+        return fetch_value(self.db, "select 1 from memory where id = ?", id) is not None
 
     def edge(self, row: Row) -> bool:
         """An edge between existing memories.
@@ -170,7 +171,7 @@ class RowImporter:
             if end.startswith("mem_") and not self.has_memory(end):
                 raise BadInput(f"{end} is not there")
         sql = "select 1 from edge where src = ? and rel = ? and dst = ?"
-        known = self.db.execute(sql, key).fetchone()
+        known = fetch_value(self.db, sql, *key)
         if not known:
             self.db.execute(UPSERT_EDGE, (*key, row["weight"]))
         return not known
@@ -185,6 +186,7 @@ class RowImporter:
                 f"insert into event ({EVENT_COLUMNS}) values (?, ?, ?, ?, ?, ?)",
                 (row["seq"], *values),
             )
+            # Cursors name events by number, so in an empty log they keep theirs.
             seq = row["seq"]
         elif self.has_event(values, changes):
             return False
@@ -205,24 +207,25 @@ class RowImporter:
         if changes:
             sql += " and exists (select 1 from change c where c.seq = e.seq and c.memory = ?)"
             args = (*args, changes[0][0])
-        return self.db.execute(sql + " limit 1", args).fetchone() is not None
+        return fetch_value(self.db, sql + " limit 1", *args) is not None
 
     def vector(self, row: Row) -> bool:
         """A vector of a memory that has none of this model."""
-        found = self.db.execute("select num from memory where id = ?", (row["id"],)).fetchone()
+        num = fetch_value(self.db, "select num from memory where id = ?", row["id"])
         known = "select 1 from vector where memory = ? and model = ?"
-        if not found or self.db.execute(known, (found[0], row["model"])).fetchone():
+        if num is None or fetch_value(self.db, known, num, row["model"]):
             return False
-        text = self.db.execute("select text from memory where num = ?", found).fetchone()[0]
-        hash, vec = bytes.fromhex(row["hash"]), base64.b64decode(row["vec"], validate=True)
+        text = fetch_value(self.db, "select text from memory where num = ?", num)
+        hash = bytes.fromhex(row["hash"])
+        vec = base64.b64decode(row["vec"], validate=True)
         # The memory here may have another text by now.
         if hash != fingerprint_text(text):
             return False
         self.db.execute(
             "insert into vector (memory, model, hash, vec) values (?, ?, ?, ?)",
-            (found[0], row["model"], hash, vec),
+            (num, row["model"], hash, vec),
         )
-        self.db.execute(HAS_VECTOR, (found[0], row["model"]))
+        self.db.execute(HAS_VECTOR, (num, row["model"]))
         return True
 
     def cursor(self, row: Row) -> bool:
@@ -240,7 +243,7 @@ class RowImporter:
         """
         if self.empty:
             return
-        last = self.db.execute("select coalesce(max(seq), 0) from event").fetchone()[0]
+        last = fetch_value(self.db, "select coalesce(max(seq), 0) from event")
         for name in self.caught_up:
             self.db.execute("update cursor set seq = ? where name = ?", (last, name))
 

@@ -1,19 +1,24 @@
-"""`CodeIndex` on SQLite: a file of its own in the cache, created by the first write.
+"""The index of repositories' symbols and references.
 
-The protocol's docstrings hold; here is only how. It is opened, begun anew if damaged, and searched
-by words as the index of files is.
+All of it is derived: the files say everything again. It lives beside the store, in a database of
+its own (`derived_database`), created by the first write; deleting it loses nothing but time. Of
+each file it keeps the stamp and hash, the symbols, the facts that names are resolved from, and the
+resolved edges. Containment is in the symbols (`parent`); all other kinds of edges are rows. No
+source text is kept except the first lines of definitions.
+
+Every writing method is one transaction. Any number of threads and processes may use one index.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from sqlite3 import Connection
 from zlib import crc32
 
-from reverie.storage.code_index_port import (
-    NONE_MOVED,
+from reverie.storage import Names
+from reverie.storage.indexed_code import (
     CodeEdge,
     IndexSize,
     LinkedFile,
@@ -22,33 +27,22 @@ from reverie.storage.code_index_port import (
     SymbolDefinition,
     SymbolGraph,
     SymbolLocation,
-    TermBag,
-    TermColumns,
     find_detached_members,
 )
-from reverie.storage.sqlite import term_bags
-from reverie.storage.sqlite.derived_database import DerivedDatabase
-from reverie.storage.sqlite.read_queries import (
+from reverie.storage.sqlite.connection import fetch_value
+from reverie.storage.sqlite.sql_conditions import split_batches, sql_placeholders
+from reverie.storage.sqlite.term_bags import TermBagIndex, delete_unused_terms
+from reverie.storage.sqlite.word_search import (
     best_first,
     select_affordable_terms,
-    split_batches,
-    sql_placeholders,
     to_match_expression,
 )
 from reverie.text.tokenization import to_index_text
 
-SYMBOL = (
-    "s.name, s.qual, s.kind, s.parent, s.owner, s.first, s.last, s.head, s.type, s.value, s.body"
-)
 EDGES = """
     select f.path, e.scope, e.kind, e.name, e.line, coalesce(t.path, ''), e.symbol, e.how
     from edge e join file f on f.num = e.file left join file t on t.num = e.target
     where f.root = ?
-"""
-STRAYS = """
-    select count(*)
-    from symbol s
-    where not exists (select 1 from file f where f.num = s.file)
 """
 INSERT_FILE = """
     insert into file
@@ -60,6 +54,14 @@ INSERT_SYMBOL = """
     (file, idx, name, qual, kind, parent, owner, first, last, head, type, value, body)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
+INSERT_EDGE = """
+    insert into edge (file, scope, kind, name, line, target, symbol, how)
+    values (?, ?, ?, ?, ?, ?, ?, ?)
+"""
+MARK_ROOT = """
+    insert into root (path, resolved) values (?, ?)
+    on conflict (path) do update set resolved = excluded.resolved
+"""
 DEFINITIONS = "select f.path, s.idx, f.language, s.name, s.kind, s.owner, s.parent from file f join"
 TEXTS = (
     "select path, facts, modules, body from file",
@@ -68,6 +70,7 @@ TEXTS = (
     "select text from term",
 )
 WHOLE_KINDS = ("function", "class", "method")
+IN_ROOT = "in (select num from file where root = ?)"
 # How a symbol is found by name: the first condition that finds any answers.
 NAME_CONDITIONS = (
     "(s.name = ? or s.qual = ?)",
@@ -76,47 +79,42 @@ NAME_CONDITIONS = (
 )
 
 
-class SqliteCodeIndex(DerivedDatabase):
-    """The index of code beside one store."""
+class SqliteCodeIndex(TermBagIndex):
+    """Files of repositories, the symbols they define, and the uses of those."""
 
     schema = Path(__file__).with_suffix(".sql")
     edition = 5  # to be raised, too, when facts or queries change
-    emptying = (
-        "insert into words (words) values ('delete-all')",
-        "delete from edge",
-        "delete from rest",
-        "delete from joining",
-        "delete from bag",
-        "delete from term",
-        "delete from symbol",
-        "delete from file",
-        "delete from root",
-    )
+    tables = ("edge", "rest", "joining", "bag", "term", "symbol", "file", "root")
+    parts = ("symbol", "symbols of code")
+    worded = ("file", "files of code")
 
     # Writing
 
     def put(self, root: str, files: Sequence[ParsedFile]) -> None:
+        """Replace the symbols and facts of these files. Edges from and to them go until `link`."""
         if not files:
             return
         with self._connections().writing() as db:
-            mark_unresolved(db, root)
+            db.execute(MARK_ROOT, (root, 0))
             for file in files:
                 delete_file(db, root, file.file.path)
                 insert_file(db, root, file)
 
-    def drop(self, root: str, paths: Sequence[str]) -> None:
+    def drop(self, root: str, paths: Collection[str]) -> None:
+        """Remove files, and the edges from and to them."""
         if paths:
             with self._connections().writing() as db:
-                mark_unresolved(db, root)
+                db.execute(MARK_ROOT, (root, 0))
                 for path in paths:
                     delete_file(db, root, path)
 
     def forget(self, root: str) -> None:
-        self.drop(root, list(self.indexed_files(root)))
+        """Remove a repository, and its words unless another process is reading them just now."""
+        self.drop(root, self.indexed_files(root))
         if self._exists():
             with self._connections().writing() as db:
                 db.execute("delete from root where path = ?", (root,))
-                term_bags.delete_unused_terms(db)
+                delete_unused_terms(db)
                 # FTS5 keeps deleted words in its segments until they are merged.
                 db.execute("insert into words (words) values ('optimize')")
             self._connections().checkpoint()
@@ -127,13 +125,19 @@ class SqliteCodeIndex(DerivedDatabase):
         files: Sequence[ParsedFile],
         gone: Collection[str],
         linked: Sequence[LinkedFile],
-        moved: Mapping[str, Mapping[int, int]] = NONE_MOVED,
+        moved: Mapping[str, Mapping[int, int]],
     ) -> None:
+        """Update a resolved repository: put or remove files, and replace the edges of `linked`.
+
+        All other edges stay: the caller knows that they lead where they led before, or, to a file
+        that is in `moved`, from each old symbol number to the new one.
+        """
         with self._connections().writing() as db:
             for path in gone:
                 delete_file(db, root, path)
             for file in files:
-                replace_indexed_file(db, root, file)
+                # Under its number, so that edges to it stay.
+                insert_file(db, root, file, take_out_file(db, root, file.file.path))
             nums = read_file_numbers(db, root)
             for path, *_ in linked:
                 for table in ("edge", "rest"):
@@ -143,25 +147,27 @@ class SqliteCodeIndex(DerivedDatabase):
             insert_edges(db, nums, linked)
 
     def link(self, root: str, linked: Iterable[LinkedFile]) -> None:
+        """Make these all the edges of a repository."""
         with self._connections().writing() as db:
             nums = read_file_numbers(db, root)
             for table in ("edge", "rest"):
-                sql = f"delete from {table} where file in (select num from file where root = ?)"
-                db.execute(sql, (root,))
+                db.execute(f"delete from {table} where file {IN_ROOT}", (root,))
             insert_edges(db, nums, linked)
-            db.execute(
-                "insert into root (path, resolved) values (?, 1) "
-                "on conflict (path) do update set resolved = 1",
-                (root,),
-            )
+            # Last, in the same transaction: whoever sees the mark sees these edges.
+            db.execute(MARK_ROOT, (root, 1))
 
     def scrub(self) -> bool:
+        """Empty the index for good, without a trace in its files.
+
+        False if another process is reading just now.
+        """
         self.clear()
         return self._connections().compact() if self._exists() else True
 
     # Reading
 
     def texts(self) -> Iterator[str]:
+        """Every text in the index."""
         with self._reading() as db:
             if db is None:
                 return
@@ -170,178 +176,167 @@ class SqliteCodeIndex(DerivedDatabase):
                     yield from filter(None, row)
 
     def roots(self) -> list[str]:
-        with self._reading() as db:
-            rows = db.execute("select path from root order by path") if db else ()
-            return [path for (path,) in rows]
+        """The indexed repositories."""
+        return [path for (path,) in self._rows("select path from root order by path")]
 
-    def facts(self, root: str, paths: Sequence[str] | None = None) -> dict[str, str]:
+    def facts(self, root: str, paths: Names | None = None) -> dict[str, str]:
+        """What resolving needs of these files, or of all, by path."""
         sql = "select path, facts from file where root = ?"
-        with self._reading() as db:
-            if db is None:
-                return {}
-            if paths is None:
-                return dict(db.execute(sql, (root,)))
-            found: dict[str, str] = {}
-            for path in paths:
-                found.update(db.execute(f"{sql} and path = ?", (root, path)))
-            return found
+        if paths is None:
+            return dict(self._rows(sql, root))
+        found: dict[str, str] = {}
+        for path in paths:
+            found.update(self._rows(f"{sql} and path = ?", root, path))
+        return found
 
     def modules(self, root: str) -> dict[str, tuple[str, list[str]]]:
-        sql = "select path, language, modules from file where root = ?"
-        with self._reading() as db:
-            rows = db.execute(sql, (root,)) if db else ()
-            return {path: (language, json.loads(names)) for path, language, names in rows}
+        """By path, each file's language and the names of the modules that it looks for."""
+        rows = self._rows("select path, language, modules from file where root = ?", root)
+        return {path: (language, json.loads(names)) for path, language, names in rows}
 
     def definitions(self, root: str, name: str) -> list[SymbolDefinition]:
+        """Definitions of that name except attributes and local names, by path and index."""
         # The index of names ignores case.
-        found = self._definitions(
+        rows = self._rows(
             f"{DEFINITIONS} symbol s on s.file = f.num "
             "where s.name = ? collate nocase and f.root = ?",
-            (name, root),
+            name,
+            root,
         )
-        return [
-            definition
-            for definition in found
-            if definition.name == name and (definition.kind in WHOLE_KINDS or definition.top)
-        ]
+        found: list[SymbolDefinition] = []
+        for row in rows:
+            one = SymbolDefinition(*row)
+            if one.name == name and (one.kind in WHOLE_KINDS or one.top):
+                found.append(one)
+        return sorted(found)
 
     def detached_members(self, root: str, name: str) -> list[SymbolDefinition]:
-        return self._definitions(
+        """Members of a class of that name in files that do not define it, by path and index."""
+        rows = self._rows(
             f"{DEFINITIONS} joining j on j.file = f.num "
             "join symbol s on s.file = j.file and s.idx = j.idx "
             "where j.name = ? and f.root = ?",
-            (name, root),
+            name,
+            root,
         )
-
-    def _definitions(self, sql: str, args: Sequence[str]) -> list[SymbolDefinition]:
-        with self._reading() as db:
-            return sorted(SymbolDefinition(*row) for row in db.execute(sql, args)) if db else []
+        return sorted(SymbolDefinition(*row) for row in rows)
 
     def files_resting_on(self, root: str, on: Collection[str]) -> set[str]:
+        """Files with edges that rest on any of these lookups, and perhaps a few others."""
         sql = """
             select f.path
             from rest r join file f on f.num = r.file
             where r.checksum = ? and f.root = ?
         """
         found: set[str] = set()
-        with self._reading() as db:
-            if db is not None:
-                for text in on:
-                    rows = db.execute(sql, (crc32(text.encode()), root))
-                    found.update(path for (path,) in rows)
+        for text in on:
+            checksum = crc32(text.encode())
+            found.update(path for (path,) in self._rows(sql, checksum, root))
         return found
 
     def resolved(self, root: str) -> bool:
-        sql = "select 1 from root where path = ? and not resolved"
-        with self._reading() as db:
-            return db is None or not db.execute(sql, (root,)).fetchone()
+        """True if the edges of a repository are those of its files as they are indexed now."""
+        return not self._rows("select 1 from root where path = ? and not resolved", root)
 
     def size(self, root: str) -> IndexSize:
-        with self._reading() as db:
-            if db is None:
-                return IndexSize()
-            inside = "file in (select num from file where root = ?)"
-            files, symbols, edges = (
-                db.execute(f"select count(*) from {table} where {where}", (root,)).fetchone()[0]
-                for table, where in (("file", "root = ?"), ("symbol", inside), ("edge", inside))
-            )
-            return IndexSize(files, symbols, edges, self.resolved(root))
+        """How much of a repository is indexed."""
+        return IndexSize(
+            files=self._count("select count(*) from file where root = ?", root),
+            symbols=self._count(f"select count(*) from symbol where file {IN_ROOT}", root),
+            edges=self._count(f"select count(*) from edge where file {IN_ROOT}", root),
+            resolved=self.resolved(root),
+        )
 
     def find_symbols(self, root: str, name: str, limit: int) -> list[SymbolLocation]:
-        with self._reading() as db:
-            for condition in NAME_CONDITIONS if db else ():
-                where = f"f.root = ? and {condition}"
-                found = self._symbols(db, where, (root, name, name), limit)
-                if found:
-                    return found
+        """Symbols with that name or qualified name; else in another case; else as last part."""
+        for condition in NAME_CONDITIONS:
+            found = self._symbols(condition, (root, name, name), limit)
+            if found:
+                return found
         return []
 
     def symbols_with_body(self, root: str, body: str) -> list[SymbolLocation]:
-        with self._reading() as db:
-            return self._symbols(db, "f.root = ? and s.body = ?", (root, body))
+        """Symbols whose text has that digest, by path and index."""
+        return self._symbols("s.body = ?", (root, body))
 
-    def symbols(self, root: str, paths: Sequence[str] | None = None) -> list[SymbolLocation]:
-        with self._reading() as db:
-            if db is None:
-                return []
-            if paths is None:
-                return self._symbols(db, "f.root = ?", (root,))
-            found: list[SymbolLocation] = []
-            for batch in split_batches(paths):
-                where = f"f.root = ? and f.path in ({sql_placeholders(batch)})"
-                found += self._symbols(db, where, (root, *batch))
-            return found
+    def symbols(self, root: str, paths: Names | None = None) -> list[SymbolLocation]:
+        """The symbols of these files, or of all, by path and index."""
+        if paths is None:
+            return self._symbols("1", (root,))
+        found: list[SymbolLocation] = []
+        for batch in split_batches(paths):
+            found += self._symbols(f"f.path in ({sql_placeholders(batch)})", (root, *batch))
+        return found
 
     def _symbols(
-        self, db: sqlite3.Connection | None, where: str, args: Sequence[object], limit: int = -1
+        self, condition: str, args: Sequence[object], limit: int = -1
     ) -> list[SymbolLocation]:
         sql = f"""
-            select f.path, s.idx, {SYMBOL}
+            select f.path, s.idx, s.name, s.qual, s.kind, s.parent, s.owner, s.first, s.last,
+                   s.head, s.type, s.value, s.body
             from symbol s join file f on f.num = s.file
-            where {where}
+            where f.root = ? and {condition}
             order by f.path, s.idx
             limit ?
         """
-        rows = db.execute(sql, (*args, limit)) if db else ()
+        rows = self._rows(sql, *args, limit)
         return [SymbolLocation(path, index, Symbol(*rest)) for path, index, *rest in rows]
 
     def edges_into(self, root: str, places: Sequence[SymbolLocation]) -> list[CodeEdge]:
-        return self._edges(
-            root,
-            "and t.root = f.root and t.path = ? and e.symbol = ?",
-            [(place.path, place.num) for place in places],
-        )
+        """The edges that lead to these symbols, by path and line."""
+        condition = "and t.root = f.root and t.path = ? and e.symbol = ?"
+        return self._edges(root, condition, [place[:2] for place in places])
 
     def edges_out_of(self, root: str, places: Sequence[SymbolLocation]) -> list[CodeEdge]:
-        return self._edges(
-            root,
-            "and f.path = ? and e.scope = ? and e.target is not null",
-            [(place.path, place.num) for place in places],
-        )
+        """The resolved edges that begin within these symbols, by path and line."""
+        condition = "and f.path = ? and e.scope = ? and e.target is not null"
+        return self._edges(root, condition, [place[:2] for place in places])
 
     def edges_of_file(self, root: str, path: str, kind: str) -> list[CodeEdge]:
+        """The edges of a kind that begin in a file, by line."""
         return self._edges(root, "and f.path = ? and e.kind = ?", [(path, kind)])
 
     def unresolved_edges(self, root: str, name: str) -> list[CodeEdge]:
-        return self._edges(
-            root, "and e.name = ? and e.target is null and e.kind <> 'imports'", [(name,)]
-        )
+        """Mentions of that name that could not be resolved."""
+        condition = "and e.name = ? and e.target is null and e.kind <> 'imports'"
+        return self._edges(root, condition, [(name,)])
 
     def edges(self, root: str) -> list[CodeEdge]:
+        """All resolved edges."""
         return self._edges(root, "and e.target is not null", [()])
 
     def _edges(self, root: str, where: str, arg_sets: Sequence[Sequence[object]]) -> list[CodeEdge]:
         """The edges that fulfil the condition for any of these arguments, each once."""
         found: set[CodeEdge] = set()
-        with self._reading() as db:
-            if db is not None:
-                for args in arg_sets:
-                    rows = db.execute(EDGES + where, (root, *args))
-                    found.update(CodeEdge(*row) for row in rows)
+        for args in arg_sets:
+            found.update(CodeEdge(*row) for row in self._rows(EDGES + where, root, *args))
         return sorted(found, key=lambda edge: (edge.path, edge.line, edge))
 
     def graph(self, root: str) -> SymbolGraph:
-        with self._reading() as db:
-            if db is None:
-                return SymbolGraph([], [], [])
-            here = "in (select num from file where root = ?)"
-            return SymbolGraph(
-                db.execute(
-                    "select num, path from file where root = ? order by path", (root,)
-                ).fetchall(),
-                db.execute(
-                    "select s.file, s.idx, s.parent, s.name, s.qual, s.kind from file f "
-                    "join symbol s on s.file = f.num where f.root = ? order by f.path, s.idx",
-                    (root,),
-                ).fetchall(),
-                db.execute(
-                    "select file, scope, target, symbol, kind, count(*) from edge "
-                    f"where target is not null and file {here} group by 1, 2, 3, 4, 5",
-                    (root,),
-                ).fetchall(),
-            )
+        """All symbols and all resolved edges, in brief."""
+        files = "select num, path from file where root = ? order by path"
+        symbols = """
+            select s.file, s.idx, s.parent, s.name, s.qual, s.kind
+            from file f join symbol s on s.file = f.num
+            where f.root = ?
+            order by f.path, s.idx
+        """
+        uses = f"""
+            select file, scope, target, symbol, kind, count(*) from edge
+            where target is not null and file {IN_ROOT}
+            group by 1, 2, 3, 4, 5
+        """
+        return SymbolGraph(
+            files=self._rows(files, root),
+            symbols=self._rows(symbols, root),
+            uses=self._rows(uses, root),
+        )
 
-    def search_files(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
+    def search_files(self, root: str, terms: Names, limit: int) -> list[tuple[str, float]]:
+        """(path, BM25) of files whose path or symbols contain any of the terms.
+
+        Best first, ties by path.
+        """
         sql = """
             select f.path, -w.rank
             from words w cross join file f on f.num = w.rowid
@@ -352,140 +347,71 @@ class SqliteCodeIndex(DerivedDatabase):
         with self._reading() as db:
             if db is None or not terms:
                 return []
-            last = db.execute("select coalesce(max(num), 0) from file").fetchone()[0]
+            last = fetch_value(db, "select coalesce(max(num), 0) from file")
             match = to_match_expression(select_affordable_terms(db, terms, last))
             rows = db.execute(sql, (match, root, limit)).fetchall()
         return sorted(rows, key=best_first)
 
-    def bag_hashes(self, root: str) -> dict[str, bytes]:
-        with self._reading() as db:
-            return term_bags.read_bag_hashes(db, root) if db else {}
 
-    def put_bags(self, root: str, some: Sequence[TermBag]) -> None:
-        if some:
-            with self._connections().writing() as db:
-                term_bags.put_term_bags(db, root, some)
-
-    def bags(self, root: str) -> TermColumns:
-        with self._reading() as db:
-            return term_bags.read_term_columns(db, root) if db else term_bags.NO_TERMS
-
-    def symbol_names(self, root: str, kinds: Collection[str]) -> list[tuple[str, str]]:
-        with self._reading() as db:
-            return term_bags.read_symbol_names(db, root, kinds) if db else []
-
-    def state_digest(self, root: str) -> bytes:
-        with self._reading() as db:
-            return term_bags.compute_index_state(db, root) if db else b""
-
-    def verify(self) -> str:
-        with self._reading() as db:
-            if db is None:
-                return ""
-            strays = db.execute(STRAYS).fetchone()[0]
-            files, words = (
-                db.execute(f"select count(*) from {table}").fetchone()[0]
-                for table in ("file", "words_docsize")
-            )
-        if strays:
-            return f"{strays:,} symbols of code belong to no file"
-        return "" if words == files else f"{files:,} files of code, but words of {words:,}"
-
-
-def insert_edges(
-    db: sqlite3.Connection, nums: Mapping[str, int], linked: Iterable[LinkedFile]
-) -> None:
+def insert_edges(db: Connection, nums: Mapping[str, int], linked: Iterable[LinkedFile]) -> None:
     """Insert the edges of files that have none; `nums` are the files' numbers by path."""
     for file in linked:
         if file.path not in nums:
             continue
         num = nums[file.path]
-        db.executemany(
-            "insert into edge (file, scope, kind, name, line, target, symbol, how) "
-            "values (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                (num, e.scope, e.kind, e.name, e.line, nums.get(e.to), e.symbol, e.how)
-                for e in file.edges
-            ),
-        )
-        db.executemany(
-            "insert or ignore into rest (checksum, file) values (?, ?)",
-            ((crc32(text.encode()), num) for text in file.rests_on),
-        )
+        for _, scope, kind, name, line, to, symbol, how in file.edges:
+            target = nums.get(to)
+            db.execute(INSERT_EDGE, (num, scope, kind, name, line, target, symbol, how))
+        for text in file.rests_on:
+            checksum = crc32(text.encode())
+            db.execute("insert or ignore into rest (checksum, file) values (?, ?)", (checksum, num))
 
 
-def read_file_numbers(db: sqlite3.Connection, root: str) -> dict[str, int]:
+def read_file_numbers(db: Connection, root: str) -> dict[str, int]:
     """The numbers of a repository's files, by path."""
     return dict(db.execute("select path, num from file where root = ?", (root,)))
 
 
-def renumber_targets(db: sqlite3.Connection, num: int, places: Mapping[int, int]) -> None:
+def renumber_targets(db: Connection, num: int, places: Mapping[int, int]) -> None:
     """Point the edges to symbols of a file at the symbols' new indices."""
     # First to numbers below zero, so that no new index meets an old one.
-    db.executemany(
-        "update edge set symbol = ? where target = ? and symbol = ?",
-        [(-3 - new, num, old) for old, new in places.items() if old != new],
-    )
+    sql = "update edge set symbol = ? where target = ? and symbol = ?"
+    for old, new in places.items():
+        if old != new:
+            db.execute(sql, (-3 - new, num, old))
     db.execute("update edge set symbol = -3 - symbol where target = ? and symbol < -1", (num,))
 
 
-def mark_unresolved(db: sqlite3.Connection, root: str) -> None:
-    """Record that the edges of a repository are no longer those of its files."""
-    db.execute(
-        "insert into root (path, resolved) values (?, 0) "
-        "on conflict (path) do update set resolved = 0",
-        (root,),
-    )
-
-
-def insert_file(
-    db: sqlite3.Connection, root: str, parsed: ParsedFile, num: int | None = None
-) -> None:
+def insert_file(db: Connection, root: str, parsed: ParsedFile, num: int | None = None) -> None:
     """Insert a file that is not there, by this number or a new one."""
     file = parsed.file
-    modules = json.dumps(parsed.modules)
-    body = to_index_text("\n".join(iter_file_words(parsed)))
-    num = db.execute(
-        INSERT_FILE,
-        (
-            *(num, root, file.path, *file.stamp, file.hash),
-            *(parsed.language, parsed.facts, modules, body),
-        ),
-    ).lastrowid
+    # What a file is found by: its path, and the names in it, each once.
+    names = dict.fromkeys(symbol.name for symbol in parsed.symbols)
+    body = to_index_text("\n".join((file.path, *names)))
+    identity = (num, root, file.path, *file.stamp, file.hash)
+    content = (parsed.language, parsed.facts, json.dumps(parsed.modules), body)
+    num = db.execute(INSERT_FILE, (*identity, *content)).lastrowid
     db.execute("insert into words (rowid, body) values (?, ?)", (num, body))
-    db.executemany(
-        INSERT_SYMBOL, ((num, index, *symbol) for index, symbol in enumerate(parsed.symbols))
-    )
-    db.executemany(
-        "insert into joining (name, file, idx) values (?, ?, ?)",
-        ((name, num, index) for name, index in find_detached_members(parsed.symbols)),
-    )
+    for index, symbol in enumerate(parsed.symbols):
+        db.execute(INSERT_SYMBOL, (num, index, *symbol))
+    for name, index in find_detached_members(parsed.symbols):
+        db.execute("insert into joining (name, file, idx) values (?, ?, ?)", (name, num, index))
 
 
-def iter_file_words(parsed: ParsedFile) -> Iterator[str]:
-    """What a file is found by: its path, and the names in it, each once."""
-    yield parsed.file.path
-    yield from dict.fromkeys(symbol.name for symbol in parsed.symbols)
-
-
-def replace_indexed_file(db: sqlite3.Connection, root: str, parsed: ParsedFile) -> None:
-    """Replace a file under its number. Edges to it stay."""
-    insert_file(db, root, parsed, take_out_file(db, root, parsed.file.path))
-
-
-def delete_file(db: sqlite3.Connection, root: str, path: str) -> None:
+def delete_file(db: Connection, root: str, path: str) -> None:
     """Delete a file, if it is there, and the edges to it."""
     num = take_out_file(db, root, path)
     db.execute("delete from edge where target = ?", (num,))
 
 
-def take_out_file(db: sqlite3.Connection, root: str, path: str) -> int | None:
+def take_out_file(db: Connection, root: str, path: str) -> int | None:
     """Delete a file, if it is there, but not the edges to it. Returns its number."""
     row: tuple[int, str] | None = db.execute(
         "select num, body from file where root = ? and path = ?", (root, path)
     ).fetchone()
     if row is None:
         return None
+    # The word index keeps no text of its own, so deleting takes the text again.
     db.execute("insert into words (words, rowid, body) values ('delete', ?, ?)", row)
     for table in ("symbol", "joining", "edge", "rest", "bag"):
         db.execute(f"delete from {table} where file = ?", row[:1])

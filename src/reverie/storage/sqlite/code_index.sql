@@ -70,7 +70,7 @@ create table rest (
 ) without rowid;
 create index rest_by_file on rest (file);
 
--- Full text: one row a file, prepared by reverie.words, rowid = file.num.
+-- Full text: one row a file, prepared by reverie.text.tokenization, rowid = file.num.
 create virtual table words using fts5 (body, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
 
 -- The terms of files, for plans.

@@ -6,16 +6,17 @@ everything is loaded afresh. `pragma data_version` and our own count of writes t
 happened at all.
 """
 
-import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from sqlite3 import Connection
 
 import numpy as np
 
-from reverie.storage.column_cache import Corpus, Floats, Shard, ShardRow
+from reverie.storage.column_cache import Corpus, Floats, Shard
 from reverie.storage.sqlite.bm25_postings import TermStemmer, score_shards
+from reverie.storage.sqlite.connection import fetch_value
 
 MAX_SHARDS = 16  # spaces kept in memory; the least recently used go first
 ROWS_PER_FETCH = 20_000
@@ -71,7 +72,7 @@ class ShardCache:
     lock: threading.Lock = field(default_factory=threading.Lock)
     stemmer: TermStemmer = field(default_factory=TermStemmer)
 
-    def corpus(self, db: sqlite3.Connection, writes: int, spaces: Sequence[str]) -> Corpus:
+    def corpus(self, db: Connection, writes: int, spaces: Sequence[str]) -> Corpus:
         """Snapshots of the shards of these spaces, up to date."""
         with self.lock:
             self.refresh(db, writes)
@@ -82,14 +83,14 @@ class ShardCache:
                     shards.append(shard.snapshot())
             return Corpus(tuple(shards), self.names, self.codes)
 
-    def scores(self, db: sqlite3.Connection, corpus: Corpus, terms: Sequence[str]) -> list[Floats]:
+    def scores(self, db: Connection, corpus: Corpus, terms: Sequence[str]) -> list[Floats]:
         """BM25 of every row of the corpus."""
         with self.lock:
             return score_shards(db, self.stemmer, terms, corpus.shards)
 
-    def refresh(self, db: sqlite3.Connection, writes: int) -> None:
+    def refresh(self, db: Connection, writes: int) -> None:
         """Read what happened in the file since the last time."""
-        version = (db.execute("pragma data_version").fetchone()[0], writes)
+        version = (fetch_value(db, "pragma data_version"), writes)
         if version == self.seen.version:
             return
         # One transaction, so that everything read here is of one moment.
@@ -100,16 +101,16 @@ class ShardCache:
             db.execute("rollback")
         self.seen.version = version
 
-    def catch_up(self, db: sqlite3.Connection) -> None:
+    def catch_up(self, db: Connection) -> None:
         """Read new rows, altered rows and new vectors, in this order."""
-        row = db.execute("select value from meta where name = 'generation'").fetchone()
-        generation = row[0] if row else ""
+        generation = fetch_value(db, "select value from meta where name = 'generation'") or ""
         dims = self.dims or self.find_dims(db)
+        # A first vector gives the columns their width, so shards without one are made anew.
         if generation != self.seen.generation or dims != self.dims:
             self.by_space.clear()
         self.seen.generation, self.dims = generation, dims
-        event = db.execute("select coalesce(max(seq), 0) from event").fetchone()[0]
-        serial = db.execute("select coalesce(max(serial), 0) from vector").fetchone()[0]
+        event = fetch_value(db, "select coalesce(max(seq), 0) from event")
+        serial = fetch_value(db, "select coalesce(max(serial), 0) from vector")
         for space, shard in self.by_space.items():
             self.read_new_rows(db, space, shard)
         if self.by_space:
@@ -117,14 +118,12 @@ class ShardCache:
             self.read_new_vectors(db, serial)
         self.seen.event, self.seen.serial = event, serial
 
-    def find_dims(self, db: sqlite3.Connection) -> int:
+    def find_dims(self, db: Connection) -> int:
         """The length of this model's vectors; 0 while there are none."""
-        row = db.execute(
-            "select length(vec) from vector where model = ? limit 1", (self.model,)
-        ).fetchone()
-        return row[0] // 4 if row else 0
+        size = fetch_value(db, "select length(vec) from vector where model = ? limit 1", self.model)
+        return (size or 0) // 4
 
-    def load_shard(self, db: sqlite3.Connection, space: str) -> Shard:
+    def load_shard(self, db: Connection, space: str) -> Shard:
         """The shard of a space, loaded if need be."""
         if space not in self.by_space:
             shard = Shard(self.dims, space)
@@ -139,28 +138,25 @@ class ShardCache:
             self.by_space.popitem(last=False)
         return self.by_space[space]
 
-    def read_new_rows(self, db: sqlite3.Connection, space: str, shard: Shard) -> None:
+    def read_new_rows(self, db: Connection, space: str, shard: Shard) -> None:
         """Append the memories that are newer than the shard's last."""
         last = int(shard.num[shard.n - 1]) if shard.n else 0
-        for num, id, at, length, session, speaker, kind, asks, expires, counts in db.execute(
-            NEW_ROWS, (space, last)
-        ):
+        rows = db.execute(NEW_ROWS, (space, last))
+        for num, id, at, length, session, speaker, kind, asks, expires, counts in rows:
             shard.append(
-                ShardRow(
-                    num=num,
-                    id=id,
-                    at=at,
-                    length=length,
-                    session=self.code(session),
-                    speaker=self.code(speaker),
-                    kind=self.code(kind),
-                    asks=bool(asks),
-                    expires=to_expiry(expires),
-                    counts=bool(counts),
-                )
+                id,
+                num=num,
+                at=at,
+                length=length,
+                session=self.code(session),
+                speaker=self.code(speaker),
+                kind=self.code(kind),
+                asks=asks,
+                expires=to_expiry(expires),
+                counts=counts,
             )
 
-    def read_altered_rows(self, db: sqlite3.Connection) -> None:
+    def read_altered_rows(self, db: Connection) -> None:
         """Update what was revised, retired or restored since the last event seen."""
         for num, space, length, asks, expires, counts, known in db.execute(
             ALTERED, (self.model, self.seen.event)
@@ -168,15 +164,18 @@ class ShardCache:
             shard = self.by_space.get(space)
             row = shard.place.get(num) if shard else None
             if shard and row is not None:
-                shard.length[row], shard.counts[row] = length, bool(counts)
-                shard.asks[row], shard.expires[row] = bool(asks), to_expiry(expires)
+                shard.length[row] = length
+                shard.counts[row] = counts
+                shard.asks[row] = asks
+                shard.expires[row] = to_expiry(expires)
                 # A revised text has lost its vector; a new one comes with the new vectors.
                 shard.known[row] &= bool(known)
 
-    def read_new_vectors(self, db: sqlite3.Connection, serial: int) -> None:
+    def read_new_vectors(self, db: Connection, serial: int) -> None:
         """Put the vectors since the last one seen, up to `serial`, into the shards."""
         by_space: dict[str, list[tuple[int, bytes]]] = {}
-        for _, num, space, vec in db.execute(NEW_VECTORS, (self.seen.serial, serial, self.model)):
+        found = db.execute(NEW_VECTORS, (self.seen.serial, serial, self.model))
+        for _, num, space, vec in found:
             by_space.setdefault(space, []).append((num, vec))
         for space, rows in by_space.items():
             if shard := self.by_space.get(space):

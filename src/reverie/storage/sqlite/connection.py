@@ -9,8 +9,9 @@ crash (measured: 0.25 ms a commit against 0.02 ms with NORMAL; bulk writes share
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any
 
 from reverie.core.clock import sleep, ticks
@@ -42,6 +43,22 @@ def translate_error(err: sqlite3.Error, path: str) -> StoreError:
     return StoreError(f"The memory store could not do that: {err} ({path})")
 
 
+def connect_read_only(path: Path, *, immutable: bool) -> closing[Connection]:
+    """A connection to a file that is only read, closed after the block.
+
+    An immutable file is one that nobody is writing. It is read without locks, and no journal is
+    left beside it.
+    """
+    options = "mode=ro&immutable=1" if immutable else "mode=ro"
+    return closing(sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True))
+
+
+def fetch_value(db: Connection, sql: str, *args: object) -> Any:
+    """The first value of the first row of a query; None if there is no row."""
+    row = db.execute(sql, args).fetchone()
+    return row[0] if row else None
+
+
 class SqliteConnections:
     """The connections of this process to one database."""
 
@@ -54,11 +71,11 @@ class SqliteConnections:
         self._closed = False
         self._owner = 0  # the thread with the open transaction
         self._local = threading.local()
-        self._readers: dict[threading.Thread, sqlite3.Connection] = {}
-        self._extras: list[sqlite3.Connection] = []
+        self._readers: dict[threading.Thread, Connection] = {}
+        self._extras: list[Connection] = []
         self.writer = self._open_writer()
 
-    def _connect(self, target: str, uri: bool = False) -> sqlite3.Connection:
+    def _connect(self, target: str, uri: bool = False) -> Connection:
         db = sqlite3.connect(
             target,
             timeout=BUSY_TIMEOUT,
@@ -76,7 +93,7 @@ class SqliteConnections:
             raise
         return db
 
-    def _open_writer(self) -> sqlite3.Connection:
+    def _open_writer(self) -> Connection:
         db = None
         try:
             if not self.private:
@@ -96,7 +113,7 @@ class SqliteConnections:
             raise meaning from err
         return db
 
-    def _switch_to_wal(self, db: sqlite3.Connection) -> None:
+    def _switch_to_wal(self, db: Connection) -> None:
         """Switch a new file to WAL."""
         # The one moment at which SQLite does not wait for others: several processes may create the
         # same file at once.
@@ -111,7 +128,7 @@ class SqliteConnections:
             else:
                 return
 
-    def _open_read_only(self, err: Exception) -> sqlite3.Connection:
+    def _open_read_only(self, err: Exception) -> Connection:
         """A connection to a file that cannot be written, if there is one; else StoreReadOnly.
 
         `mode=ro` sees the journal of whoever may write. Where not even the journal's index can be
@@ -145,11 +162,11 @@ class SqliteConnections:
         journal = Path(f"{self.path}-wal")
         return journal.is_file() and journal.stat().st_size > 0
 
-    def reader(self) -> sqlite3.Connection:
+    def reader(self) -> Connection:
         """This thread's connection for reading; inside a transaction of this thread, the writer."""
         if self.private or self._owner == threading.get_ident():
             return self.writer
-        db: sqlite3.Connection | None = getattr(self._local, "db", None)
+        db: Connection | None = getattr(self._local, "db", None)
         if db is None:
             db = self._local.db = self._connect_query_only()
             with self._lock:
@@ -160,7 +177,7 @@ class SqliteConnections:
         return db
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def reading(self) -> Iterator[Connection]:
         """A connection to read from, with SQLite's errors translated."""
         try:
             if self.private:
@@ -173,7 +190,7 @@ class SqliteConnections:
             raise translate_error(err, self.path) from err
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Iterator[Connection]:
         """One transaction: committed at the end, rolled back on any error or interrupt."""
         with self._lock:
             if self._owner:
@@ -207,7 +224,7 @@ class SqliteConnections:
             if not self._owner and self.writer.in_transaction:
                 self.writer.execute("rollback")
 
-    def extra_reader(self) -> sqlite3.Connection:
+    def extra_reader(self) -> Connection:
         """A further connection for reading, locked by its owner; in memory, the only one."""
         if self.private:
             return self.writer
@@ -216,7 +233,7 @@ class SqliteConnections:
             self._extras.append(db)
         return db
 
-    def _connect_query_only(self) -> sqlite3.Connection:
+    def _connect_query_only(self) -> Connection:
         if self._closed:
             raise StoreError(f"The memory store at {self.path} has been closed")
         db = self._connect(self.path)
@@ -235,7 +252,7 @@ class SqliteConnections:
             raise translate_error(err, self.path) from err
 
     @contextmanager
-    def snapshot(self) -> Iterator[sqlite3.Connection]:
+    def snapshot(self) -> Iterator[Connection]:
         """A connection that sees one moment in time, however long its reader takes."""
         if self.private:
             with self.reading() as db:
@@ -258,7 +275,7 @@ class SqliteConnections:
         with self._lock, suppress(sqlite3.Error):
             if not self.private and not self._owner:
                 self.writer.execute("pragma busy_timeout = 1000")
-                busy = self.writer.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
+                busy = fetch_value(self.writer, "pragma wal_checkpoint(truncate)")
                 self.writer.execute(f"pragma busy_timeout = {int(BUSY_TIMEOUT * 1000)}")
                 return not busy
         return self.private
@@ -279,10 +296,15 @@ class SqliteConnections:
             return False
         return self.checkpoint()
 
-    def fetch_one(self, sql: str, args: Any = ()) -> Any:
-        """The first row of a query, or None."""
+    def fetch_all(self, sql: str, *args: object) -> list[Any]:
+        """All rows of a query."""
         with self.reading() as db:
-            return db.execute(sql, args).fetchone()
+            return db.execute(sql, args).fetchall()
+
+    def fetch_value(self, sql: str, *args: object) -> Any:
+        """The first value of the first row of a query; None if there is no row."""
+        with self.reading() as db:
+            return fetch_value(db, sql, *args)
 
     def close(self) -> None:
         """Close every connection of this process."""

@@ -6,27 +6,31 @@ present one is opened.
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
-from typing import ClassVar, Self
+from sqlite3 import Connection
+from typing import Any, ClassVar, Self
 
 from reverie.core.errors import StoreBusy, StoreDamaged, StoreError, StoreReadOnly
-from reverie.storage.note_index_port import FileStamp, IndexedFile
+from reverie.storage.indexed_files import FileStamp, IndexedFile
 from reverie.storage.sqlite.connection import SqliteConnections
 from reverie.storage.sqlite.schema_migration import split_statements
 
 
 class DerivedDatabase:
-    """One such database. The first write creates it."""
+    """One such database: a table `file`, others, and a word index. The first write creates it."""
 
     schema: ClassVar[Path]
     # Of the schema and of what its rows mean. Another edition is another file.
     edition: ClassVar[int]
-    emptying: ClassVar[tuple[str, ...]]  # statements that leave nothing in its tables
+    tables: ClassVar[tuple[str, ...]]  # all of them, except the word index
+    # A table with a column `file`, and the one whose rows have words; each with its name in
+    # messages.
+    parts: ClassVar[tuple[str, str]]
+    worded: ClassVar[tuple[str, str]]
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -68,6 +72,7 @@ class DerivedDatabase:
                 self._drop_caches()
             if self._opened is None:
                 if not self._exists():
+                    # They hold texts that no scrub would reach any more.
                     for file in self.obsolete_files():
                         file.unlink(missing_ok=True)
                 try:
@@ -79,7 +84,7 @@ class DerivedDatabase:
             return self._opened
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection | None]:
+    def _reading(self) -> Iterator[Connection | None]:
         """A connection, or None where nothing was ever written."""
         if not self._exists():
             yield None
@@ -87,12 +92,22 @@ class DerivedDatabase:
         with self._connections().reading() as db:
             yield db
 
+    def _rows(self, sql: str, *args: object) -> list[Any]:
+        """The rows of a query; none where nothing was ever written."""
+        with self._reading() as db:
+            return db.execute(sql, args).fetchall() if db else []
+
+    def _count(self, sql: str, *args: object) -> int:
+        """The number that a query gives; 0 where nothing was ever written."""
+        return sum(number for (number,) in self._rows(sql, *args))
+
     def indexed_files(self, root: str) -> dict[str, IndexedFile]:
         """The indexed files of a root, by path."""
         sql = "select path, size, mtime, inode, hash from file where root = ?"
-        with self._reading() as db:
-            rows = db.execute(sql, (root,)) if db else ()
-            return {path: IndexedFile(path, FileStamp(*stamp), hash) for path, *stamp, hash in rows}
+        return {
+            path: IndexedFile(path, FileStamp(*stamp), hash)
+            for path, *stamp, hash in self._rows(sql, root)
+        }
 
     def update_stamps(self, root: str, files: Sequence[IndexedFile]) -> None:
         """Store new stamps of files whose content is unchanged."""
@@ -104,14 +119,29 @@ class DerivedDatabase:
                     [(*file.stamp, root, file.path, file.hash) for file in files],
                 )
 
+    def verify(self) -> str:
+        """What is inconsistent, in words; empty if nothing is. `clear` mends it."""
+        table, parts = self.parts
+        stray = f"select count(*) from {table} where file not in (select num from file)"
+        if strays := self._count(stray):
+            return f"{strays:,} {parts} belong to no file"
+        table, whole = self.worded
+        rows = self._count(f"select count(*) from {table}")
+        words = self._count("select count(*) from words_docsize")  # FTS5's own, one row for each
+        return "" if words == rows else f"{rows:,} {whole}, but words of {words:,}"
+
     def clear(self) -> None:
-        """Empty the tables for all who have the file open, or delete it if that is impossible."""
+        """Empty the tables for all who have the file open, or delete it if that is impossible.
+
+        The next write begins a new index.
+        """
         if not self._exists():
             return
         try:
             with self._connections().writing() as db:
-                for sql in self.emptying:
-                    db.execute(sql)
+                db.execute("insert into words (words) values ('delete-all')")
+                for table in self.tables:
+                    db.execute(f"delete from {table}")
             self._connections().checkpoint()
         except (StoreBusy, StoreReadOnly):
             raise

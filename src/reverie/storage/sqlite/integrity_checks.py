@@ -7,11 +7,14 @@ them is reported and left to a person.
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from sqlite3 import Connection
 from typing import Any
 
 from reverie.core.model import Memory
 from reverie.storage import Problem
+from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.row_codec import COLUMNS, to_memory
+from reverie.storage.sqlite.sql_conditions import tag_node
 from reverie.storage.sqlite.write_changes import (
     AWAITED,
     INSERT_WORDS,
@@ -19,7 +22,6 @@ from reverie.storage.sqlite.write_changes import (
     UNQUEUED,
     UPSERT_EDGE,
     bump_generation,
-    tag_node,
     to_words_body,
 )
 from reverie.text.tokenization import fingerprint_text
@@ -28,7 +30,7 @@ UNREADABLE = (ValueError, TypeError, AttributeError)
 
 MAX_WORD_PROBLEMS = 20  # reported one by one
 
-Check = Callable[[sqlite3.Connection, bool], Iterator[Problem]]
+Check = Callable[[Connection, bool], Iterator[Problem]]
 
 ORPHAN_WORDS = "select rowid from words where rowid not in (select num from memory)"
 MISSING_WORDS = "select num from memory where num not in (select rowid from words)"
@@ -52,7 +54,7 @@ LOST_SUCCESSORS = """
 LOOSE_CHANGES = "select distinct memory from change where seq not in (select seq from event)"
 
 
-def check_file(db: sqlite3.Connection, _repair: bool) -> Iterator[Problem]:
+def check_file(db: Connection, _repair: bool) -> Iterator[Problem]:
     """Problems that SQLite itself finds in the file's pages."""
     for (message,) in db.execute("pragma quick_check(20)"):
         if message != "ok":
@@ -66,7 +68,7 @@ def to_memory_or_none(row: Sequence[Any]) -> Memory | None:
     return None
 
 
-def check_memories(db: sqlite3.Connection, _repair: bool) -> Iterator[Problem]:
+def check_memories(db: Connection, _repair: bool) -> Iterator[Problem]:
     """Rows that are no memories, successors and events that do not exist."""
     for row in db.execute(f"select {COLUMNS} from memory"):
         try:
@@ -79,7 +81,7 @@ def check_memories(db: sqlite3.Connection, _repair: bool) -> Iterator[Problem]:
         yield Problem("history", f"{id} was changed by an event that is not there")
 
 
-def check_words(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
+def check_words(db: Connection, repair: bool) -> Iterator[Problem]:
     """The word index against the memories."""
     wrong = [(num, "has no words") for (num,) in db.execute(MISSING_WORDS)]
     wrong += [(num, "has words but is gone") for (num,) in db.execute(ORPHAN_WORDS)]
@@ -105,7 +107,7 @@ def check_words(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
         yield Problem("words", f"and {len(wrong) - MAX_WORD_PROBLEMS} more", repaired=repair)
 
 
-def rebuild_words(db: sqlite3.Connection) -> None:
+def rebuild_words(db: Connection) -> None:
     """Create the word index anew; the old one may be too broken to be emptied."""
     # In this order: `vocabulary` is made from `words`.
     sql = "select sql from sqlite_master where name in ('words', 'vocabulary') order by name desc"
@@ -120,7 +122,7 @@ def rebuild_words(db: sqlite3.Connection) -> None:
             db.execute(INSERT_WORDS, (num, to_words_body(memory)))
 
 
-def check_vectors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
+def check_vectors(db: Connection, repair: bool) -> Iterator[Problem]:
     """Vectors, and the queues for them, against the memories.
 
     Vectors of a model that is no longer in use are as good as the others, should it come back: they
@@ -143,6 +145,7 @@ def check_vectors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
             if repair:
                 db.execute("delete from vector where model = ?", (model,))
             yield Problem("vectors", f"vectors of {model} differ in length", repaired=repair)
+    # The hash tells: a vector of an older wording would find what is not said any more.
     for num, serial, hash, text in db.execute(EMBEDDED).fetchall():
         if hash != fingerprint_text(text):
             if repair:
@@ -158,7 +161,7 @@ def check_vectors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
         db.execute(QUEUE_MISSING)
 
 
-def check_edges(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
+def check_edges(db: Connection, repair: bool) -> Iterator[Problem]:
     """Edges to memories that are gone, and tags that differ from their edges."""
     for src, rel, dst in db.execute(LOOSE_EDGES).fetchall():
         if repair:
@@ -181,9 +184,9 @@ def check_edges(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
         yield Problem("edges", f"{src} has an edge to {dst} but not the tag", repaired=repair)
 
 
-def check_cursors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
+def check_cursors(db: Connection, repair: bool) -> Iterator[Problem]:
     """Readers that claim to have read events that do not exist."""
-    last = db.execute("select coalesce(max(seq), 0) from event").fetchone()[0]
+    last = fetch_value(db, "select coalesce(max(seq), 0) from event")
     for name, seq in db.execute("select name, seq from cursor where seq > ?", (last,)).fetchall():
         # Such a reader would pass over everything that happens until then.
         if repair:
@@ -203,7 +206,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def verify_database(db: sqlite3.Connection, repair: bool) -> list[Problem]:
+def verify_database(db: Connection, repair: bool) -> list[Problem]:
     """Run every check in order. A check that fails is a problem too and stops no other."""
     problems: list[Problem] = []
     for check in CHECKS:

@@ -10,9 +10,9 @@ are blanked as events are.
 """
 
 import json
-import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from sqlite3 import Connection
 from typing import Any
 
 from reverie.core.kinds import RECORD_KINDS
@@ -30,8 +30,9 @@ from reverie.storage.erased_texts import (
     strip_sentence_end,
 )
 from reverie.storage.sqlite import text_scan
-from reverie.storage.sqlite.read_queries import split_batches, sql_placeholders
+from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.row_codec import to_column, to_json
+from reverie.storage.sqlite.sql_conditions import split_batches, sql_placeholders
 from reverie.storage.sqlite.write_changes import DELETE_PENDING, bump_generation
 
 TEXT_FIELDS = ("text", "title")
@@ -45,7 +46,7 @@ SELECT_RECORDS = f"select id from memory where kind in ({sql_placeholders(RECORD
 NOTES_OF_PLACES = ("anchored", "mirror_roots", "mirror_spaces", "shares")
 
 
-def erase_memories(db: sqlite3.Connection, ids: Sequence[str], more: Collection[str] = ()) -> int:
+def erase_memories(db: Connection, ids: Sequence[str], more: Collection[str] = ()) -> int:
     """Erase memories and everything that repeats their texts or those of `more`.
 
     No history is kept: that is the point. Returns how many memories there were.
@@ -53,10 +54,10 @@ def erase_memories(db: sqlite3.Connection, ids: Sequence[str], more: Collection[
     numbers: dict[str, int] = {}
     texts = clean_texts(more)
     for id in dict.fromkeys(ids):
-        num = find_row_number(db, id)
-        if num is not None:
-            numbers[id] = num
-            texts |= collect_past_texts(db, id)
+        row = db.execute("select num, text, title from memory where id = ?", (id,)).fetchone()
+        if row:
+            numbers[id] = row[0]
+            texts |= clean_texts({*row[1:], *collect_past_texts(db, id)})
     if not texts:
         return 0
     # The sources are found through `change`, so before its rows go.
@@ -85,20 +86,14 @@ def clean_texts(texts: Iterable[str]) -> set[str]:
     return {strip_sentence_end(text) for text in texts} - {""}
 
 
-def find_row_number(db: sqlite3.Connection, id: str) -> int | None:
-    """The number of a memory's row, or None."""
-    row = db.execute("select num from memory where id = ?", (id,)).fetchone()
-    return row[0] if row else None
-
-
-def collect_past_texts(db: sqlite3.Connection, id: str) -> set[str]:
-    """All texts and titles that a memory ever had."""
-    found = set(db.execute("select text, title from memory where id = ?", (id,)).fetchone())
+def collect_past_texts(db: Connection, id: str) -> set[str]:
+    """All texts and titles that a memory had before the present ones."""
+    found: set[str] = set()
     sql = "select before, after from change where memory = ? and op <> 'link'"
     for versions in db.execute(sql, (id,)):
         for version in filter(None, versions):
             found.update(list_said(json.loads(version)))
-    return clean_texts(found)
+    return found
 
 
 def list_said(values: Mapping[str, Any]) -> list[str]:
@@ -110,25 +105,27 @@ def list_said(values: Mapping[str, Any]) -> list[str]:
 # Events
 
 
-def blank_events(db: sqlite3.Connection, ids: Collection[str], texts: Collection[str]) -> None:
+def blank_events(db: Connection, ids: Collection[str], texts: Collection[str]) -> None:
     """Blank texts and ids in all events that hold them."""
     prefilter = build_prefilter(ids, texts)
     id_filter = TextPrefilter((id.lower(), id) for id in ids)
     clean = partial(blank_value, ids=id_filter, texts=PassageEraser(texts))
     sql = "select seq, payload from event where payload is not null"
     for seq, payload in db.execute(sql).fetchall():
+        # Nearly every payload fails this test, and parsing them all would take far longer.
         if prefilter.may_match_json(payload):
             rewrite_payload(db, seq, payload, clean)
 
 
-def blank_records(db: sqlite3.Connection, ids: Collection[str], texts: Collection[str]) -> None:
+def blank_records(db: Connection, ids: Collection[str], texts: Collection[str]) -> None:
     """Blank texts in memories that only record what was said and done, and in notes in `meta`.
 
     What the user told us to remember elsewhere is another memory, and stays; so do the notes that
     only say where something is.
     """
     clean = PassageEraser(texts)
-    records = {id for (id,) in db.execute(SELECT_RECORDS, RECORD_KINDS)} - set(ids)
+    records = {id for (id,) in db.execute(SELECT_RECORDS, RECORD_KINDS)}
+    records -= set(ids)
     for table, old in iter_repeating_rows(db, texts, ("memory", "change", "meta")):
         is_note = table.name == "meta" and old["name"] not in NOTES_OF_PLACES
         if old[table.named] not in records and not is_note:
@@ -141,7 +138,7 @@ def blank_records(db: sqlite3.Connection, ids: Collection[str], texts: Collectio
 
 
 def iter_repeating_rows(
-    db: sqlite3.Connection, texts: Collection[str], tables: Collection[str]
+    db: Connection, texts: Collection[str], tables: Collection[str]
 ) -> Iterator[tuple[text_scan.TextTable, dict[str, Any]]]:
     """The rows of these tables that may hold one of the texts."""
     prefilter = build_prefilter((), texts)
@@ -154,12 +151,13 @@ def iter_repeating_rows(
                 yield table, row
 
 
-def find_repeating_ids(db: sqlite3.Connection, texts: Collection[str]) -> set[str]:
+def find_repeating_ids(db: Connection, texts: Collection[str]) -> set[str]:
     """The ids of memories that hold one of the texts, or held it once, in any field.
 
     A short text counts only as their text or title: as a tag, say, it is there by chance.
     """
     erased = clean_texts(texts)
+    # Two erasers: of a short text only what was said counts, of a long one every field.
     every = PassageEraser(erased)
     distinctive = PassageEraser([text for text in erased if is_distinctive(text)])
     found = set()
@@ -167,7 +165,8 @@ def find_repeating_ids(db: sqlite3.Connection, texts: Collection[str]) -> set[st
         if table.name == "memory":
             versions = [row]
         else:
-            versions = [json.loads(row[when]) for when in ("before", "after") if row[when]]
+            written = filter(None, (row["before"], row["after"]))
+            versions = [json.loads(version) for version in written]
         said: list[str] = []
         for version in versions:
             said += list_said(version)
@@ -182,11 +181,12 @@ def build_prefilter(ids: Iterable[str], texts: Collection[str]) -> TextPrefilter
     forms: set[str] = set()
     for text in texts:
         forms.update((first_whole_words(text), *list_written_forms(text)))
-    id_words = [(id.lower(), id) for id in ids]
-    return TextPrefilter([*id_words, *((longest_word(form), form) for form in forms)])
+    words = [(id.lower(), id) for id in ids]
+    words += [(longest_word(form), form) for form in forms]
+    return TextPrefilter(words)
 
 
-def blank_sources(db: sqlite3.Connection, ids: Sequence[str], texts: Collection[str]) -> None:
+def blank_sources(db: Connection, ids: Sequence[str], texts: Collection[str]) -> None:
     """Blank texts in the events that made the memories, and what says the same in their sources.
 
     The sources are the turns that the memories were learned from.
@@ -202,14 +202,12 @@ def blank_sources(db: sqlite3.Connection, ids: Sequence[str], texts: Collection[
                 sources.add(json.loads(payload).get("event"))
             rewrite_payload(db, seq, payload, blank_texts)
     for source in sources:
-        row = db.execute("select payload from event where seq = ?", (source,)).fetchone()
-        if row and row[0]:
-            rewrite_payload(db, source, row[0], blank_statements)
+        payload = fetch_value(db, "select payload from event where seq = ?", source)
+        if payload:
+            rewrite_payload(db, source, payload, blank_statements)
 
 
-def rewrite_payload(
-    db: sqlite3.Connection, seq: int, payload: str, clean: Callable[[Any], Any]
-) -> None:
+def rewrite_payload(db: Connection, seq: int, payload: str, clean: Callable[[Any], Any]) -> None:
     """Write a payload as `clean` makes it, if that differs. What is no JSON is emptied."""
     try:
         value = json.loads(payload)
@@ -227,18 +225,18 @@ def blank_value(value: Any, *, ids: TextPrefilter, texts: PassageEraser) -> Any:
     Ids are left out of lists and of the keys of mappings, and blanked within other strings.
     """
     blank_inner = partial(blank_value, ids=ids, texts=texts)
+
+    def is_id(text: Any) -> bool:
+        return isinstance(text, str) and text in ids.find_candidates(text)
+
     if isinstance(value, dict):
-        return {
-            name: inner if is_kept_field(name, inner) else blank_inner(inner)
-            for name, inner in value.items()
-            if name not in ids.find_candidates(name)
-        }
+        kept = {name: inner for name, inner in value.items() if not is_id(name)}
+        for name, inner in kept.items():
+            if not is_kept_field(name, inner):
+                kept[name] = blank_inner(inner)
+        return kept
     if isinstance(value, list):
-        return [
-            blank_inner(inner)
-            for inner in value
-            if not (isinstance(inner, str) and inner in ids.find_candidates(inner))
-        ]
+        return [blank_inner(inner) for inner in value if not is_id(inner)]
     if not isinstance(value, str):
         return value
     for id in ids.find_candidates(value):
@@ -249,7 +247,7 @@ def blank_value(value: Any, *, ids: TextPrefilter, texts: PassageEraser) -> Any:
 # Other memories
 
 
-def forget_ids(db: sqlite3.Connection, ids: Collection[str]) -> None:
+def forget_ids(db: Connection, ids: Collection[str]) -> None:
     """Take erased ids out of the other memories and their history, which can still be undone."""
     db.executemany(
         "update memory set superseded_by = null where superseded_by = ?", [(id,) for id in ids]
@@ -264,11 +262,12 @@ def forget_ids(db: sqlite3.Connection, ids: Collection[str]) -> None:
                 (to_column("conflicts_with", left), num),
             )
     sql = "select memory, seq, place, op, before, after from change"
-    for memory, seq, place, op, *versions in db.execute(sql).fetchall():
+    for *key, op, before, after in db.execute(sql).fetchall():
+        versions = (before, after)
         named: set[str] = set()
         for version in filter(None, versions):
             named.update(erased.find_candidates(version))
-        key = (memory, seq, place)
+        # An edge to what is erased cannot come back, so there is nothing to undo.
         if named and op == "link":
             db.execute("delete from change where memory = ? and seq = ? and place = ?", key)
         elif named:

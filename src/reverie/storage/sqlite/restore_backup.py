@@ -11,10 +11,11 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from sqlite3 import Connection
 
 from reverie.core.clock import ticks
 from reverie.core.errors import BadInput, StoreBusy, StoreDamaged
-from reverie.storage.sqlite.connection import translate_error
+from reverie.storage.sqlite.connection import connect_read_only, fetch_value, translate_error
 from reverie.storage.sqlite.integrity_checks import verify_database
 from reverie.storage.sqlite.schema_migration import migrate
 
@@ -29,10 +30,9 @@ def restore_database(path: str, source: Path, keep: Callable[[], None]) -> None:
     """
     half = Path(path).with_name(f"{Path(path).name}.restoring")
     half.unlink(missing_ok=True)
-    source_url = f"{source.absolute().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(half, isolation_level=None)) as ready:
-            with closing(sqlite3.connect(source_url, uri=True)) as old:
+            with connect_read_only(source, immutable=False) as old:
                 check_backup_source(old, source)
                 old.backup(ready)
             migrate(ready)
@@ -51,7 +51,7 @@ def restore_database(path: str, source: Path, keep: Callable[[], None]) -> None:
             half.with_name(half.name + tail).unlink(missing_ok=True)
 
 
-def overwrite_database(path: str, ready: sqlite3.Connection, keep: Callable[[], None]) -> None:
+def overwrite_database(path: str, ready: Connection, keep: Callable[[], None]) -> None:
     """Write a database over another one, calling `keep` under the write lock."""
     deadline = ticks() + MAX_WAIT
     kept = False
@@ -77,7 +77,7 @@ def overwrite_database(path: str, ready: sqlite3.Connection, keep: Callable[[], 
         ready.backup(db, pages=1, progress=after_page, sleep=0.01)
 
 
-def check_backup_source(old: sqlite3.Connection, source: Path) -> None:
+def check_backup_source(old: Connection, source: Path) -> None:
     """Raise BadInput unless this is a database of Reverie's."""
     list_tables = "select name from sqlite_master where type = 'table'"
     try:
@@ -88,7 +88,7 @@ def check_backup_source(old: sqlite3.Connection, source: Path) -> None:
         raise BadInput(f"{source} is no backup of Reverie's. `reverie data backup` makes them")
 
 
-def next_generation(db: sqlite3.Connection) -> str:
+def next_generation(db: Connection) -> str:
     """A generation of this database that no process has seen yet."""
-    row = db.execute("select value from meta where name = 'generation'").fetchone()
-    return str(int(row[0]) + 1 if row else 1)
+    last = fetch_value(db, "select value from meta where name = 'generation'") or 0
+    return str(int(last) + 1)

@@ -12,15 +12,15 @@ from typing import Any
 from reverie.core.model import Event, Memory, Record, Reinforcement
 
 FIELDS = Memory._fields
-DEFAULTS: dict[str, Any] = {name: Memory._field_defaults.get(name) for name in FIELDS}
+DEFAULTS: dict[str, Any] = {**dict.fromkeys(FIELDS), **Memory._field_defaults}
 STRUCTURED = frozenset(
     ("tags", "messages", "files", "triggers", "details", "reinforcements", "conflicts_with")
 )
 ALWAYS_WRITTEN = ("id", "text", "space", "at")
 COLUMNS = ", ".join(FIELDS)
 
+# The columns that hold JSON, looked up once: a search decodes many rows.
 _SHAPED = tuple((i, name) for i, name in enumerate(FIELDS) if name in STRUCTURED)
-_PLACE = {name: i for i, name in enumerate(FIELDS)}
 
 
 @cache
@@ -70,7 +70,9 @@ def from_plain(name: str, value: Any) -> Any:
 def to_reinforcement(values: Mapping[str, Any]) -> Reinforcement:
     """A reinforcement from JSON values."""
     return Reinforcement(
-        session=values.get("session", ""), message=values.get("message"), at=values.get("at", 0.0)
+        session=values.get("session", ""),
+        message=values.get("message"),
+        at=values.get("at", 0.0),
     )
 
 
@@ -93,9 +95,8 @@ def to_memory(row: tuple[Any, ...]) -> Memory:
     """A memory from the values of COLUMNS."""
     values = list(row)
     for place, name in _SHAPED:
-        value = values[place]
-        values[place] = from_plain(name, from_json(value))
-    return Memory(**dict(zip(FIELDS, values, strict=True)))
+        values[place] = from_plain(name, from_json(values[place]))
+    return Memory(*values)
 
 
 def memory_to_dict(memory: Memory) -> dict[str, Any]:
@@ -110,7 +111,8 @@ def memory_to_dict(memory: Memory) -> dict[str, Any]:
 
 def memory_from_dict(data: Mapping[str, Any]) -> Memory:
     """A memory from JSON values. Missing times follow `at`, then `created_at`."""
-    values = {name: from_plain(name, value) for name, value in data.items() if name in _PLACE}
+    known = [name for name in data if name in DEFAULTS]
+    values = {name: from_plain(name, data[name]) for name in known}
     values.setdefault("created_at", values["at"])
     values.setdefault("updated_at", values["created_at"])
     return Memory(**values)
@@ -119,9 +121,7 @@ def memory_from_dict(data: Mapping[str, Any]) -> Memory:
 def to_event(row: tuple[Any, ...]) -> Event:
     """An event from (seq, at, verb, space, session, payload)."""
     seq, at, verb, space, session, payload = row
-    return Event(
-        seq=seq, at=at, verb=verb, space=space, session=session, payload=from_json(payload) or {}
-    )
+    return Event(verb, space, at, session, from_json(payload) or {}, seq)
 
 
 def to_record(row: tuple[Any, ...]) -> Record:

@@ -8,9 +8,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from sqlite3 import Connection
 
 from reverie.storage import UNLOGGED, Problem
 from reverie.storage.sqlite.bulk_transfer import dump_rows, load_rows
+from reverie.storage.sqlite.connection import connect_read_only
 from reverie.storage.sqlite.integrity_checks import verify_database
 from reverie.storage.sqlite.schema_migration import migrate
 
@@ -43,9 +45,9 @@ def salvage_database(path: Path, damaged: Path, backups: list[Path]) -> list[Pro
     return problems
 
 
-def copy_readable(damaged: Path, fresh: sqlite3.Connection) -> list[str]:
+def copy_readable(damaged: Path, fresh: Connection) -> list[str]:
     """Copy every readable canonical row. Returns what was lost, in words."""
-    with closing(sqlite3.connect(f"{damaged.absolute().as_uri()}?mode=ro", uri=True)) as old:
+    with connect_read_only(damaged, immutable=False) as old:
         try:
             old.execute("select count(*) from sqlite_master").fetchone()
         except sqlite3.Error as err:
@@ -53,7 +55,7 @@ def copy_readable(damaged: Path, fresh: sqlite3.Connection) -> list[str]:
         return copy_tables(old, fresh)
 
 
-def copy_tables(old: sqlite3.Connection, fresh: sqlite3.Connection) -> list[str]:
+def copy_tables(old: Connection, fresh: Connection) -> list[str]:
     """Copy table by table. Returns what was lost, in words."""
     lost = []
     for table, (key, index) in CANONICAL.items():
@@ -73,16 +75,15 @@ def copy_tables(old: sqlite3.Connection, fresh: sqlite3.Connection) -> list[str]
     return lost
 
 
-def insert_row(fresh: sqlite3.Connection, table: str, row: tuple[object, ...]) -> None:
+def insert_row(fresh: Connection, table: str, row: tuple[object, ...]) -> None:
     """Insert one row as it was, unless its key is there already."""
     marks = ", ".join("?" * len(row))
     fresh.execute(f"insert or ignore into {table} values ({marks})", row)
 
 
-def copy_keyed_table(
-    old: sqlite3.Connection, fresh: sqlite3.Connection, table: str, width: int
-) -> bool:
+def copy_keyed_table(old: Connection, fresh: Connection, table: str, width: int) -> bool:
     """Copy a table from both ends, up to a broken page. True if all of it was read."""
+    # The rows beyond a broken page are reached from the other end.
     for order in ("asc", "desc"):
         whole = True
         columns = ", ".join(f"{n} {order}" for n in range(1, width + 1))
@@ -96,7 +97,7 @@ def copy_keyed_table(
     return False
 
 
-def read_until_broken(old: sqlite3.Connection, sql: str) -> Iterator[tuple[object, ...] | None]:
+def read_until_broken(old: Connection, sql: str) -> Iterator[tuple[object, ...] | None]:
     """Rows as far as they can be read; None where that ends early."""
     try:
         yield from old.execute(sql)
@@ -105,7 +106,7 @@ def read_until_broken(old: sqlite3.Connection, sql: str) -> Iterator[tuple[objec
 
 
 def iter_readable_rows(
-    old: sqlite3.Connection, table: str, key: str, index: str
+    old: Connection, table: str, key: str, index: str
 ) -> Iterator[tuple[object, ...] | None]:
     """Rows in order of their number; None for each one that cannot be read."""
     # Where the table's ends are broken, an index still knows the numbers.
@@ -121,7 +122,7 @@ def iter_readable_rows(
 
 
 def iter_row_range(
-    old: sqlite3.Connection, table: str, key: str, low: int, high: int
+    old: Connection, table: str, key: str, low: int, high: int
 ) -> Iterator[tuple[object, ...] | None]:
     """Rows `low` to `high`; a broken range is halved until the broken rows stand alone."""
     sql = f"select * from {table} where {key} between ? and ? order by {key}"
@@ -138,7 +139,7 @@ def iter_row_range(
     yield from rows
 
 
-def load_from_backup(backup: Path, fresh: sqlite3.Connection) -> int:
+def load_from_backup(backup: Path, fresh: Connection) -> int:
     """Load what the backup has and the salvaged file lacks. Returns how many memories came.
 
     Memories with their edges; everything, if no event was salvaged.
@@ -147,10 +148,8 @@ def load_from_backup(backup: Path, fresh: sqlite3.Connection) -> int:
     wanted = {"memory", "edge"}
     if not has_events:
         wanted |= {"event", "vector", "cursor"}
-    # immutable: a backup is a finished file, and reading it must not leave a journal beside it
-    url = f"{backup.absolute().as_uri()}?mode=ro&immutable=1"
     try:
-        with closing(sqlite3.connect(url, uri=True)) as old:
+        with connect_read_only(backup, immutable=True) as old:
             rows = (row for row in dump_rows(old) if row["type"] in wanted)
             return load_rows(fresh, rows).get("memory", 0)
     except sqlite3.Error:

@@ -6,8 +6,10 @@ was written by a newer Reverie and is left alone.
 
 import sqlite3
 from pathlib import Path
+from sqlite3 import Connection
 
 from reverie.core.errors import NewerStore
+from reverie.storage.sqlite.connection import fetch_value
 
 FOLDER = Path(__file__).parent / "migrations"
 LATEST = 3  # the number of the last file in migrations/; a test compares
@@ -18,13 +20,13 @@ def list_migrations() -> list[Path]:
     return sorted(FOLDER.glob("[0-9]*.sql"))
 
 
-def version(db: sqlite3.Connection) -> int:
+def version(db: Connection) -> int:
     """How many steps this file has taken."""
-    number: int = db.execute("pragma user_version").fetchone()[0]
+    number: int = fetch_value(db, "pragma user_version")
     return number
 
 
-def migrate(db: sqlite3.Connection) -> int:
+def migrate(db: Connection) -> int:
     """Take the missing steps, each in a transaction; returns how many were taken.
 
     Raises NewerStore, before a byte is changed, for a file of a newer Reverie.

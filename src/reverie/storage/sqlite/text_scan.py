@@ -10,22 +10,20 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from reverie.storage.scrub_scan import ScrubFinding, ScrubStep, TextCleaner
-from reverie.storage.sqlite.connection import SqliteConnections, translate_error
-from reverie.storage.sqlite.read_queries import sql_placeholders
-from reverie.storage.sqlite.row_codec import COLUMNS, STRUCTURED, from_json, to_json, to_memory
-from reverie.storage.sqlite.write_changes import (
-    INDEXED_FIELDS,
-    INSERT_PENDING,
-    UPSERT_EDGE,
-    bump_generation,
-    tag_node,
-    to_words_body,
+from reverie.storage.sqlite.connection import (
+    SqliteConnections,
+    connect_read_only,
+    fetch_value,
+    translate_error,
 )
+from reverie.storage.sqlite.row_codec import STRUCTURED, from_json, to_json
+from reverie.storage.sqlite.sql_conditions import sql_placeholders
+from reverie.storage.sqlite.write_changes import bump_generation, refresh_derived
 
 
 class TextTable(NamedTuple):
@@ -38,25 +36,16 @@ class TextTable(NamedTuple):
     columns: tuple[str, ...]
 
 
+_MEMORY_TEXTS = """
+text space title tags session speaker files triggers details reinforcements retired_why
+"""
 TEXT_TABLES = (
     TextTable(
         "memory",
         "memory",
         ("num",),
         "id",
-        (
-            "text",
-            "space",
-            "title",
-            "tags",
-            "session",
-            "speaker",
-            "files",
-            "triggers",
-            "details",
-            "reinforcements",
-            "retired_why",
-        ),
+        tuple(_MEMORY_TEXTS.split()),
     ),
     TextTable("change", "history", ("memory", "seq", "place"), "memory", ("before", "after")),
     TextTable("event", "event", ("seq",), "seq", ("space", "session", "payload")),
@@ -92,7 +81,7 @@ class SqliteScrubbing:
         rows = 0
         with self._db.reading() as db:
             for table in TEXT_TABLES:
-                rows += db.execute(f"select count(*) from {table.name}").fetchone()[0]
+                rows += fetch_value(db, f"select count(*) from {table.name}")
         return rows
 
     def scrub(
@@ -119,10 +108,8 @@ class SqliteScrubbing:
 
 def scan_copy(path: Path, clean: TextCleaner) -> Iterator[ScrubFinding]:
     """See `scrub_scan.scan_database_copy`."""
-    # immutable: a copy is a finished file, and reading must not leave a journal beside it
-    url = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     try:
-        with closing(sqlite3.connect(url, uri=True)) as db:
+        with connect_read_only(path, immutable=True) as db:
             after: After | None = (0, ())
             while after is not None:
                 step = scan_rows(db, clean, after, 1_000, write=False)
@@ -133,11 +120,12 @@ def scan_copy(path: Path, clean: TextCleaner) -> Iterator[ScrubFinding]:
 
 
 def scan_rows(
-    db: sqlite3.Connection, clean: TextCleaner, after: After | None, limit: int, *, write: bool
+    db: Connection, clean: TextCleaner, after: After | None, limit: int, *, write: bool
 ) -> ScrubStep:
     """Scan the next rows, all of one table; with `write`, clean them."""
     place, key = after or (0, ())
     table = TEXT_TABLES[place]
+    # Of one table only, so that one key says where to go on.
     rows = read_text_rows(db, table, key, limit)
     finds: list[ScrubFinding] = []
     for old in rows:
@@ -158,10 +146,11 @@ def scan_rows(
 
 
 def read_text_rows(
-    db: sqlite3.Connection, table: TextTable, key: Sequence[Any] = (), limit: int = -1
+    db: Connection, table: TextTable, key: Sequence[Any] = (), limit: int = -1
 ) -> list[dict[str, Any]]:
     """The rows of a table beyond a key, in the order of the key: key, name and texts."""
-    names = tuple(dict.fromkeys((*table.key, table.named, *table.columns)))
+    wanted = (*table.key, table.named, *table.columns)
+    names = tuple(dict.fromkeys(wanted))
     order = ", ".join(table.key)
     beyond = f"where ({order}) > ({sql_placeholders(key)})" if key else ""
     found = db.execute(
@@ -177,6 +166,7 @@ def clean_row(
     """A cleaned row, and how often what kinds of things were taken out."""
     new = dict(old)
     kinds = Counter[str]()
+    # Null stays null: there is nothing to clean.
     for name in table.columns:
         if isinstance(old[name], str):
             if name in JSON_COLUMNS:
@@ -196,9 +186,7 @@ def clean_json_text(text: str, clean: TextCleaner) -> tuple[str, tuple[str, ...]
     return (to_json(value), kinds) if kinds else (text, ())
 
 
-def write_row(
-    db: sqlite3.Connection, table: TextTable, old: dict[str, Any], new: dict[str, Any]
-) -> None:
+def write_row(db: Connection, table: TextTable, old: dict[str, Any], new: dict[str, Any]) -> None:
     """Write a changed row, and refresh what is derived from it."""
     changed = [name for name in table.columns if new[name] != old[name]]
     where = " and ".join(f"{name} = ?" for name in table.key)
@@ -214,7 +202,7 @@ def write_row(
 
 
 def move_row(
-    db: sqlite3.Connection, table: TextTable, where: str, key: Sequence[Any], values: dict[str, Any]
+    db: Connection, table: TextTable, where: str, key: Sequence[Any], values: dict[str, Any]
 ) -> None:
     """Give a row another key; a row that has that key already stays instead."""
     found = db.execute(f"select * from {table.name} where {where}", key)
@@ -226,18 +214,3 @@ def move_row(
         f"insert or ignore into {table.name} ({columns}) values ({marks})",
         [row[name] for name in names],
     )
-
-
-def refresh_derived(db: sqlite3.Connection, num: int, changed: Sequence[str]) -> None:
-    """Update the words, vectors and tag edges of a memory."""
-    memory = to_memory(db.execute(f"select {COLUMNS} from memory where num = ?", (num,)).fetchone())
-    if INDEXED_FIELDS & set(changed):
-        db.execute("update words set body = ? where rowid = ?", (to_words_body(memory), num))
-    if "text" in changed:
-        db.execute("delete from vector where memory = ?", (num,))
-        db.execute(INSERT_PENDING, (num,))
-    if "tags" in changed:
-        db.execute("delete from edge where src = ? and rel = 'has_tag'", (memory.id,))
-        db.executemany(
-            UPSERT_EDGE, [(memory.id, "has_tag", tag_node(tag), 1.0) for tag in memory.tags]
-        )

@@ -32,12 +32,10 @@ class VectorMatrix:
         if not new:
             return self
         rows = np.stack([np.frombuffer(vector, "<f4") for _, _, vector in new])
-        return VectorMatrix(
-            self.model,
-            new[-1][0],
-            (*self.hashes, *(hash for _, hash, _ in new)),
-            np.concatenate([self.rows, rows]) if len(self.rows) else rows,
-        )
+        if len(self.rows):
+            rows = np.concatenate([self.rows, rows])
+        hashes = (*self.hashes, *(hash for _, hash, _ in new))
+        return VectorMatrix(self.model, new[-1][0], hashes, rows)
 
     def _fits(self, vector: Floats) -> bool:
         return len(self.rows) > 0 and len(vector) == self.rows.shape[1]
@@ -54,25 +52,30 @@ class VectorMatrix:
         given: set[bytes] = set()
         while len(left):
             if len(left) > step:
+                # The nearest, unordered: sorting all for the few that are looked at would be a
+                # waste.
                 order = np.argpartition(-cosines[left], step)
                 batch, left = left[order[:step]], left[order[step:]]
             else:
                 batch, left = left, left[:0]
             found: dict[bytes, float] = {}
-            for row in batch[np.argsort(-cosines[batch], kind="stable")].tolist():
+            best_first = np.argsort(-cosines[batch], kind="stable")
+            for row in batch[best_first].tolist():
                 hash = self.hashes[row]
                 if hash not in given:
                     given.add(hash)
                     found[hash] = float(cosines[row])
             yield found
+            # Callers go on only where most of the nearest lie in other roots than theirs.
             step = min(4 * step, 10_000)
 
     def cosines(self, vector: Floats, hashes: Mapping[int, bytes]) -> dict[int, float]:
         """The cosine of each text that has a vector, by the caller's numbers."""
         if not self._fits(vector):
             return {}
-        return {
-            num: float((self.rows[self.place[hash]] @ vector).max())
-            for num, hash in hashes.items()
-            if hash in self.place
-        }
+        found: dict[int, float] = {}
+        for num, hash in hashes.items():
+            if hash in self.place:
+                parts = self.rows[self.place[hash]] @ vector
+                found[num] = float(parts.max())
+        return found

@@ -5,11 +5,13 @@ there. The word index, tag edges and vector queue follow a memory's text in the 
 """
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput, Conflict, NotFound
 from reverie.core.model import Add, Change, Edge, Event, Link, Memory, Retire, Revise
+from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.row_codec import (
     COLUMNS,
     FIELDS,
@@ -19,6 +21,7 @@ from reverie.storage.sqlite.row_codec import (
     to_plain,
     to_row,
 )
+from reverie.storage.sqlite.sql_conditions import tag_node
 from reverie.text.tokenization import to_index_text
 
 INSERT_EVENT = "insert into event (at, verb, space, session, payload) values (?, ?, ?, ?, ?)"
@@ -61,16 +64,12 @@ COLUMN_FIELDS = {"space", "session", "speaker", "kind", "at"}
 
 def to_words_body(memory: Memory) -> str:
     """The text that the word index holds of a memory: title, text, tags and files."""
-    parts = (memory.title, memory.text, " ".join(memory.tags), " ".join(memory.files))
-    return to_index_text("\n".join(part for part in parts if part))
+    tags, files = " ".join(memory.tags), " ".join(memory.files)
+    parts = (memory.title, memory.text, tags, files)
+    return to_index_text("\n".join(filter(None, parts)))
 
 
-def tag_node(tag: str) -> str:
-    """The name of a tag's node in the graph."""
-    return f"tag:{tag}"
-
-
-def insert_event(db: sqlite3.Connection, event: Event) -> int:
+def insert_event(db: Connection, event: Event) -> int:
     """Append one event and return its number."""
     payload = to_json(event.payload) if event.payload else None
     cursor = db.execute(INSERT_EVENT, (event.at, event.verb, event.space, event.session, payload))
@@ -78,12 +77,12 @@ def insert_event(db: sqlite3.Connection, event: Event) -> int:
     return cursor.lastrowid
 
 
-def advance_cursor(db: sqlite3.Connection, name: str, seq: int) -> None:
+def advance_cursor(db: Connection, name: str, seq: int) -> None:
     """Move a cursor forward; it never moves back."""
     db.execute(ADVANCE, (name, seq))
 
 
-def claim_cursor(db: sqlite3.Connection, name: str, seq: int) -> None:
+def claim_cursor(db: Connection, name: str, seq: int) -> None:
     """Move a cursor forward in the transaction that does the work; Conflict if it is there already.
 
     A settler that slept through its lease (a stopped process, a closed laptop) would otherwise
@@ -103,7 +102,7 @@ class ChangePlace(NamedTuple):
     place: int
 
 
-def apply_change(db: sqlite3.Connection, at: ChangePlace, change: Change) -> None:
+def apply_change(db: Connection, at: ChangePlace, change: Change) -> None:
     """Make one change and record it."""
     match change:
         case Add(memory=memory):
@@ -119,7 +118,7 @@ def apply_change(db: sqlite3.Connection, at: ChangePlace, change: Change) -> Non
 
 
 def record_change(
-    db: sqlite3.Connection,
+    db: Connection,
     memory: str,
     at: ChangePlace,
     op: str,
@@ -132,7 +131,7 @@ def record_change(
     db.execute(INSERT_CHANGE, (memory, *at, op, old, new))
 
 
-def insert_memory(db: sqlite3.Connection, memory: Memory) -> None:
+def insert_memory(db: Connection, memory: Memory) -> None:
     """Insert a memory with its words and tag edges, and queue its text for vectors."""
     try:
         num = db.execute(INSERT_MEMORY, to_row(memory)).lastrowid
@@ -140,15 +139,15 @@ def insert_memory(db: sqlite3.Connection, memory: Memory) -> None:
         raise Conflict(f"There is already a memory with the id {memory.id}") from err
     db.execute(INSERT_WORDS, (num, to_words_body(memory)))
     db.execute(INSERT_PENDING, (num,))
-    for tag in memory.tags:
-        db.execute(UPSERT_EDGE, (memory.id, "has_tag", tag_node(tag), 1.0))
+    insert_tag_edges(db, memory)
 
 
 def revise_memory(
-    db: sqlite3.Connection, id: str, fields: Mapping[str, Any], at: ChangePlace, op: str
+    db: Connection, id: str, fields: Mapping[str, Any], at: ChangePlace, op: str
 ) -> None:
     """Set some fields of a memory; words, tags and vectors follow."""
-    unknown = set(fields) - set(FIELDS) | ({"id"} & set(fields))
+    # The id is what history, edges and other memories know it by.
+    unknown = set(fields) - (set(FIELDS) - {"id"})
     if unknown:
         raise BadInput(f"A memory has no field {', '.join(sorted(unknown))} that can be changed")
     num, old = fetch_memory(db, id)
@@ -157,13 +156,13 @@ def revise_memory(
         sets = ", ".join(f"{name} = ?" for name in changed)
         values = [to_column(name, value) for name, value in changed.items()]
         db.execute(f"update memory set {sets} where num = ?", (*values, num))
-        update_derived(db, num, old, changed)
+        refresh_derived(db, num, changed)
     before = {name: to_plain(name, getattr(old, name)) for name in changed}
     after = {name: to_plain(name, value) for name, value in changed.items()}
     record_change(db, id, at, op, before, after)
 
 
-def fetch_memory(db: sqlite3.Connection, id: str) -> tuple[int, Memory]:
+def fetch_memory(db: Connection, id: str) -> tuple[int, Memory]:
     """A memory and the number of its row. Raises NotFound."""
     row = db.execute(SELECT_MEMORY, (id,)).fetchone()
     if row is None:
@@ -171,45 +170,47 @@ def fetch_memory(db: sqlite3.Connection, id: str) -> tuple[int, Memory]:
     return row[0], to_memory(row[1:])
 
 
-def update_derived(
-    db: sqlite3.Connection, num: int, old: Memory, changed: Mapping[str, Any]
-) -> None:
-    """Update what is derived from the changed fields."""
-    if INDEXED_FIELDS & changed.keys():
-        row = db.execute(f"select {COLUMNS} from memory where num = ?", (num,)).fetchone()
-        body = to_words_body(to_memory(row))
-        db.execute("update words set body = ? where rowid = ?", (body, num))
-    if "text" in changed:
+def refresh_derived(db: Connection, num: int, changed: Collection[str]) -> None:
+    """Update what is derived from the changed fields of a memory: words, vectors, tag edges."""
+    names = set(changed)
+    # Shards are arranged by these, and take in a changed row only where it stands.
+    if COLUMN_FIELDS & names:
+        bump_generation(db)
+    if "text" in names:
         db.execute("delete from vector where memory = ?", (num,))
         db.execute(INSERT_PENDING, (num,))
-    if COLUMN_FIELDS & changed.keys():
-        bump_generation(db)
-    if "tags" in changed:
-        for tag in set(old.tags) - set(changed["tags"]):
-            db.execute(
-                "delete from edge where src = ? and rel = 'has_tag' and dst = ?",
-                (old.id, tag_node(tag)),
-            )
-        for tag in changed["tags"]:
-            db.execute(UPSERT_EDGE, (old.id, "has_tag", tag_node(tag), 1.0))
+    if not INDEXED_FIELDS & names:
+        return
+    row = db.execute(f"select {COLUMNS} from memory where num = ?", (num,)).fetchone()
+    memory = to_memory(row)
+    db.execute("update words set body = ? where rowid = ?", (to_words_body(memory), num))
+    if "tags" in names:
+        db.execute("delete from edge where src = ? and rel = 'has_tag'", (memory.id,))
+        insert_tag_edges(db, memory)
 
 
-def set_edge_weight(db: sqlite3.Connection, edge: Edge, at: ChangePlace) -> None:
+def insert_tag_edges(db: Connection, memory: Memory) -> None:
+    """Insert an edge to each tag of a memory."""
+    edges = [(memory.id, "has_tag", tag_node(tag), 1.0) for tag in memory.tags]
+    db.executemany(UPSERT_EDGE, edges)
+
+
+def set_edge_weight(db: Connection, edge: Edge, at: ChangePlace) -> None:
     """Set an edge's weight, or delete the edge at weight 0, and record it."""
     key = (edge.src, edge.rel, edge.dst)
     where = "where src = ? and rel = ? and dst = ?"
-    old = db.execute(f"select weight from edge {where}", key).fetchone()
+    old = fetch_value(db, f"select weight from edge {where}", *key)
     if edge.weight > 0:
         db.execute(UPSERT_EDGE, (*key, edge.weight))
     else:
         db.execute(f"delete from edge {where}", key)
     named = {"rel": edge.rel, "dst": edge.dst}
-    before = {**named, "weight": old[0] if old else 0.0}
+    before = {**named, "weight": old or 0.0}
     after = {**named, "weight": edge.weight}
     record_change(db, edge.src, at, "link", before, after)
 
 
-def bump_generation(db: sqlite3.Connection) -> None:
+def bump_generation(db: Connection) -> None:
     """Tell every process that what it has cached of the store is out of date as a whole."""
     db.execute(
         "insert into meta (name, value) values ('generation', '1') "

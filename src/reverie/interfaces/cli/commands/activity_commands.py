@@ -3,6 +3,7 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -166,6 +167,22 @@ def list_workflows(cli: CliContext, limit: Limit = 10) -> None:
         print_note("No sequence of commands has recurred so far.")
 
 
+@dataclass(frozen=True, slots=True)
+class EventOptions:
+    """Which events `activity log` lists."""
+
+    verb: Annotated[list[str] | None, typer.Option(help="Only events of this verb.")] = None
+    tool: Annotated[str, typer.Option("--tool", help="Only runs of this tool.")] = ""
+    file: Annotated[
+        str,
+        typer.Option("--file", help="Only what touched this file: a part of its path will do."),
+    ] = ""
+    task: Annotated[str, typer.Option("--task", help="Only what belongs to this task.")] = ""
+    grep: Annotated[
+        list[str] | None, typer.Option("--grep", "-g", help="Only with this word; repeatable.")
+    ] = None
+
+
 @commands.add("log")
 def show_log(
     cli: CliContext,
@@ -174,16 +191,8 @@ def show_log(
         typer.Argument(metavar="TEXT", help="Something that happened, to be kept as an episode."),
     ] = None,
     limit: Limit = 20,
-    verb: Annotated[list[str] | None, typer.Option(help="Only events of this verb.")] = None,
-    tool: Annotated[str, typer.Option("--tool", help="Only runs of this tool.")] = "",
-    file: Annotated[
-        str,
-        typer.Option("--file", help="Only what touched this file: a part of its path will do."),
-    ] = "",
-    task: Annotated[str, typer.Option("--task", help="Only what belongs to this task.")] = "",
-    grep: Annotated[
-        list[str] | None, typer.Option("--grep", "-g", help="Only with this word; repeatable.")
-    ] = None,
+    *,
+    which: EventOptions,
 ) -> None:
     """The last events; or keep something that happened.
 
@@ -198,18 +207,18 @@ def show_log(
         print_remembered(cli, [episode], many=False)
         return
     with cli.open_mind() as mind:
-        if tool or file or task or grep:
+        if which.tool or which.file or which.task or which.grep:
             events: Sequence[Event] = mind.activity.events(
-                grep or (),
-                tool=tool,
-                file=file,
-                task=task,
-                verbs=verb or VERBS,
+                which.grep or (),
+                tool=which.tool,
+                file=which.file,
+                task=which.task,
+                verbs=which.verb or VERBS,
                 space=cli.space,
                 limit=limit,
             )
         else:
-            verbs = tuple(verb or ())
+            verbs = tuple(which.verb or ())
             events = (
                 mind.store.events(verbs=verbs, space=cli.named_space, newest=True, limit=limit)
                 if limit

@@ -8,10 +8,17 @@ import typer
 
 from reverie.core.code_anchors import anchors_of, outdated_notice
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli.cli_context import CliContext, CommandTable
-from reverie.interfaces.cli.shell_completion import complete_ids
+from reverie.interfaces.cli.cli_context import (
+    CliContext,
+    CommandTable,
+    Limit,
+    LimitFromOne,
+    OptionalMemoryId,
+    RepositoryFolder,
+)
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
+    note_left_out,
     one_line,
     print_json,
     print_line,
@@ -30,10 +37,6 @@ commands = CommandTable()
 Name = Annotated[
     str,
     typer.Argument(metavar="NAME", help="A name: print, Console.print, or rich/console.py:print."),
-]
-Where = Annotated[
-    Path | None,
-    typer.Option("--in", metavar="FOLDER", help="A folder of the repository (default: this one)."),
 ]
 
 
@@ -82,12 +85,7 @@ def print_index_result(done: "CodeIndexReport") -> None:
         f"{done.root}: {done.files:,} files, {done.parsed:,} parsed, {done.gone:,} gone; "
         f"{done.size.symbols:,} symbols, {done.size.edges:,} uses."
     )
-    if done.skipped:
-        print_note(
-            "Left out: "
-            + ", ".join(f"{count:,} {why}" for why, count in sorted(done.skipped.items()))
-            + "."
-        )
+    note_left_out(done.skipped)
 
 
 @commands.add("map", spaced=False)
@@ -100,7 +98,7 @@ def show_code_map(
     tokens: Annotated[
         int, typer.Option("--tokens", "-t", min=1, help="How long it may be.")
     ] = 1_000,
-    root: Where = None,
+    root: RepositoryFolder = None,
 ) -> None:
     """The most important functions and classes.
 
@@ -124,7 +122,7 @@ def list_callers(
     sure: Annotated[
         bool, typer.Option("--sure", help="Only calls that are known to mean it.")
     ] = False,
-    root: Where = None,
+    root: RepositoryFolder = None,
 ) -> None:
     """Where a function, method or class is called.
 
@@ -156,8 +154,8 @@ def list_callers(
 def find_definitions(
     cli: CliContext,
     name: Name,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many, at most.")] = 20,
-    root: Where = None,
+    limit: LimitFromOne = 20,
+    root: RepositoryFolder = None,
 ) -> None:
     """Where a name is defined."""
     with cli.open_mind() as mind:
@@ -184,9 +182,9 @@ def show_similar_code(
             metavar="TEXT", help="Code, or words for what it does; “-” reads it from stdin."
         ),
     ],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many, at most.")] = 10,
+    limit: LimitFromOne = 10,
     lines: Annotated[int, typer.Option("--lines", min=0, help="Lines of each to show.")] = 6,
-    root: Where = None,
+    root: RepositoryFolder = None,
 ) -> None:
     """Code that is like some code, or does what words say."""
     with cli.open_mind() as mind:
@@ -209,19 +207,13 @@ def show_similar_code(
         print_line("No code is like that.")
 
 
-Id = Annotated[
-    str | None,
-    typer.Argument(metavar="ID", autocompletion=complete_ids, help="The memory's id, mem_…."),
-]
-
-
 PLACE_FORMAT = "PATH[:SYMBOL]"
 
 
 @commands.add("anchors")
 def show_code_anchors(
     cli: CliContext,
-    id: Id = None,
+    id: OptionalMemoryId = None,
     on: Annotated[
         list[str] | None,
         typer.Option("--on", metavar=PLACE_FORMAT, help="Code that it is about. Repeatable."),
@@ -233,9 +225,7 @@ def show_code_anchors(
     still_true: Annotated[
         bool, typer.Option("--still-true", help="It holds for the code as it is now.")
     ] = False,
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", min=0, help="How many are listed, at most.")
-    ] = 20,
+    limit: Limit = 20,
 ) -> None:
     """Of which code a memory speaks, then and now.
 

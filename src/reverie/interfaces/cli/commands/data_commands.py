@@ -202,6 +202,7 @@ def verify_store(
 def verify_or_salvage(cli: CliContext, repair: bool) -> list[Problem]:
     """What is wrong; a file that cannot be read is salvaged if it may be repaired."""
     try:
+        # A damaged file cannot even be opened; that is a finding, unless it may be repaired.
         with cli.open_mind() as mind:
             problems = mind.data.verify(repair)
     except StoreDamaged as err:
@@ -262,10 +263,7 @@ def export_memories(
             json_lines.write_rows_to_stdout(rows)
             return
         count = json_lines.write_rows_to_file(file, rows)
-    if cli.as_json:
-        print_json({"file": str(file), "rows": count})
-    else:
-        print_line(f"Wrote {count:,} rows to {file}.")
+    cli.answer({"file": str(file), "rows": count}, f"Wrote {count:,} rows to {file}.")
 
 
 @commands.add("backup", spaced=False)
@@ -291,20 +289,20 @@ def back_up_store(
         if restore and file is not None:
             kept = mind.data.restore_backup(file)
             cli.progress.clear()
-            if cli.as_json:
-                print_json({"restored": str(file), "kept": str(kept)})
-            else:
-                print_line(f"Everything is as in {file}. What was here until now: {kept}")
+            cli.answer(
+                {"restored": str(file), "kept": str(kept)},
+                f"Everything is as in {file}. What was here until now: {kept}",
+            )
             return
         made = (
             mind.data.backup(file)
             if file
             else backups.make_daily_backup(mind.store, mind.settings, clock.now())
         )
-    if cli.as_json:
-        print_json({"file": str(made) if made else None})
-    else:
-        print_line(f"Copied to {made}." if made else "Today's copy is there already.")
+    cli.answer(
+        {"file": str(made) if made else None},
+        f"Copied to {made}." if made else "Today's copy is there already.",
+    )
 
 
 @commands.add("settle", spaced=False)
@@ -320,13 +318,11 @@ def settle_pending(cli: CliContext) -> None:
         done = settle_all(lambda: mind.work, clock.new_id("settler"), cli.progress)
         left_alone = find_unsynced_shares(mind)
         missed = "" if done.trouble else fetch_model(cli, mind)
-    if cli.as_json:
-        print_json({**done._asdict(), "shares": left_alone})
-    else:
-        print_line(
-            f"Embedded {done.embedded:,}, learned {done.learned:,}; {done.waiting:,} left to embed"
-            f"{f'; {done.failed} events could not be learned from' if done.failed else ''}."
-        )
+    cli.answer(
+        {**done._asdict(), "shares": left_alone},
+        f"Embedded {done.embedded:,}, learned {done.learned:,}; {done.waiting:,} left to embed"
+        f"{f'; {done.failed} events could not be learned from' if done.failed else ''}.",
+    )
     for why in filter(None, (done.trouble, missed, *left_alone.values())):
         print_note(why)
 

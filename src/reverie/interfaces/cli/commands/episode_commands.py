@@ -1,5 +1,6 @@
 """Commands about what happened: recount, episodes, journal."""
 
+from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,7 +8,7 @@ import typer
 
 from reverie.core import clock
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit, MemoryId
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker, print_remembered
 from reverie.interfaces.cli.commands.search_commands import print_memories
 from reverie.interfaces.cli.shell_completion import complete_ids
@@ -35,19 +36,27 @@ Until = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class EpisodeFacts:
+    """What is told of an episode, besides what happened."""
+
+    who: Annotated[str, typer.Option(help="Who did it, or was there.")] = ""
+    when: Annotated[
+        str, typer.Option(metavar="WHEN", help="When: 2026-03-15, 2026-03-15T09:30, 3d (ago).")
+    ] = ""
+    where: Annotated[str, typer.Option(help="Where.")] = ""
+    why: Annotated[str, typer.Option(help="Why.")] = ""
+    outcome: Annotated[str, typer.Option(help="What came of it.")] = ""
+
+
 @commands.add("add")
 def recount_episode(
     cli: CliContext,
     what: Annotated[
         list[str], typer.Argument(metavar="WHAT", help="What happened; “-” reads it from stdin.")
     ],
-    who: Annotated[str, typer.Option(help="Who did it, or was there.")] = "",
-    when: Annotated[
-        str, typer.Option(metavar="WHEN", help="When: 2026-03-15, 2026-03-15T09:30, 3d (ago).")
-    ] = "",
-    where: Annotated[str, typer.Option(help="Where.")] = "",
-    why: Annotated[str, typer.Option(help="Why.")] = "",
-    outcome: Annotated[str, typer.Option(help="What came of it.")] = "",
+    *,
+    facts: EpisodeFacts,
     task: Annotated[bool, typer.Option("--task", help="It was a piece of work.")] = False,
     because: Annotated[
         list[str] | None,
@@ -62,11 +71,11 @@ def recount_episode(
     with cli.open_mind() as mind:
         kept = mind.episodes.record(
             read_text_or_stdin(what),
-            who=who,
-            when=parse_time_ago(when, clock.now()),
-            where=where,
-            why=why,
-            outcome=outcome,
+            who=facts.who,
+            when=parse_time_ago(facts.when, clock.now()),
+            where=facts.where,
+            why=facts.why,
+            outcome=facts.outcome,
             kind="task" if task else "event",
             space=cli.space,
             provenance="user_stated",
@@ -139,10 +148,7 @@ def show_journal(
 @commands.add("chain", spaced=False)
 def show_chain(
     cli: CliContext,
-    id: Annotated[
-        str,
-        typer.Argument(metavar="ID", autocompletion=complete_ids, help="A memory, mem_…."),
-    ],
+    id: MemoryId,
     limit: Limit = 20,
 ) -> None:
     """What led to a memory, and what came of it.

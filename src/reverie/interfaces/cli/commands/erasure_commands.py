@@ -55,6 +55,7 @@ def scrub_secrets(
     """
     texts = () if text is None else (read_searched_text(text),)
     with cli.open_mind() as mind:
+        # A look comes first, also with --yes: what it finds is what the question, or the report, speaks of.
         done = mind.data.scrub(texts, on=cli.progress)
         is_anything_to_do = done.finds or done.unreached or (copies and done.copies)
         if is_anything_to_do and (yes or confirm_scrub(cli, done, copies)):
@@ -93,6 +94,7 @@ def confirm_scrub(cli: CliContext, done: "ScrubReport", copies: bool) -> bool:
     """True if somebody at a terminal says yes, having seen what there is; elsewhere a look stays a
     look.
     """
+    # The question is asked on stderr: stdout may be redirected, and holds the report alone.
     if cli.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     cli.progress.clear()
@@ -176,16 +178,14 @@ def erase_memories(
         ):
             raise typer.Abort
         done = mind.data.purge([memory.id for memory in there])
-    if cli.as_json:
-        print_json(
-            {
-                "purged": done.erased,
-                "unreached": list(map(str, done.unreached)),
-                "repeated": list(done.repeated),
-            }
-        )
-    else:
-        print_line(f"Erased {done.erased} for good.")
+    cli.answer(
+        {
+            "purged": done.erased,
+            "unreached": list(map(str, done.unreached)),
+            "repeated": list(done.repeated),
+        },
+        f"Erased {done.erased} for good.",
+    )
     if done.repeated:
         print_note(
             f"Others say it too. To erase them as well: reverie data purge {' '.join(done.repeated)}"

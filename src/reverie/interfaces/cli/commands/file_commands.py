@@ -14,6 +14,7 @@ from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
+    note_left_out,
     print_json,
     print_line,
     print_note,
@@ -57,10 +58,10 @@ def remove_folder(cli: CliContext, folder: Tree) -> None:
     """
     with cli.open_mind() as mind:
         gone = mind.files.remove_folder(folder, space=cli.space)
-    if cli.as_json:
-        print_json({"removed": gone.path})
-    else:
-        print_line(f"{gone.path} is not searched any longer; what was indexed of it is erased.")
+    cli.answer(
+        {"removed": gone.path},
+        f"{gone.path} is not searched any longer; what was indexed of it is erased.",
+    )
 
 
 @commands.add("list")
@@ -143,10 +144,7 @@ def show_file(
     """Lines of a file, without secrets."""
     with cli.open_mind() as mind:
         excerpt = mind.files.read(path, start=start, lines=lines, space=cli.space)
-    if cli.as_json:
-        print_json(excerpt._asdict())
-    else:
-        print_line(excerpt.text)
+    cli.answer(excerpt._asdict(), excerpt.text)
 
 
 @commands.add("note")
@@ -247,6 +245,7 @@ def watch_folders(mind: Mind, space: str) -> Iterator[None]:
     if not folders:
         raise BadInput("There is no folder to watch. Add one: reverie files add FOLDER")
     print_note(f"Watching {', '.join(folders)}. Ctrl-C stops.")
+    # A folder below that may not be read (another user's) must not end the watching.
     for _ in watch(
         *folders, debounce=DEBOUNCE_MS, raise_interrupt=True, ignore_permission_denied=True
     ):
@@ -295,12 +294,7 @@ def print_sync_result(cli: CliContext, done: "IndexReport") -> None:
 
 def note_skipped_files(done: "IndexReport") -> None:
     """What a sync left out, and why."""
-    if done.skipped:
-        print_note(
-            "Left out: "
-            + ", ".join(f"{count:,} {why}" for why, count in sorted(done.skipped.items()))
-            + "."
-        )
+    note_left_out(done.skipped)
     for path in done.missing:
         print_note(f"{path} is not there just now; what is known of it is kept.")
     if done.stopped:

@@ -144,6 +144,7 @@ def is_claude_transcript(place: Path) -> bool:
 
     if place.suffix != ".jsonl" or not place.is_file():
         return False
+    # Whole lines only: a transcript may be of hundreds of megabytes, and its last line cut.
     with place.open("rb") as opened:
         head, more = opened.read(TRANSCRIPT_HEAD_BYTES), opened.read(1)
     try:
@@ -231,7 +232,7 @@ def learn_conversation(cli: CliContext, mind: Mind, file: Path, dry_run: bool) -
 
     if dry_run:
         raise BadInput(
-            f"{file} is a conversation. See what it would teach with: reverie session show replay {file}"
+            f"{file} is a conversation. See what it would teach with: reverie session replay {file}"
         )
     for result in learn_recording(cli, mind, file):
         if not cli.as_json:

@@ -59,6 +59,7 @@ def install_host(
         return
     ledger = WiringLedger(cli.settings.home, host)
     edits = ledger.plan_wiring(found)
+    # What stood in the files before is kept by the ledger, for uninstall.
     if confirm_edits(cli, edits, yes=yes, diff=diff):
         ledger.wire(edits)
     print_install_result(
@@ -159,10 +160,9 @@ def print_install_result(
     cli: CliContext, host: str, edits: Sequence[SettingsEdit], already: str, done: str
 ) -> None:
     """Say what was done: `already` where nothing had to be."""
-    if cli.as_json:
-        print_json({"host": host, "written": [str(edit.path) for edit in edits]})
-    else:
-        print_line(done if edits else already)
+    cli.answer(
+        {"host": host, "written": [str(edit.path) for edit in edits]}, done if edits else already
+    )
 
 
 @commands.add("doctor")

@@ -58,6 +58,7 @@ def learn_conversations(
     else:
         for result in results:
             print_learned(result)
+    # The others were learned from all the same; the code tells a script that one was not.
     if any(result["error"] for result in results):
         raise typer.Exit(2)
 

@@ -10,13 +10,17 @@ from reverie.core import clock, config
 from reverie.core.code_anchors import outdated_notice
 from reverie.core.kinds import KINDS, MATURITIES, maturity_of
 from reverie.core.model import MEMORY_RELATIONS, Record
-from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
-from reverie.interfaces.cli.commands.remember_commands import (
+from reverie.interfaces.cli.cli_context import (
+    CliContext,
+    CommandTable,
+    Limit,
     MemoryId,
+    OptionalMemoryId,
+)
+from reverie.interfaces.cli.commands.remember_commands import (
     hand_to_worker,
     require_memory,
 )
-from reverie.interfaces.cli.commands.review_commands import Id
 from reverie.interfaces.cli.commands.search_commands import (
     Depth,
     Tags,
@@ -72,10 +76,10 @@ def tag_memory(
     on = [word for word in tags if not word.startswith("-")]
     with cli.open_mind() as mind:
         memory = mind.tag(id, add=on, remove=off)
-    if cli.as_json:
-        print_json({"memory": memory_to_json(memory)})
-    else:
-        print_line(f"{id}: {', '.join(f'#{t}' for t in memory.tags) or 'no tags'}")
+    cli.answer(
+        {"memory": memory_to_json(memory)},
+        f"{id}: {', '.join(f'#{t}' for t in memory.tags) or 'no tags'}",
+    )
 
 
 @commands.add("link", spaced=False)
@@ -101,14 +105,12 @@ def link_two_memories(
     """
     with cli.open_mind() as mind:
         now = mind.link(src, dst, rel, weight)
-    if cli.as_json:
-        print_json({"src": src, "rel": rel, "dst": dst, "weight": now})
-    else:
-        print_line(
-            f"{src} {rel.replace('_', ' ')} {dst} ({now:.2f})."
-            if now
-            else f"{src} and {dst} are untied."
-        )
+    cli.answer(
+        {"src": src, "rel": rel, "dst": dst, "weight": now},
+        f"{src} {rel.replace('_', ' ')} {dst} ({now:.2f})."
+        if now
+        else f"{src} and {dst} are untied.",
+    )
 
 
 @commands.add("feedback", spaced=False)
@@ -124,10 +126,10 @@ def give_feedback(
     """
     with cli.open_mind() as mind:
         memory = mind.feedback(id, helpful, session=session)
-    if cli.as_json:
-        print_json({"memory": memory_to_json(memory)})
-    else:
-        print_line(f"{id} is now believed at {memory.confidence:.0%}, strength {memory.strength}.")
+    cli.answer(
+        {"memory": memory_to_json(memory)},
+        f"{id} is now believed at {memory.confidence:.0%}, strength {memory.strength}.",
+    )
 
 
 @commands.add("restore", spaced=False)
@@ -163,7 +165,7 @@ def restore_memories(
 @commands.add("curate")
 def curate_or_list(
     cli: CliContext,
-    id: Id = None,
+    id: OptionalMemoryId = None,
     state: Annotated[
         str,
         typer.Option(
@@ -172,9 +174,7 @@ def curate_or_list(
     ] = "validated",
     by: Annotated[str, typer.Option(help="Who says so.")] = "user",
     note: Annotated[str, typer.Option(help="Why.")] = "",
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", min=0, help="How many are listed, at most.")
-    ] = 20,
+    limit: Limit = 20,
 ) -> None:
     """Approve a memory, pass it on, or put it away.
 
@@ -183,10 +183,7 @@ def curate_or_list(
     with cli.open_mind() as mind:
         if id:
             memory = mind.review.curate(id, state, by=by, note=note)
-            if cli.as_json:
-                print_json({"memory": memory_to_json(memory)})
-            else:
-                print_line(f"{id} is {state}.")
+            cli.answer({"memory": memory_to_json(memory)}, f"{id} is {state}.")
             return
         waiting = mind.review.pending(space=cli.space, limit=limit)
     if cli.as_json:
@@ -210,10 +207,7 @@ def list_origin_notes(memory: Memory) -> list[str]:
 @commands.add("promote", spaced=False)
 def promote_to_page(
     cli: CliContext,
-    id: Annotated[
-        str,
-        typer.Argument(metavar="ID", autocompletion=complete_ids, help="The memory, mem_…."),
-    ],
+    id: MemoryId,
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="The new page, such as docs/decisions/cache.md.")
     ],
@@ -228,10 +222,10 @@ def promote_to_page(
         memory = mind.review.promote(
             id, config.working_directory() / file.expanduser(), by=by, note=note
         )
-    if cli.as_json:
-        print_json({"memory": memory_to_json(memory)})
-    else:
-        print_line(f"Written: {memory.details['reference']}. {id} is approved and names it.")
+    cli.answer(
+        {"memory": memory_to_json(memory)},
+        f"Written: {memory.details['reference']}. {id} is approved and names it.",
+    )
 
 
 @commands.add("hints")
@@ -436,10 +430,7 @@ def record_feeling(
     """Note how something felt, on a memory or by itself."""
     with cli.open_mind() as mind:
         kept = mind.feelings.record(emotion, intensity, about=about, why=why, space=cli.space)
-    if cli.as_json:
-        print_json({"memory": memory_to_json(kept)})
-    else:
-        print_line(f"{kept.id}: {emotion} ({intensity}).")
+    cli.answer({"memory": memory_to_json(kept)}, f"{kept.id}: {emotion} ({intensity}).")
 
 
 @commands.add("feelings")
@@ -478,7 +469,7 @@ def set_season(
             until=parse_time_ahead(until, clock.now(), "--until"),
             space=cli.space,
         )
-    if cli.as_json:
-        print_json({"space": cli.space, "season": now.label or None, "until": now.until})
-    else:
-        print_line(f"It is {now.label} in {cli.space}." if now else f"No season in {cli.space}.")
+    cli.answer(
+        {"space": cli.space, "season": now.label or None, "until": now.until},
+        f"It is {now.label} in {cli.space}." if now else f"No season in {cli.space}.",
+    )

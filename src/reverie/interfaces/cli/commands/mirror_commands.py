@@ -55,6 +55,7 @@ def mirror_pages(
         may_ask = forget is None and not cli.as_json and sys.stdin.isatty()
         if may_ask and any(report.questions for report in reports):
             reports = ask_about_gone_lines(mind, cli, reports)
+        # With --watch each change is a line of its own, so that a program can follow.
         if cli.as_json and not watch:
             print_json({"spaces": [mirror_to_json(report) for report in reports]})
             return
@@ -217,6 +218,7 @@ def watch_mirror(mind: Mind, cli: CliContext, root: Path) -> None:
         f"Watching {root}. Ctrl-C ends it; what is saved later is taken in by the next one "
         "who looks."
     )
+    # Looks every POLL_MS also without a change of a file: memories may have been altered by others.
     for _ in watch(
         root,
         watch_filter=lambda _, path: is_page_path(path),

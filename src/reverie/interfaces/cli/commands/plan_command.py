@@ -1,12 +1,16 @@
 """The command plan: what a task is about, before it begins."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reverie.core import config
-from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.cli_context import (
+    CliContext,
+    CommandTable,
+    LimitFromOne,
+    RepositoryFolder,
+)
 from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
 from reverie.interfaces.cli.user_input import read_text_or_stdin
 
@@ -23,18 +27,11 @@ def plan_task(
         list[str] | None,
         typer.Argument(metavar="TASK", help="What is to be done; “-” reads it from stdin."),
     ] = None,
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", min=1, help="How many files at most.")
-    ] = 10,
+    limit: LimitFromOne = 10,
     tokens: Annotated[
         int, typer.Option("--tokens", "-t", min=1, help="How long it may be.")
     ] = 1_000,
-    root: Annotated[
-        Path | None,
-        typer.Option(
-            "--in", metavar="FOLDER", help="A folder of the repository (default: this one)."
-        ),
-    ] = None,
+    root: RepositoryFolder = None,
     as_it_is: Annotated[
         bool,
         typer.Option("--no-index", help="Take the index as it is, without a look at the files."),

@@ -6,15 +6,20 @@ from typing import Annotated, Any
 import typer
 
 from reverie.core import clock
-from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
-from reverie.interfaces.cli.commands.remember_commands import (
+from reverie.interfaces.cli.cli_context import (
+    CliContext,
+    CommandTable,
+    Limit,
     MemoryId,
+    NewTags,
+    Triggers,
+)
+from reverie.interfaces.cli.commands.remember_commands import (
     hand_to_worker,
     note_likely_slips,
     print_remembered,
 )
 from reverie.interfaces.cli.commands.search_commands import hit_to_json
-from reverie.interfaces.cli.shell_completion import complete_tags
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
     print_json,
@@ -33,15 +38,10 @@ def teach_procedure(
     step: Annotated[
         list[str], typer.Option("--step", help="A step; given several times, in order.")
     ],
-    trigger: Annotated[
-        list[str] | None, typer.Option(help="A pattern that calls it up when it is met.")
-    ] = None,
+    trigger: Triggers = None,
     needs: Annotated[list[str] | None, typer.Option(help="What must be there first.")] = None,
     careful: Annotated[list[str] | None, typer.Option(help="What to beware of.")] = None,
-    tag: Annotated[
-        list[str] | None,
-        typer.Option("--tag", "-t", autocompletion=complete_tags, help="A tag."),
-    ] = None,
+    tag: NewTags = None,
 ) -> None:
     """Keep how something is done.
 
@@ -75,12 +75,10 @@ def report_outcome(
     with cli.open_mind() as mind:
         memory = mind.procedures.outcome(id, worked)
     record = read_practice_record(memory)
-    if cli.as_json:
-        print_json({"memory": memory_to_json(memory), "chance": record.chance})
-    else:
-        print_line(
-            f"{id}: worked {record.worked} times, failed {record.failed}; lately {record.rate:.0%}."
-        )
+    cli.answer(
+        {"memory": memory_to_json(memory), "chance": record.chance},
+        f"{id}: worked {record.worked} times, failed {record.failed}; lately {record.rate:.0%}.",
+    )
 
 
 @commands.add("warnings")

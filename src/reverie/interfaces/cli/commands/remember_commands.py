@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -11,8 +12,14 @@ from reverie.core import clock
 from reverie.core.errors import BadInput, NotFound, ReverieError
 from reverie.core.kinds import KINDS
 from reverie.core.model import Memory
-from reverie.interfaces.cli.cli_context import CliContext, CommandTable
-from reverie.interfaces.cli.shell_completion import complete_ids, complete_kinds, complete_tags
+from reverie.interfaces.cli.cli_context import (
+    CliContext,
+    CommandTable,
+    MemoryId,
+    NewTags,
+    Triggers,
+)
+from reverie.interfaces.cli.shell_completion import complete_ids, complete_kinds
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
     print_json,
@@ -38,10 +45,68 @@ TRIGGER_FORMS = {
     "glob": "{}",
 }  # what is written before a colon → what does it
 
-MemoryId = Annotated[
-    str,
-    typer.Argument(metavar="ID", autocompletion=complete_ids, help="The memory's id, mem_…."),
-]
+
+@dataclass(frozen=True, slots=True)
+class MemoryOptions:
+    """What is told of a memory, besides its text."""
+
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind",
+            "-k",
+            autocompletion=complete_kinds,
+            help="See: reverie kinds.",
+        ),
+    ] = "fact"
+    tag: NewTags = None
+    title: Annotated[str, typer.Option(help="A short description, shown in hints.")] = ""
+    file: Annotated[
+        list[str] | None, typer.Option("--file", "-f", help="A file that it is about.")
+    ] = None
+    about: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH[:SYMBOL]",
+            help="Code of an indexed repository that it is about: followed, and told "
+            "when it changes.",
+        ),
+    ] = None
+    trigger: Triggers = None
+    at: Annotated[
+        str,
+        typer.Option(
+            metavar="WHEN", help="When it happened: 2026-03-15, 2026-03-15T09:30, 3d (ago)."
+        ),
+    ] = ""
+    expires: Annotated[
+        str,
+        typer.Option(metavar="WHEN", help="When it stops surfacing: a time, or 12h, 30d from now."),
+    ] = ""
+    session: Annotated[str, typer.Option(help="The conversation that it comes from.")] = ""
+    speaker: Annotated[str, typer.Option(help="Who said it.")] = ""
+    provenance: Annotated[
+        str,
+        typer.Option(
+            help="Who says so: user_stated, user_corrected, observed, extracted, inferred."
+        ),
+    ] = "user_stated"
+
+    def to_fields(self, now: float) -> dict[str, Any]:
+        """The same as `Mind.remember` names it."""
+        return {
+            "kind": self.kind,
+            "tags": self.tag or (),
+            "title": self.title,
+            "files": self.file or (),
+            "about": self.about or (),
+            "triggers": self.trigger or (),
+            "at": parse_time_ago(self.at, now),
+            "expires_at": parse_time_ahead(self.expires, now),
+            "session": self.session,
+            "speaker": self.speaker,
+            "provenance": self.provenance,
+        }
 
 
 @commands.add("remember")
@@ -52,76 +117,13 @@ def remember_text(
         typer.Argument(metavar="TEXT", help="What to keep; “-” or nothing reads it from stdin."),
     ] = None,
     *,
-    kind: Annotated[
-        str,
-        typer.Option(
-            "--kind",
-            "-k",
-            autocompletion=complete_kinds,
-            help="See: reverie kinds.",
-        ),
-    ] = "fact",
-    tag: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--tag",
-            "-t",
-            autocompletion=complete_tags,
-            help="A tag; may be given several times.",
-        ),
-    ] = None,
-    title: Annotated[str, typer.Option(help="A short description, shown in hints.")] = "",
-    file: Annotated[
-        list[str] | None, typer.Option("--file", "-f", help="A file that it is about.")
-    ] = None,
-    about: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATH[:SYMBOL]",
-            help="Code of an indexed repository that it is about: followed, and told "
-            "when it changes.",
-        ),
-    ] = None,
-    trigger: Annotated[
-        list[str] | None, typer.Option(help="A pattern that calls it up when it is met.")
-    ] = None,
-    at: Annotated[
-        str,
-        typer.Option(
-            metavar="WHEN", help="When it happened: 2026-03-15, 2026-03-15T09:30, 3d (ago)."
-        ),
-    ] = "",
-    expires: Annotated[
-        str,
-        typer.Option(metavar="WHEN", help="When it stops surfacing: a time, or 12h, 30d from now."),
-    ] = "",
-    session: Annotated[str, typer.Option(help="The conversation that it comes from.")] = "",
-    speaker: Annotated[str, typer.Option(help="Who said it.")] = "",
-    provenance: Annotated[
-        str,
-        typer.Option(
-            help="Who says so: user_stated, user_corrected, observed, extracted, inferred."
-        ),
-    ] = "user_stated",
+    options: MemoryOptions,
     each_line: Annotated[
         bool, typer.Option("--each-line", help="Every line of stdin is a memory of its own.")
     ] = False,
 ) -> None:
     """Keep something. Secrets are taken out first."""
-    now = clock.now()
-    item: dict[str, Any] = {
-        "kind": kind,
-        "tags": tag or (),
-        "title": title,
-        "files": file or (),
-        "about": about or (),
-        "triggers": trigger or (),
-        "at": parse_time_ago(at, now),
-        "expires_at": parse_time_ahead(expires, now),
-        "session": session,
-        "speaker": speaker,
-        "provenance": provenance,
-    }
+    item = options.to_fields(clock.now())
     if each_line and text not in (None, [], ["-"]):
         raise BadInput("--each-line reads from stdin; leave the text out")
     words = "" if each_line else read_text_or_stdin(text)
@@ -132,8 +134,8 @@ def remember_text(
             kept = [mind.remember(words, space=cli.space, **item)]
         hand_to_worker(cli, mind)
     print_remembered(cli, kept, each_line)
-    note_likely_slips(kind, trigger or ())
-    if not each_line and not trigger:
+    note_likely_slips(options.kind, options.trigger or ())
+    if not each_line and not options.trigger:
         note_triggers(kept[0])
 
 
@@ -185,6 +187,7 @@ def remember_lines(mind: Mind, cli: CliContext, item: dict[str, Any]) -> list[Me
             batch.append({"text": line, **item})
             if len(batch) == LINES_PER_BATCH:
                 keep()
+    # Ctrl-C ends `tail -f log | reverie remember --each-line`: what came so far is kept.
     except KeyboardInterrupt:
         keep()
         print_note(f"\n{len(kept)} lines were kept.")

@@ -1,16 +1,21 @@
 """Commands of what is to be done later: remind, due, done, cancel, snooze, reminders."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reverie import Mind
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli.cli_context import CliContext, CommandTable
-from reverie.interfaces.cli.commands.remember_commands import MemoryId, hand_to_worker
+from reverie.interfaces.cli.cli_context import (
+    CliContext,
+    CommandTable,
+    MemoryId,
+    NewTags,
+)
+from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
 from reverie.interfaces.cli.commands.search_commands import hit_to_json
-from reverie.interfaces.cli.shell_completion import complete_tags
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
     one_line,
@@ -27,6 +32,42 @@ commands = CommandTable()
 top = CommandTable()
 
 
+@dataclass(frozen=True, slots=True)
+class ReminderOptions:
+    """When somebody is reminded, and how urgently."""
+
+    at: Annotated[
+        str, typer.Option(metavar="WHEN", help="“tomorrow at 9”, “Monday 14:00”, ISO 8601.")
+    ] = ""
+    within: Annotated[
+        str, typer.Option("--in", metavar="TIME", help="“20 minutes”, “2h”, “3 days”.")
+    ] = ""
+    every: Annotated[
+        str,
+        typer.Option(
+            metavar="WHEN", help="“weekday at 8:30”, “Monday and Thursday at 9”, “2 hours”, cron."
+        ),
+    ] = ""
+    when_file: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="When such a file is touched or named.")
+    ] = None
+    when_command: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="When such a command runs: “git push*”."),
+    ] = None
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WORDS", help="When these words, or a trigger pattern, come up."),
+    ] = None
+    priority: Annotated[
+        float, typer.Option(help="0 to 1: what is due comes in this order, then by time.")
+    ] = 0.5
+    zone: Annotated[
+        str, typer.Option(help="The time zone that is meant, as Europe/Berlin (default: here).")
+    ] = ""
+    tag: NewTags = None
+
+
 @top.add("remind")
 def add_reminder(
     cli: CliContext,
@@ -35,58 +76,26 @@ def add_reminder(
         typer.Argument(metavar="TEXT", help="What to do; “-” or nothing reads it from stdin."),
     ] = None,
     *,
-    at: Annotated[
-        str, typer.Option(metavar="WHEN", help="“tomorrow at 9”, “Monday 14:00”, ISO 8601.")
-    ] = "",
-    within: Annotated[
-        str, typer.Option("--in", metavar="TIME", help="“20 minutes”, “2h”, “3 days”.")
-    ] = "",
-    every: Annotated[
-        str,
-        typer.Option(
-            metavar="WHEN", help="“weekday at 8:30”, “Monday and Thursday at 9”, “2 hours”, cron."
-        ),
-    ] = "",
-    when_file: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="When such a file is touched or named.")
-    ] = None,
-    when_command: Annotated[
-        list[str] | None,
-        typer.Option(metavar="GLOB", help="When such a command runs: “git push*”."),
-    ] = None,
-    topic: Annotated[
-        list[str] | None,
-        typer.Option(metavar="WORDS", help="When these words, or a trigger pattern, come up."),
-    ] = None,
-    priority: Annotated[
-        float, typer.Option(help="0 to 1: what is due comes in this order, then by time.")
-    ] = 0.5,
-    zone: Annotated[
-        str, typer.Option(help="The time zone that is meant, as Europe/Berlin (default: here).")
-    ] = "",
-    tag: Annotated[
-        list[str] | None,
-        typer.Option("--tag", "-t", autocompletion=complete_tags, help="A tag."),
-    ] = None,
+    options: ReminderOptions,
 ) -> None:
     """Keep something to be done later.
 
     At a time, again and again, or when the context calls for it.
     """
-    if at and within:
+    if options.at and options.within:
         raise BadInput("Give --at or --in, not both")
-    when = at or (f"in {within.removeprefix('in ')}" if within else None)
+    within = f"in {options.within.removeprefix('in ')}" if options.within else None
     with cli.open_mind() as mind:
         memory = mind.remind(
             read_text_or_stdin(text),
-            when=when,
-            every=every,
-            files=when_file or (),
-            commands=when_command or (),
-            context=topic or (),
-            priority=priority,
-            zone=zone,
-            tags=tag or (),
+            when=options.at or within,
+            every=options.every,
+            files=options.when_file or (),
+            commands=options.when_command or (),
+            context=options.topic or (),
+            priority=options.priority,
+            zone=options.zone,
+            tags=options.tag or (),
             space=cli.space,
             provenance="user_stated",
         )

@@ -9,8 +9,12 @@ from reverie import Mind
 from reverie.core import clock
 from reverie.core.errors import BadInput
 from reverie.interfaces.cli import mirror_status
-from reverie.interfaces.cli.cli_context import CliContext, CommandTable
-from reverie.interfaces.cli.shell_completion import complete_ids
+from reverie.interfaces.cli.cli_context import (
+    CliContext,
+    CommandTable,
+    Limit,
+    OptionalMemoryId,
+)
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
     print_json,
@@ -32,21 +36,12 @@ ANSWER_KEYS = {
 }
 QUESTION = "Keep [1], keep [2], keep [b]oth, [m]erge 2 into 1, [e]dit 1 and merge, [s]kip, [q]uit"
 
-Id = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="ID",
-        autocompletion=complete_ids,
-        help="A memory of the pair, mem_….",
-    ),
-]
-
 
 @commands.add("review")
 def review_pairs(
     cli: CliContext,
-    one: Id = None,
-    other: Id = None,
+    one: OptionalMemoryId = None,
+    other: OptionalMemoryId = None,
     keep: Annotated[
         str,
         typer.Option(
@@ -58,9 +53,7 @@ def review_pairs(
     text: Annotated[
         str, typer.Option(help="The new text of the first; “-” reads it from stdin.")
     ] = "",
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", min=0, help="How many pairs, at most.")
-    ] = 20,
+    limit: Limit = 20,
     ask: Annotated[
         bool | None,
         typer.Option(
@@ -104,16 +97,14 @@ def resolve_pair(
         raise BadInput("A decision needs both ids and --keep one, other, both, merge, or --text")
     pair = mind.review.resolve(one, other, keep, text=read_text_or_stdin([text]) if text else "")
     event = mind.store.events(verbs=("review",), newest=True, limit=1)[0].seq
-    if cli.as_json:
-        print_json(
-            {
-                "decision": keep,
-                "memories": [memory_to_json(m) for m in pair],
-                "event": event,
-            }
-        )
-    else:
-        print_line(f"Decided: {keep}. Undo: reverie undo {event}")
+    cli.answer(
+        {
+            "decision": keep,
+            "memories": [memory_to_json(m) for m in pair],
+            "event": event,
+        },
+        f"Decided: {keep}. Undo: reverie undo {event}",
+    )
 
 
 def ask_about_pairs(mind: Mind, cases: list[ReviewCase]) -> None:

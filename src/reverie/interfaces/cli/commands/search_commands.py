@@ -4,6 +4,7 @@ tags, kinds.
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -18,8 +19,7 @@ from reverie.core.errors import (
     StoreError,
 )
 from reverie.core.kinds import MEMORY_TYPES
-from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
-from reverie.interfaces.cli.commands.remember_commands import MemoryId
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit, MemoryId
 from reverie.interfaces.cli.shell_completion import complete_ids, complete_kinds, complete_tags
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
@@ -62,6 +62,39 @@ Depth = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryFilter:
+    """Which memories `recall` and `list` look at."""
+
+    kind: Kinds = None
+    type: Types = None
+    tag: Tags = None
+
+    def to_arguments(self) -> dict[str, Sequence[str]]:
+        """The same as the verbs of Mind name it."""
+        return {"kinds": self.kind or (), "types": self.type or (), "tags": self.tag or ()}
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How `recall` searches."""
+
+    mode: Annotated[
+        str,
+        typer.Option(
+            help=f"{', '.join(MODES)}. Words needs no model; judged asks yours.",
+            autocompletion=lambda: list(MODES),
+        ),
+    ] = "auto"
+    as_of: Annotated[
+        str,
+        typer.Option(
+            "--as-of", metavar="WHEN", help="As it was then: a date (its end), a time, a span (3d)."
+        ),
+    ] = ""
+    depth: Depth = None
+
+
 @commands.add("recall")
 def recall_memories(
     cli: CliContext,
@@ -69,23 +102,9 @@ def recall_memories(
         list[str] | None, typer.Argument(metavar="QUERY", help="A question; none gives the newest.")
     ] = None,
     limit: Limit = 10,
-    kind: Kinds = None,
-    type: Types = None,
-    tag: Tags = None,
-    mode: Annotated[
-        str,
-        typer.Option(
-            help=f"{', '.join(MODES)}. Words needs no model; judged asks yours.",
-            autocompletion=lambda: list(MODES),
-        ),
-    ] = "auto",
-    as_of: Annotated[
-        str,
-        typer.Option(
-            "--as-of", metavar="WHEN", help="As it was then: a date (its end), a time, a span (3d)."
-        ),
-    ] = "",
-    depth: Depth = None,
+    *,
+    which: MemoryFilter,
+    how: SearchOptions,
     explain: Annotated[bool, typer.Option("--explain", help="Say more about why.")] = False,
 ) -> None:
     """Find memories for a question, best first."""
@@ -95,12 +114,10 @@ def recall_memories(
             text,
             space=cli.space,
             limit=limit,
-            kinds=kind or (),
-            types=type or (),
-            tags=tag or (),
-            mode=choose_search_mode(cli, mind, text, mode),
-            as_of=parse_as_of(as_of),
-            depth=depth,
+            **which.to_arguments(),
+            mode=choose_search_mode(cli, mind, text, how.mode),
+            as_of=parse_as_of(how.as_of),
+            depth=how.depth,
         )
     now = clock.now()
     if cli.as_json:
@@ -179,9 +196,8 @@ def note_nothing_found(cli: CliContext) -> None:
 def list_memories(
     cli: CliContext,
     limit: Limit = 20,
-    kind: Kinds = None,
-    type: Types = None,
-    tag: Tags = None,
+    *,
+    which: MemoryFilter,
     session: Annotated[str, typer.Option(help="Only from this conversation.")] = "",
     after: Annotated[str, typer.Option(metavar="ID", help="Go on after this id.")] = "",
     forgotten: Annotated[
@@ -196,9 +212,7 @@ def list_memories(
     with cli.open_mind() as mind:
         found = mind.browse(
             space=cli.space,
-            kinds=kind or (),
-            types=type or (),
-            tags=tag or (),
+            **which.to_arguments(),
             session=session,
             active=active,
             limit=limit,

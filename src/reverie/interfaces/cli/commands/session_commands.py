@@ -129,10 +129,7 @@ def hold_content(
             space=cli.space,
             minutes=minutes,
         )
-    if cli.as_json:
-        print_json({"memory": memory_to_json(kept)})
-    else:
-        print_line(f"Held for {session}, {minutes:g} minutes.")
+    cli.answer({"memory": memory_to_json(kept)}, f"Held for {session}, {minutes:g} minutes.")
 
 
 @commands.add("held")
@@ -162,10 +159,10 @@ def release_held(cli: CliContext, session: Session) -> None:
     """
     with cli.open_mind() as mind:
         there = mind.sessions.release(session, space=cli.space)
-    if cli.as_json:
-        print_json({"session": session, "released": there})
-    else:
-        print_line("Cleared." if there else f"Nothing was held for {session}.")
+    cli.answer(
+        {"session": session, "released": there},
+        "Cleared." if there else f"Nothing was held for {session}.",
+    )
 
 
 Transcript = Annotated[
@@ -190,14 +187,7 @@ Task = Annotated[
 @commands.add("replay")
 def replay_conversation(
     cli: CliContext,
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” "
-            "is stdin.",
-        ),
-    ],
+    file: Transcript,
     keep: Annotated[
         bool, typer.Option("--keep", help="Learn into the real memory, not a throw-away one.")
     ] = False,
@@ -228,6 +218,7 @@ def replay_conversation(
         cli,
         ReplayOptions(
             file=file,
+            # Whoever names a home means that memory, and not a throw-away one.
             real=keep or cli.home is not None,
             fast=fast,
             keep_turns=keep_turns,

@@ -99,6 +99,7 @@ def print_rows(cli: CliContext, answer: "QueryResult", *, as_csv: bool) -> None:
             }
         )
     elif as_csv:
+        # In a file the values stand as they are; a terminal would obey what is in them.
         seen = escape_controls if sys.stdout.isatty() else str
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(map(seen, answer.columns))

@@ -84,7 +84,7 @@ def find_meant_session(name: str, session: bool) -> str:
         raise BadInput(
             "Which session? No agent has said in which one this runs (Claude Code and Codex "
             "say so to the "
-            "commands they run). Name it: reverie off --session ID; `reverie session show list` lists them"
+            "commands they run). Name it: reverie off --session ID; `reverie session list` lists them"
         )
     return found
 
@@ -115,20 +115,19 @@ def switch_and_print_session(cli: CliContext, session: str, *, on: bool) -> None
 
 def print_memory_state(cli: CliContext, everywhere: bool) -> None:
     """Say how things stand now, read back from the file."""
+    # Read anew: REVERIE_OFF and the file may say something else than what was just written.
     settings = config.load_settings(cli.settings.home)
     where = "everywhere" if everywhere else f"in {cli.space}"
     is_off = not settings.enabled if everywhere else settings.is_off(cli.space)
-    if cli.as_json:
-        print_json(
-            {
-                "on": not is_off,
-                "space": None if everywhere else cli.space,
-                "enabled": settings.enabled,
-                "off": list(settings.off),
-            }
-        )
-    else:
-        print_line(f"Memory is {'off' if is_off else 'on'} {where}.")
+    cli.answer(
+        {
+            "on": not is_off,
+            "space": None if everywhere else cli.space,
+            "enabled": settings.enabled,
+            "off": list(settings.off),
+        },
+        f"Memory is {'off' if is_off else 'on'} {where}.",
+    )
     if is_off and not settings.enabled and not everywhere:
         print_note(
             "It is off everywhere: by REVERIE_OFF, or by the settings (reverie on --everywhere)."
@@ -156,6 +155,7 @@ def work_until_idle(
     from reverie.interfaces.worker_start import note_worker_exit
 
     if lock is not None and not is_embedder_ready(cli.settings):
+        # Without the model's files the worker still learns; vectors wait for `reverie data settle`.
         cli.settings = cli.settings._replace(embedder="none")  # a hook asks for no download
     try:
         with cli.open_mind() as mind:

@@ -1,13 +1,6 @@
-"""The `FileIndex` protocol: what Reverie asks of an index of files' chunks, notes or code.
+"""What the index of files is asked for, and the values that it takes and gives.
 
-All of it is derived: the files say everything again. It lives beside the store, in a database of
-its own, so that a hundred megabytes of notes never slow down memory, and deleting it loses nothing
-but time. It is created by the first write; until then every query finds nothing. Vectors are kept
-by the hash of their text and the model that made them: the same text in two files, or in a renamed
-one, is embedded once. A long text is embedded in parts and is as near to a query as its nearest
-part.
-
-Every writing method is one transaction. Any number of threads and processes may use one index.
+`FileIndex` is the port; `sqlite.file_index` is what stands behind it.
 """
 
 from __future__ import annotations
@@ -26,7 +19,7 @@ class Chunk(NamedTuple):
     first: int
     last: int
     text: str
-    hash: bytes  # of the text: `words.fingerprint`
+    hash: bytes  # of the text: `tokenization.fingerprint_text`
 
 
 class FileStamp(NamedTuple):

@@ -1,23 +1,16 @@
-"""The `CodeIndex` protocol: what Reverie asks of an index of repositories' symbols and references.
+"""What the index of code is asked for, and the values that it takes and gives.
 
-All of it is derived: the files say everything again. It lives beside the store, in a database of
-its own; deleting it loses nothing but time. Of each file it keeps the stamp and hash, the symbols,
-the facts that names are resolved from, and the resolved edges. Containment is in the symbols
-(`parent`); all other kinds of edges are rows. No source text is kept except the first lines of
-definitions.
-
-Every writing method is one transaction. Any number of threads and processes may use one index.
+`CodeIndex` is the port; `sqlite.code_index` is what stands behind it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from reverie.core.errors import NotFound
-from reverie.storage.note_index_port import IndexedFile
+from reverie.storage.indexed_files import IndexedFile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +18,6 @@ if TYPE_CHECKING:
 
 
 GONE = -2  # in `CodeIndex.amend`: the symbol is not there any more
-NONE_MOVED: Mapping[str, Mapping[int, int]] = MappingProxyType({})
 
 
 class Symbol(NamedTuple):
@@ -41,7 +33,7 @@ class Symbol(NamedTuple):
     head: str  # the line that it begins with, without secrets
     type: str = ""  # the chain of its type; of a function, of what it returns
     value: str = ""  # the chain of what a variable was given
-    body: str = ""  # a digest of its text: `code.bodies.digest`
+    body: str = ""  # a digest of its text: `code.definition_digest`
 
 
 class CodeEdge(NamedTuple):
@@ -63,7 +55,7 @@ class ParsedFile(NamedTuple):
     file: IndexedFile
     language: str
     symbols: Sequence[Symbol]
-    facts: str  # what resolving needs: `code.facts.packed`
+    facts: str  # what resolving needs: `code.parsed_facts`
     modules: Sequence[str] = ()  # the names of modules that it looks for
 
 
@@ -179,7 +171,7 @@ class CodeIndex(Protocol):
         files: Sequence[ParsedFile],
         gone: Collection[str],
         linked: Sequence[LinkedFile],
-        moved: Mapping[str, Mapping[int, int]] = NONE_MOVED,
+        moved: Mapping[str, Mapping[int, int]],
     ) -> None:
         """Update a resolved repository: put or remove files, and replace the edges of `linked`.
 

@@ -22,7 +22,7 @@ create table chunk (
 create index chunk_by_file on chunk (file);
 create index chunk_by_hash on chunk (hash);
 
--- Full text: prepared by reverie.words, rowid = chunk.num. The text itself stands in `chunk` only.
+-- Full text: prepared by reverie.text.tokenization, rowid = chunk.num. The text itself stands in `chunk` only.
 create virtual table words using fts5 (body, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
 
 -- By text and model: a text that stands in two files, or moved to another, is embedded once. A long text has several.

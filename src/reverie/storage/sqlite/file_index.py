@@ -1,19 +1,25 @@
-"""`FileIndex` on SQLite: a file of its own in the cache, created by the first write.
+"""The index of files' chunks, notes or code: what is in them, found by words and by vectors.
 
-The protocol's docstrings hold; here is only how. Words are a contentless FTS5 table: a row is
-deleted by giving FTS5 its text again, which `to_search_text` makes from the chunk. A damaged file
-is deleted and begun anew (`derived_database`): everything in it can be read again from the files.
+All of it is derived: the files say everything again. It lives beside the store, in a database of
+its own (`derived_database`), so that a hundred megabytes of notes never slow down memory, and
+deleting it loses nothing but time. It is created by the first write; until then every query finds
+nothing. Vectors are kept by the hash of their text and the model that made them: the same text in
+two files, or in a renamed one, is embedded once. A long text is embedded in parts and is as near to
+a query as its nearest part.
+
+Every writing method is one transaction. Any number of threads and processes may use one index.
 """
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
-from reverie.storage.note_index_port import (
+from reverie.storage import Names
+from reverie.storage.indexed_files import (
     Chunk,
     ChunkDifference,
     ChunkedFile,
@@ -22,12 +28,12 @@ from reverie.storage.note_index_port import (
     IndexCount,
     IndexedFile,
 )
+from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.derived_database import DerivedDatabase
-from reverie.storage.sqlite.read_queries import (
+from reverie.storage.sqlite.sql_conditions import split_batches, sql_placeholders
+from reverie.storage.sqlite.word_search import (
     best_first,
     select_affordable_terms,
-    split_batches,
-    sql_placeholders,
     to_match_expression,
 )
 from reverie.text.tokenization import to_index_text
@@ -37,11 +43,11 @@ if TYPE_CHECKING:
 
     from reverie.storage.sqlite.vector_matrix import VectorMatrix
 
-# Texts whose vectors are kept though no chunk needs them, beside as many as there are chunks.
+# Texts whose vectors are kept though no chunk needs them, beside as many as there are chunks: a
+# text that was cut and is pasted elsewhere need not be embedded again.
 SPARE_VECTORS = 1_000
-FILE = "f.path, f.size, f.mtime, f.inode, f.hash"
-CHUNKS = f"""
-    select c.num, f.root, {FILE}, c.first, c.last, c.text, c.hash
+CHUNKS = """
+    select c.num, f.root, f.path, f.size, f.mtime, f.inode, f.hash, c.first, c.last, c.text, c.hash
     from chunk c join file f on f.num = c.file
     where c.num in
 """
@@ -49,32 +55,21 @@ WAITING = """
     from chunk c
     where not exists (select 1 from vector v where v.model = ? and v.hash = c.hash)
 """
-CHECKS = (
-    "select count(*) from chunk",
-    "select count(*) from words_docsize",  # FTS5's own table, one row for each row
-    "select count(*) from chunk c where not exists (select 1 from file f where f.num = c.file)",
-)
-EMPTYING = (
-    "insert into words (words) values ('delete-all')",
-    "delete from vector",
-    "delete from chunk",
-    "delete from file",
-)
 UPSERT_FILE = """
     insert into file (root, path, size, mtime, inode, hash) values (?, ?, ?, ?, ?, ?)
     on conflict (root, path) do update
     set size = excluded.size, mtime = excluded.mtime, inode = excluded.inode, hash = excluded.hash
     returning num
 """
-LAST = "select seq from sqlite_sequence where name = 'chunk'"
 
 
 class SqliteFileIndex(DerivedDatabase):
-    """The index of files beside one store."""
+    """Files, their chunks, the words in them and their vectors."""
 
     schema = Path(__file__).with_suffix(".sql")
     edition = 1  # to be raised, too, when `to_search_text` or `to_index_text` changes
-    emptying = EMPTYING
+    tables = ("vector", "chunk", "file")
+    parts = worded = ("chunk", "chunks of files")
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -88,6 +83,10 @@ class SqliteFileIndex(DerivedDatabase):
     # Writing
 
     def put(self, root: str, entries: Sequence[ChunkedFile]) -> ChunkDifference:
+        """Replace the chunks of these files. A chunk with the same text keeps its number.
+
+        The vector stays with the text.
+        """
         total = ChunkDifference()
         if entries:
             with self._connections().writing() as db:
@@ -95,23 +94,28 @@ class SqliteFileIndex(DerivedDatabase):
                     total = total.plus(put_chunks(db, root, entry))
         return total
 
-    def drop(self, root: str, paths: Sequence[str]) -> int:
+    def drop(self, root: str, paths: Collection[str]) -> int:
+        """Remove files. Returns how many chunks went with them."""
         if not paths:
             return 0
         with self._connections().writing() as db:
             gone = sum(drop_chunked_file(db, root, path) for path in paths)
             if gone:
-                delete_spare_vectors(
-                    db, SPARE_VECTORS + db.execute("select count(*) from chunk").fetchone()[0]
-                )
+                chunks = fetch_value(db, "select count(*) from chunk")
+                delete_spare_vectors(db, SPARE_VECTORS + chunks)
         return gone
 
     def forget(self, root: str) -> int:
-        gone = self.drop(root, list(self.indexed_files(root)))
+        """Remove a root with all its files, and `scrub`. Returns how many chunks went."""
+        gone = self.drop(root, self.indexed_files(root))
         self.scrub()
         return gone
 
     def scrub(self) -> bool:
+        """Erase removed chunks for good: unneeded words and vectors, also in the journal.
+
+        False if another process is reading just now, so that the journal may still hold something.
+        """
         if not self._exists():
             return True
         with self._connections().writing() as db:
@@ -122,15 +126,8 @@ class SqliteFileIndex(DerivedDatabase):
             self._matrix = None
         return self._connections().compact()
 
-    def texts(self) -> Iterator[tuple[str, str, str]]:
-        with self._reading() as db:
-            if db is not None:
-                yield from db.execute(
-                    "select f.root, f.path, c.text from chunk c join file f on f.num = c.file"
-                )
-                yield from db.execute("select root, path, path from file")
-
     def put_vectors(self, model: str, vectors: Mapping[bytes, np.ndarray]) -> None:
+        """Store vectors by the hash of their text: one row for each part that was embedded."""
         rows: list[tuple[str, bytes, int, bytes]] = []
         for hash, parts in vectors.items():
             for part, vector in enumerate(parts):
@@ -143,60 +140,47 @@ class SqliteFileIndex(DerivedDatabase):
     # Reading
 
     def roots(self) -> list[str]:
+        """The roots that have indexed files."""
+        return [root for (root,) in self._rows("select distinct root from file order by 1")]
+
+    def texts(self) -> Iterator[tuple[str, str, str]]:
+        """Every text in the index, as (root, path, text)."""
         with self._reading() as db:
-            rows = db.execute("select distinct root from file order by 1") if db else ()
-            return [root for (root,) in rows]
+            if db is not None:
+                yield from db.execute(
+                    "select f.root, f.path, c.text from chunk c join file f on f.num = c.file"
+                )
+                yield from db.execute("select root, path, path from file")
 
     def chunks(self, nums: Sequence[int]) -> list[FoundChunk]:
+        """Chunks by number, in the order asked; unknown ones are left out."""
         found: dict[int, FoundChunk] = {}
-        with self._reading() as db:
-            if db is None:
-                return []
-            for batch in split_batches(nums):
-                rows = db.execute(f"{CHUNKS} ({sql_placeholders(batch)})", batch)
-                for num, root, *rest in rows:
-                    found[num] = FoundChunk(num, root, to_indexed_file(rest[:5]), Chunk(*rest[5:]))
+        for batch in split_batches(nums):
+            rows = self._rows(f"{CHUNKS} ({sql_placeholders(batch)})", *batch)
+            for num, root, path, *stamp, hash, first, last, text, text_hash in rows:
+                file = IndexedFile(path, FileStamp(*stamp), hash)
+                found[num] = FoundChunk(num, root, file, Chunk(first, last, text, text_hash))
         return [found[num] for num in nums if num in found]
 
-    def count(self, roots: Sequence[str] | None, model: str | None = None) -> IndexCount:
-        with self._reading() as db:
-            if db is None:
-                return IndexCount()
-            args: Sequence[str] = roots or ()
-            inside = "1" if roots is None else f"f.root in ({sql_placeholders(roots)})"
-
-            def count_rows(sql: str, *args: str) -> int:
-                number: int = db.execute(sql, args).fetchone()[0]
-                return number
-
-            files = count_rows(f"select count(*) from file f where {inside}", *args)
-            chunks = count_rows(
-                f"select count(*) from file f join chunk c on c.file = f.num where {inside}", *args
-            )
-            waiting = 0
-            if model is not None:
-                waiting = count_rows(
-                    f"select count(distinct c.hash) {WAITING} "
-                    f"and c.file in (select f.num from file f where {inside})",
-                    model,
-                    *args,
-                )
+    def count(self, roots: Names | None, model: str | None = None) -> IndexCount:
+        """How much is indexed of these roots, or of all; `waiting` is 0 without a model."""
+        if not self._exists():
+            return IndexCount()
+        args = roots or ()
+        inside = "1" if roots is None else f"root in ({sql_placeholders(args)})"
+        files = self._count(f"select count(*) from file where {inside}", *args)
+        of_roots = f"c.file in (select num from file where {inside})"
+        chunks = self._count(f"select count(*) from chunk c where {of_roots}", *args)
+        waiting = 0
+        if model is not None:
+            sql = f"select count(distinct c.hash) {WAITING} and {of_roots}"
+            waiting = self._count(sql, model, *args)
         return IndexCount(files, chunks, waiting)
-
-    def verify(self) -> str:
-        with self._reading() as db:
-            if db is None:
-                return ""
-            chunks, words, strays = (db.execute(sql).fetchone()[0] for sql in CHECKS)
-        if strays:
-            return f"{strays:,} chunks of files belong to no file"
-        return "" if words == chunks else f"{chunks:,} chunks of files, but words of {words:,}"
 
     # Finding
 
-    def search_words(
-        self, terms: Sequence[str], roots: Sequence[str], limit: int
-    ) -> list[tuple[int, float]]:
+    def search_words(self, terms: Names, roots: Names, limit: int) -> list[tuple[int, float]]:
+        """(chunk number, BM25) of chunks with any of the terms, best first, ties by number."""
         with self._reading() as db:
             if db is None or not terms or not roots:
                 return []
@@ -210,12 +194,14 @@ class SqliteFileIndex(DerivedDatabase):
                 order by w.rank
                 limit ?
             """
-            found = db.execute(sql, (to_match_expression(affordable), *roots, limit)).fetchall()
+            match = to_match_expression(affordable)
+            found = db.execute(sql, (match, *roots, limit)).fetchall()
         return sorted(found, key=best_first)
 
     def nearest(
-        self, model: str, vector: np.ndarray, roots: Sequence[str], limit: int, floor: float
+        self, model: str, vector: np.ndarray, roots: Names, limit: int, floor: float
     ) -> list[tuple[int, float]]:
+        """(chunk number, cosine) of the nearest chunks, best first; none below `floor`."""
         found: list[tuple[int, float]] = []
         with self._reading() as db:
             if db is None or not roots:
@@ -225,21 +211,24 @@ class SqliteFileIndex(DerivedDatabase):
                 sql = f"""
                     select c.num, c.hash
                     from chunk c join file f on f.num = c.file
-                    where c.hash in ({sql_placeholders(list(cosines))})
+                    where c.hash in ({sql_placeholders(cosines)})
                           and f.root in ({sql_placeholders(roots)})
                 """
                 rows = db.execute(sql, (*cosines, *roots)).fetchall()
-                found += sorted(((num, cosines[hash]) for num, hash in rows), key=best_first)
+                near = [(num, cosines[hash]) for num, hash in rows]
+                found += sorted(near, key=best_first)
                 if len(found) >= limit:
                     break
         return found[:limit]
 
     def cosines(self, model: str, vector: np.ndarray, nums: Sequence[int]) -> dict[int, float]:
+        """The cosine of each of these chunks that has a vector of the model."""
         hashes = {found.num: found.chunk.hash for found in self.chunks(nums)}
         with self._reading() as db:
             return {} if db is None else self._load_matrix(db, model).cosines(vector, hashes)
 
     def unembedded_texts(self, model: str, limit: int) -> list[tuple[bytes, str]]:
+        """(hash, text) of chunks without a vector of this model, each text once."""
         with self._reading() as db:
             if db is None:
                 return []
@@ -248,10 +237,13 @@ class SqliteFileIndex(DerivedDatabase):
                 f"select c.num, c.hash, c.text {WAITING} and c.num > ? order by c.num limit ?",
                 (model, self._embedded.get(model, 0), limit),
             ).fetchall()
-            self._embedded[model] = rows[0][0] - 1 if rows else last
-        return list({hash: (hash, text) for _, hash, text in rows}.values())
+        # No chunk up to there will ever wait again: numbers are not given twice, and a vector goes
+        # only when no chunk needs it.
+        self._embedded[model] = rows[0][0] - 1 if rows else last
+        texts = {hash: text for _, hash, text in rows}
+        return list(texts.items())
 
-    def _load_matrix(self, db: sqlite3.Connection, model: str) -> VectorMatrix:
+    def _load_matrix(self, db: Connection, model: str) -> VectorMatrix:
         """The vectors of a model in memory, with those that were written since the last time."""
         from reverie.storage.sqlite.vector_matrix import VectorMatrix
 
@@ -266,10 +258,9 @@ class SqliteFileIndex(DerivedDatabase):
             return self._matrix
 
 
-def last_chunk_number(db: sqlite3.Connection) -> int:
+def last_chunk_number(db: Connection) -> int:
     """The highest number that was ever given to a chunk."""
-    row = db.execute(LAST).fetchone()
-    return row[0] if row else 0
+    return fetch_value(db, "select seq from sqlite_sequence where name = 'chunk'") or 0
 
 
 def to_search_text(path: str, text: str) -> str:
@@ -277,16 +268,10 @@ def to_search_text(path: str, text: str) -> str:
     return to_index_text(f"{path}\n{text}")
 
 
-def to_indexed_file(row: Sequence[object]) -> IndexedFile:
-    """A file from the columns of FILE."""
-    path, size, mtime, inode, hash = row
-    return IndexedFile(path, FileStamp(size, mtime, inode), hash)  # type: ignore[arg-type]
-
-
-def put_chunks(db: sqlite3.Connection, root: str, entry: ChunkedFile) -> ChunkDifference:
+def put_chunks(db: Connection, root: str, entry: ChunkedFile) -> ChunkDifference:
     """Replace a file's chunks; those whose text stays are only moved."""
     (path, stamp, hash), chunks = entry
-    file: int = db.execute(UPSERT_FILE, (root, path, *stamp, hash)).fetchone()[0]
+    file: int = fetch_value(db, UPSERT_FILE, root, path, *stamp, hash)
     # The numbers of the old chunks by hash, so that the first of equal ones is popped first.
     old: dict[bytes, list[int]] = {}
     sql = "select num, hash from chunk where file = ? order by first desc"
@@ -303,42 +288,41 @@ def put_chunks(db: sqlite3.Connection, root: str, entry: ChunkedFile) -> ChunkDi
     gone = list(chain.from_iterable(old.values()))
     delete_chunks(db, path, gone)
     db.executemany("update chunk set first = ?, last = ? where num = ?", moved)
-    first = last_chunk_number(db) + 1
-    db.executemany(
-        "insert into chunk (num, file, first, last, hash, text) values (?, ?, ?, ?, ?, ?)",
-        [(num, file, c.first, c.last, c.hash, c.text) for num, c in enumerate(new, first)],
-    )
-    db.executemany(
-        "insert into words (rowid, body) values (?, ?)",
-        [(num, to_search_text(path, c.text)) for num, c in enumerate(new, first)],
-    )
+    for num, chunk in enumerate(new, last_chunk_number(db) + 1):
+        db.execute(
+            "insert into chunk (num, file, first, last, text, hash) values (?, ?, ?, ?, ?, ?)",
+            (num, file, *chunk),
+        )
+        words = to_search_text(path, chunk.text)
+        db.execute("insert into words (rowid, body) values (?, ?)", (num, words))
     return ChunkDifference(added=len(new), kept=len(moved), dropped=len(gone))
 
 
-def delete_chunks(db: sqlite3.Connection, path: str, nums: Sequence[int]) -> None:
+def delete_chunks(db: Connection, path: str, nums: Sequence[int]) -> None:
     """Delete chunks of a file, and their words."""
     for batch in split_batches(nums):
         where = f"where num in ({sql_placeholders(batch)})"
-        rows = db.execute(f"select num, text from chunk {where}", batch).fetchall()
-        db.executemany(
-            "insert into words (words, rowid, body) values ('delete', ?, ?)",
-            [(num, to_search_text(path, text)) for num, text in rows],
-        )
+        for num, text in db.execute(f"select num, text from chunk {where}", batch).fetchall():
+            # A row of a contentless FTS5 table is deleted by giving FTS5 its text again.
+            db.execute(
+                "insert into words (words, rowid, body) values ('delete', ?, ?)",
+                (num, to_search_text(path, text)),
+            )
         db.execute(f"delete from chunk {where}", batch)
 
 
-def drop_chunked_file(db: sqlite3.Connection, root: str, path: str) -> int:
+def drop_chunked_file(db: Connection, root: str, path: str) -> int:
     """Delete one file. Returns how many chunks it had."""
-    row = db.execute("select num from file where root = ? and path = ?", (root, path)).fetchone()
-    if row is None:
+    file = fetch_value(db, "select num from file where root = ? and path = ?", root, path)
+    if file is None:
         return 0
-    nums = [num for (num,) in db.execute("select num from chunk where file = ?", row)]
+    nums = [num for (num,) in db.execute("select num from chunk where file = ?", (file,))]
     delete_chunks(db, path, nums)
-    db.execute("delete from file where num = ?", row)
+    db.execute("delete from file where num = ?", (file,))
     return len(nums)
 
 
-def delete_spare_vectors(db: sqlite3.Connection, most: int) -> None:
+def delete_spare_vectors(db: Connection, most: int) -> None:
     """Delete vectors that no chunk needs, once there are those of more than `most` texts."""
-    if db.execute("select count(*) from vector where part = 0").fetchone()[0] > most:
+    if fetch_value(db, "select count(*) from vector where part = 0") > most:
         db.execute("delete from vector where hash not in (select hash from chunk)")
