@@ -5,13 +5,16 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 MODEL  := .cache/home
 
-.PHONY: run test coverage check docs bench clean
+.PHONY: run test test-fast coverage check docs bench clean
 
 run: $(READY)            ## set up, then show Reverie at work on real input
 	@REVERIE_HOME=$(MODEL) $(BIN)/reverie tour
 
 test: $(READY)           ## set up, then run every test
 	REVERIE_TEST_CACHE=$(CURDIR)/$(MODEL)/cache $(BIN)/python -m pytest
+
+test-fast: $(READY)      ## the pure tests: no store, file, process or model; within a minute
+	$(BIN)/python -m pytest --tier 0
 
 coverage: $(READY)       ## which lines the tests run, room by room, held to tools/coverage_floors.toml
 	REVERIE_TEST_CACHE=$(CURDIR)/$(MODEL)/cache $(BIN)/python -m coverage run -m pytest -m "not slow"

@@ -1,4 +1,23 @@
-"""What every test may use: a clock that stands still and a mind of its own."""
+"""What every test may use, and the order in which tests run.
+
+A test that fails should be heard of soon, so the cheap ones run first:
+
+| tier | what a test of it needs |
+|---|---|
+| 0 | nothing: values in, values out |
+| 1 | a store in memory |
+| 2 | files, or other processes |
+| 3 | the real model, real clients of others, or more than a few seconds |
+
+`make test` runs them all in this order; `make test-fast` runs tier 0 alone, within a minute, and
+`python -m pytest --tier 1` those with a store in memory too. Nobody says which tier a test is in: it follows
+from its fixtures and markers (`tier_of` below). So ask for `tmp_path` only where a file is what
+the test is about, use `mind` rather than `home` where a store in memory will do, and mark what takes
+more than a few seconds as `slow`. Within a tier, tests stay in the order in which they are written.
+
+No test sees or touches the memory of whoever runs it, and none needs the network but the first one
+that asks for the model.
+"""
 
 import os
 from pathlib import Path
@@ -24,10 +43,37 @@ settings.register_profile(
 settings.load_profile("long" if os.environ.get("REVERIE_HYPOTHESIS") == "long" else "reverie")
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--tier", type=int, default=3, choices=range(4), help="run the tests up to this tier"
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Cheap tests first; those beyond `--tier` not at all."""
+    most = config.getoption("--tier")
+    tiers = {item: tier_of(item) for item in items}
+    config.hook.pytest_deselected(items=[item for item in items if tiers[item] > most])
+    items[:] = sorted((item for item in items if tiers[item] <= most), key=tiers.__getitem__)
+
+
+def tier_of(item):
+    """What a test needs, from 0 (nothing) to 3 (a model, a client of others, patience)."""
+    uses = {*item.fixturenames, *vars(item.module)}
+    if "model_cache" in uses or any(map(item.get_closest_marker, ("slow", "model", "e2e"))):
+        return 3
+    if uses & {"tmp_path", "tmp_path_factory", "subprocess"}:
+        return 2
+    return 1 if uses & {"mind", "memory"} else 0
+
+
 @pytest.fixture(autouse=True)
-def elsewhere(monkeypatch, tmp_path_factory):
+def isolated_environment(monkeypatch, request):
     """No test sees or touches the memory of whoever runs it."""
-    monkeypatch.setenv("REVERIE_HOME", str(tmp_path_factory.getbasetemp() / "home"))
+    # Asked for here and not as an argument: a test with a folder of its own is in another tier.
+    folder = request.getfixturevalue("tmp_path_factory").getbasetemp()
+    monkeypatch.setenv("REVERIE_HOME", str(folder / "home"))
     for name in (
         "REVERIE_SANDBOX",
         "REVERIE_OFF",

@@ -1,12 +1,84 @@
 """Rules for the tests themselves, by reading them: they can be run, read and trusted by anybody."""
 
+import ast
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
+# What named tuples offer everybody, underscore or not.
+OF_NAMED_TUPLES = {"_replace", "_fields", "_asdict", "_make"}
+
+
+def parsed_tests() -> Iterator[tuple[str, ast.Module]]:
+    """Path and syntax tree of every file under tests."""
+    for path in sorted(TESTS.rglob("*.py")):
+        yield str(path.relative_to(TESTS)), ast.parse(path.read_text("utf-8"))
+
+
+def private_names(node: ast.AST) -> list[str]:
+    """The names of somebody else's that a piece of code uses though they begin with an underscore:
+    imported, as an attribute of anything but `self`, or in the text that a patch is given.
+    """
+    names: list[str] = []
+    match node:
+        case ast.ImportFrom():
+            names = [alias.name for alias in node.names]
+        case ast.Attribute(value=ast.Name(id="self" | "cls")):
+            pass
+        case ast.Attribute():
+            names = [node.attr]
+        case (
+            ast.Call(func=ast.Attribute(attr="setattr" | "delattr"))
+            | ast.Call(func=ast.Name(id="getattr" | "setattr"))
+        ):
+            texts = [arg.value for arg in node.args[:2] if isinstance(arg, ast.Constant)]
+            names = [text.rsplit(".", 1)[-1] for text in texts if isinstance(text, str)]
+    return [
+        name
+        for name in names
+        if name.startswith("_") and not name.startswith("__") and name not in OF_NAMED_TUPLES
+    ]
+
+
+def test_no_test_uses_a_private_name():
+    """A test holds for whatever keeps the promises: it uses public verbs, ports and real files."""
+    assert [] == [
+        f"{path}:{node.lineno}: {name}"
+        for path, tree in parsed_tests()
+        for node in ast.walk(tree)
+        for name in private_names(node)
+        if isinstance(node, ast.stmt | ast.expr)
+    ]
+
+
+def test_a_private_name_is_seen_however_it_is_reached():
+    """As an import, an attribute or the text of a patch; one's own and a named tuple's pass."""
+    seen = (
+        "from reverie import _a\nmind._b.c\nmonkeypatch.setattr('reverie._c', 1)\ngetattr(x, '_d')"
+    )
+    fine = "self._a\nmemory._replace(text='')\nmind.__class__\nmonkeypatch.setattr(x, 'open', 1)"
+    found = [name for node in ast.walk(ast.parse(seen)) for name in private_names(node)]
+    assert sorted(found) == ["_a", "_b", "_c", "_d"]
+    assert [] == [name for node in ast.walk(ast.parse(fine)) for name in private_names(node)]
+
+
+def test_no_test_starts_pytest():
+    """No test runs the test runner, by import or as a command."""
+    assert [] == [
+        path
+        for path, tree in parsed_tests()
+        for node in ast.walk(tree)
+        if (
+            isinstance(node, ast.List)
+            and {"-m", "pytest"}
+            <= {part.value for part in node.elts if isinstance(part, ast.Constant)}
+        )
+        or (isinstance(node, ast.Attribute) and ast.unparse(node) == "pytest.main")
+    ]
 
 
 @pytest.mark.proves("E62")

@@ -107,6 +107,9 @@ def ids_of(expression: ast.expr) -> Iterator[str]:
 
 def ids_in_prose(text: str, known: Iterable[str]) -> list[str]:
     """The known ids that docstrings and comments of a program name, where no reader can look."""
+    wanted = set(known) - WORDS_LIKE_IDS
+    if wanted.isdisjoint(ID.findall(text)):
+        return []  # nearly every file: reading its tokens would take most of the time
     tree = ast.parse(text)
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     prose = [
@@ -117,7 +120,6 @@ def ids_in_prose(text: str, known: Iterable[str]) -> list[str]:
         for token in tokenize.generate_tokens(io.StringIO(text).readline)
         if token.type == tokenize.COMMENT and "noqa" not in token.string
     ]
-    wanted = set(known) - WORDS_LIKE_IDS
     return [id for part in prose for id in ID.findall(part) if id in wanted]
 
 

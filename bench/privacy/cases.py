@@ -26,7 +26,7 @@ class Case(NamedTuple):
     secret: str
 
 
-def _draw(rng: random.Random, alphabet: str, length: int) -> str:
+def draw(rng: random.Random, alphabet: str, length: int) -> str:
     """Random, and never without a digit, an upper- and a lower-case letter where the alphabet has
     them.
     """
@@ -199,7 +199,7 @@ def secrets(seed: int = 7) -> list[Case]:
     cases: list[Case] = []
     for kind, pieces in SHAPES.items():
         for setting in SETTINGS:
-            made = "".join(p if isinstance(p, str) else _draw(rng, *p) for p in pieces)
+            made = "".join(p if isinstance(p, str) else draw(rng, *p) for p in pieces)
             shown = f"https://{made}@o1.ingest.sentry.io/42" if kind == "sentry-dsn" else made
             hidden = made.rpartition("/services/")[2].rpartition("/webhooks/")[2]
             cases.append(Case(kind, setting.format(shown), hidden))
@@ -208,14 +208,14 @@ def secrets(seed: int = 7) -> list[Case]:
             Case("password: " + phrase, phrase.format(made := rng.choice(PASSWORDS)), made)
         )
     for phrase in WORDS_FOR_A_TOKEN:
-        cases.append(Case("token: " + phrase, phrase.format(made := _draw(rng, ALNUM, 40)), made))
+        cases.append(Case("token: " + phrase, phrase.format(made := draw(rng, ALNUM, 40)), made))
     return cases + _blocks(rng)
 
 
 def _blocks(rng: random.Random) -> list[Case]:
     cases = []
     for name in ("", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "):
-        lines = [_draw(rng, B64, 64) for _ in range(6)] + [_draw(rng, B64, 30) + "=="]
+        lines = [draw(rng, B64, 64) for _ in range(6)] + [draw(rng, B64, 30) + "=="]
         begin, end = (f"-----{word} {name}PRIVATE" + " KEY-----" for word in ("BEGIN", "END"))
         block = "\n".join([begin, *lines, end])
         cases.append(Case(f"pem {name}", f"the key:\n{block}\nthanks", lines[3]))
@@ -223,7 +223,7 @@ def _blocks(rng: random.Random) -> list[Case]:
             Case(f"pem {name}json", json.dumps({"type": "service_account", "k": block}), lines[3])
         )
         cases.append(Case(f"pem {name}cut", f"{begin}\n" + "\n".join(lines[:4]), lines[3]))
-    basic = base64.b64encode(("ann:" + _draw(rng, ALNUM, 12)).encode()).decode()
+    basic = base64.b64encode(("ann:" + draw(rng, ALNUM, 12)).encode()).decode()
     return [*cases, Case("basic", f"Authorization: Basic {basic}", basic)]
 
 
@@ -232,8 +232,8 @@ def lookalikes(seed: int = 11) -> list[str]:
     rng = random.Random(seed)
     made: list[str] = []
     for _ in range(8):
-        sha, sha256 = _draw(rng, HEX, 40), _draw(rng, HEX, 64)
-        uuid = "-".join(_draw(rng, HEX, n) for n in (8, 4, 4, 4, 12))
+        sha, sha256 = draw(rng, HEX, 40), draw(rng, HEX, 64)
+        uuid = "-".join(draw(rng, HEX, n) for n in (8, 4, 4, 4, 12))
         made += [
             f"fixed in commit {sha}",
             f"git checkout {sha[:9]}",
@@ -241,15 +241,15 @@ def lookalikes(seed: int = 11) -> list[str]:
             f"image@sha256:{sha256}",
             f"request id {uuid}",
             f"session {uuid} ended",
-            f'"integrity": "sha512-{_draw(rng, B64, 86)}=="',
-            f"![x](data:image/png;base64,iVBORw0KGgo{_draw(rng, B64, 160)})",
-            f'etag: "{_draw(rng, HEX, 32)}"',
-            f"color: #{_draw(rng, HEX, 6)}; background: #{_draw(rng, HEX, 3)}",
+            f'"integrity": "sha512-{draw(rng, B64, 86)}=="',
+            f"![x](data:image/png;base64,iVBORw0KGgo{draw(rng, B64, 160)})",
+            f'etag: "{draw(rng, HEX, 32)}"',
+            f"color: #{draw(rng, HEX, 6)}; background: #{draw(rng, HEX, 3)}",
             f"cache_key: {sha256[:32]}",
-            f"at 0x{_draw(rng, HEX, 12)} in main",
-            f"/nix/store/{_draw(rng, HEX, 32)}-python3-3.11.7/bin/python3",
-            f"dist/assets/index-{_draw(rng, ALNUM, 8)}.js",
-            f"trace_id={_draw(rng, HEX, 32)} span_id={_draw(rng, HEX, 16)}",
+            f"at 0x{draw(rng, HEX, 12)} in main",
+            f"/nix/store/{draw(rng, HEX, 32)}-python3-3.11.7/bin/python3",
+            f"dist/assets/index-{draw(rng, ALNUM, 8)}.js",
+            f"trace_id={draw(rng, HEX, 32)} span_id={draw(rng, HEX, 16)}",
             f"order {rng.randrange(10**9, 10**10)}",
             f"ts={rng.randrange(1_600_000_000_000, 1_800_000_000_000)}",
         ]

@@ -14,7 +14,7 @@ import json
 import random
 import string
 
-from bench.privacy.cases import ALNUM, B64, HEX, UPPER, URL64, Case, Piece, _draw
+from bench.privacy.cases import ALNUM, B64, HEX, UPPER, URL64, Case, Piece, draw
 
 LOWER = string.ascii_lowercase + string.digits
 BASE32 = string.ascii_uppercase + "234567"
@@ -214,7 +214,7 @@ def secrets(seed: int = 101) -> list[Case]:
     cases: list[Case] = []
     for place, (kind, pieces) in enumerate(SHAPES.items()):
         for step in (0, 3):
-            made = "".join(p if isinstance(p, str) else _draw(rng, *p) for p in pieces)
+            made = "".join(p if isinstance(p, str) else draw(rng, *p) for p in pieces)
             carrier = CARRIERS[(place + step) % len(CARRIERS)]
             cases.append(Case(kind, carrier.format(made), made.removeprefix("SSWS ")))
     cases += [
@@ -222,7 +222,7 @@ def secrets(seed: int = 101) -> list[Case]:
         for phrase in PHRASES
     ]
     cases += [
-        Case("token: " + phrase, phrase.format(made := _draw(rng, ALNUM, 40)), made)
+        Case("token: " + phrase, phrase.format(made := draw(rng, ALNUM, 40)), made)
         for phrase in TOKENS
     ]
     return cases + _encoded(rng)
@@ -236,11 +236,11 @@ def _encoded(rng: random.Random) -> list[Case]:
     def b64(text: str) -> str:
         return base64.b64encode(text.encode()).decode()
 
-    word, wire = "Fl4mingo$Run", _draw(rng, B64, 43) + "="
-    pem = b64("-----BEGIN RSA PRIVATE" + " KEY-----\n" + _draw(rng, B64, 64) + "\n")
+    word, wire = "Fl4mingo$Run", draw(rng, B64, 43) + "="
+    pem = b64("-----BEGIN RSA PRIVATE" + " KEY-----\n" + draw(rng, B64, 64) + "\n")
     docker = b64("ann:" + word)
-    apr = "$apr1$" + _draw(rng, ALNUM, 8) + "$" + _draw(rng, ALNUM, 22)
-    shadow = "$6$" + _draw(rng, ALNUM, 16) + "$" + _draw(rng, ALNUM, 86)
+    apr = "$apr1$" + draw(rng, ALNUM, 8) + "$" + draw(rng, ALNUM, 22)
+    shadow = "$6$" + draw(rng, ALNUM, 16) + "$" + draw(rng, ALNUM, 86)
     return [
         Case("k8s-secret", f"kind: Secret\ndata:\n  password: {b64(word)}\n", b64(word)),
         Case("kubeconfig", f"    client-key-data: {pem}", pem),
@@ -257,7 +257,7 @@ def _encoded(rng: random.Random) -> list[Case]:
         Case("npmrc-password", f"//npm.example/:_password={b64(word)}", b64(word)),
         Case(
             "url-encoded",
-            "https://x.example/cb?client_secret=" + (made := _draw(rng, ALNUM, 32)) + "%3D",
+            "https://x.example/cb?client_secret=" + (made := draw(rng, ALNUM, 32)) + "%3D",
             made,
         ),
     ]
@@ -270,12 +270,12 @@ def lookalikes(seed: int = 103) -> list[str]:
     for _ in range(4):
 
         def hexes(length: int) -> str:
-            return _draw(rng, HEX, length)
+            return draw(rng, HEX, length)
 
         uuid = "-".join(hexes(n) for n in (8, 4, 4, 4, 12))
         made += [
             f'+ resolved "https://registry.yarnpkg.com/a/-/a-1.0.2.tgz#{hexes(40)}"',
-            f"golang.org/x/net v0.1.0 h1:{_draw(rng, B64, 43)}=",
+            f"golang.org/x/net v0.1.0 h1:{draw(rng, B64, 43)}=",
             f'checksum = "{hexes(64)}"',
             f"    --hash=sha256:{hexes(64)}",
             f"index {hexes(7)}..{hexes(7)} 100644",
@@ -283,23 +283,23 @@ def lookalikes(seed: int = 103) -> list[str]:
             f"container {hexes(12)} exited with 0",
             f"i-0{hexes(16)} is running",
             f'ObjectId("{hexes(24)}")',
-            f'data-testid="btn-{_draw(rng, LOWER, 6)}"',
+            f'data-testid="btn-{draw(rng, LOWER, 6)}"',
             f"/_next/static/chunks/{hexes(16)}.js",
             f"key={uuid}",
-            f"src: url(data:font/woff2;base64,d09GMgAB{_draw(rng, B64, 120)})",
-            f'"mappings":"AAAA,CAAC,{_draw(rng, ALNUM, 24)};{_draw(rng, ALNUM, 24)}"',
-            f"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5{_draw(rng, B64, 48)} ann@laptop",
+            f"src: url(data:font/woff2;base64,d09GMgAB{draw(rng, B64, 120)})",
+            f'"mappings":"AAAA,CAAC,{draw(rng, ALNUM, 24)};{draw(rng, ALNUM, 24)}"',
+            f"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5{draw(rng, B64, 48)} ann@laptop",
             f"traceparent: 00-{hexes(32)}-{hexes(16)}-01",
-            f"01J{_draw(rng, '0123456789ABCDEFGHJKMNPQRSTVWXYZ', 23)}",
+            f"01J{draw(rng, '0123456789ABCDEFGHJKMNPQRSTVWXYZ', 23)}",
             f'"cacheKey": "{hexes(32)}"',
-            "pk" + f"_live_{_draw(rng, ALNUM, 24)}",
-            f'W/"{hexes(2)}-{_draw(rng, B64, 27)}"',
+            "pk" + f"_live_{draw(rng, ALNUM, 24)}",
+            f'W/"{hexes(2)}-{draw(rng, B64, 27)}"',
             f"Subproject commit {hexes(40)}",
             f"uses: actions/checkout@{hexes(40)}",
             f'd="M{rng.randrange(99)}.{rng.randrange(9)} {rng.randrange(99)}c-.6.1-1.1.5-1.4 1l-.3.8H{rng.randrange(99)}z"',
-            f"nonce-{_draw(rng, B64, 22)}==",
-            f"arn:aws:lambda:eu-west-1:123456789012:function:mail-{_draw(rng, LOWER, 5)}",
-            f".css-{_draw(rng, LOWER, 6)}{{color:#{hexes(6)}}}",
+            f"nonce-{draw(rng, B64, 22)}==",
+            f"arn:aws:lambda:eu-west-1:123456789012:function:mail-{draw(rng, LOWER, 5)}",
+            f".css-{draw(rng, LOWER, 6)}{{color:#{hexes(6)}}}",
         ]
     return made + list(PLAIN)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 
-from bench.privacy.cases import ALNUM, HEX, UPPER, URL64, Case, Piece, _draw
+from bench.privacy.cases import ALNUM, HEX, UPPER, URL64, Case, Piece, draw
 from bench.privacy.heldout import LOWER
 
 SHAPES: dict[str, list[Piece]] = {
@@ -99,7 +99,7 @@ def secrets(seed: int = 211) -> list[Case]:
     """Every shape in one carrier, every phrase once."""
     rng = random.Random(seed)
     made = [
-        (kind, "".join(p if isinstance(p, str) else _draw(rng, *p) for p in pieces))
+        (kind, "".join(p if isinstance(p, str) else draw(rng, *p) for p in pieces))
         for kind, pieces in SHAPES.items()
     ]
     cases = [
@@ -124,26 +124,26 @@ def lookalikes(seed: int = 223) -> list[str]:
     made = []
     for _ in range(3):
         made += [
-            f"toolu_01{_draw(rng, ALNUM, 22)}",
-            f"msg_01{_draw(rng, ALNUM, 22)}",
-            f"call_{_draw(rng, ALNUM, 24)}",
-            f"chatcmpl-{_draw(rng, ALNUM, 29)}",
-            f"req_{_draw(rng, HEX, 32)}",
-            f"cus_{_draw(rng, ALNUM, 14)}",
-            f"pi_{_draw(rng, ALNUM, 24)}",
-            f"price_1{_draw(rng, ALNUM, 23)}",
-            f"file-{_draw(rng, ALNUM, 24)}",
-            f"asst_{_draw(rng, ALNUM, 24)}",
-            f"mem_01{_draw(rng, '0123456789abcdefghjkmnpqrstvwxyz', 24)}",
-            f"prj_{_draw(rng, ALNUM, 28)}",
-            f"dpl_{_draw(rng, ALNUM, 28)}",
-            f"evt_{_draw(rng, ALNUM, 24)}",
-            f"docker run -d --name web_{_draw(rng, LOWER, 8)} nginx:1.25@sha256:{_draw(rng, HEX, 64)}",
-            f"key {_draw(rng, HEX, 40)} not in cache",
-            f"token {_draw(rng, HEX, 40)[:12]} of the lexer",
-            f"client-certificate-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t{_draw(rng, ALNUM, 120)}",
-            f"main.c:1234:12:warning:{_draw(rng, LOWER, 5)}",
-            f"npm:{_draw(rng, LOWER, 8)}@1.2.3",
+            f"toolu_01{draw(rng, ALNUM, 22)}",
+            f"msg_01{draw(rng, ALNUM, 22)}",
+            f"call_{draw(rng, ALNUM, 24)}",
+            f"chatcmpl-{draw(rng, ALNUM, 29)}",
+            f"req_{draw(rng, HEX, 32)}",
+            f"cus_{draw(rng, ALNUM, 14)}",
+            f"pi_{draw(rng, ALNUM, 24)}",
+            f"price_1{draw(rng, ALNUM, 23)}",
+            f"file-{draw(rng, ALNUM, 24)}",
+            f"asst_{draw(rng, ALNUM, 24)}",
+            f"mem_01{draw(rng, '0123456789abcdefghjkmnpqrstvwxyz', 24)}",
+            f"prj_{draw(rng, ALNUM, 28)}",
+            f"dpl_{draw(rng, ALNUM, 28)}",
+            f"evt_{draw(rng, ALNUM, 24)}",
+            f"docker run -d --name web_{draw(rng, LOWER, 8)} nginx:1.25@sha256:{draw(rng, HEX, 64)}",
+            f"key {draw(rng, HEX, 40)} not in cache",
+            f"token {draw(rng, HEX, 40)[:12]} of the lexer",
+            f"client-certificate-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t{draw(rng, ALNUM, 120)}",
+            f"main.c:1234:12:warning:{draw(rng, LOWER, 5)}",
+            f"npm:{draw(rng, LOWER, 8)}@1.2.3",
         ]
     return [
         *made,

@@ -10,7 +10,7 @@ import pytest
 from reverie.core.errors import BadInput
 from reverie.core.kinds import is_mature
 from reverie.testing import SPACE, memory
-from tests.support.helpers import at_once
+from tests.support.helpers import run_in_threads
 
 pytestmark = pytest.mark.words_only
 
@@ -396,7 +396,7 @@ def test_rewritten_history_adds_only_what_is_new(mind, repository):
 def test_two_at_once_take_each_commit_in_once(tmp_path, clock, repository):
     """Two processes that learn one history at the same time write each commit once."""
     with memory(tmp_path / "home", now=clock) as one, memory(tmp_path / "home", now=clock) as other:
-        at_once(
+        run_in_threads(
             lambda: one.activity.learn_git(repository, space=SPACE),
             lambda: other.activity.learn_git(repository, space=SPACE),
         )

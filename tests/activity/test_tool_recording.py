@@ -10,7 +10,7 @@ import pytest
 
 from reverie.core.errors import BadInput, StoreBusy
 from reverie.testing import SPACE, memory
-from tests.support.helpers import until
+from tests.support.helpers import wait_until
 
 pytestmark = pytest.mark.words_only
 
@@ -227,7 +227,9 @@ def test_its_thread_ends_by_itself(mind):
     """
     for _ in range(2):
         mind.record_tool("bash", {"command": "ls"}, space=SPACE)
-        until(lambda: not [one for one in threading.enumerate() if one.name == "reverie-recorder"])
+        wait_until(
+            lambda: not [one for one in threading.enumerate() if one.name == "reverie-recorder"]
+        )
     assert len(mind.store.events(verbs=["tool"])) == 2
 
 

@@ -22,7 +22,7 @@ from reverie.core.model import Hit
 from reverie.retrieval.rescoring import compute_prior
 from reverie.testing import SPACE, make_memory, memory
 from tests.code.test_code_map import OLD, written
-from tests.support.helpers import invoked, opened, toy_home
+from tests.support.helpers import open_mind, run_command, toy_home
 from tests.support.scripted import scripted
 
 PRICE = "def price_of(n):\n    total = 3 * n\n    return total + 1  # cents, rounded down\n"
@@ -648,7 +648,7 @@ def test_two_processes_at_once(tmp_path, repo):
     be.
     """
     home = tmp_path / "home"
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         mind.code.index(repo)
         ids = [
             one.id
@@ -672,7 +672,7 @@ def test_two_processes_at_once(tmp_path, repo):
         one.stdin.write(b"go\n")
         one.stdin.close()
     assert [0, 0] == [one.wait(60) for one in both]
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         assert {("money.py:price_of", CHANGED)} == {now_of(mind, id) for id in ids}
         assert {1} == {
             sum(
@@ -690,37 +690,39 @@ def test_the_commands(tmp_path, repo, monkeypatch):
     """
     home = ("--home", str(toy_home(tmp_path)))
     monkeypatch.chdir(repo)
-    invoked("code", "index", *home)
+    run_command("code", "index", *home)
     kept = json.loads(
-        invoked("remember", TEXT, "--about", "cart.py:price_of", *home, "--json").stdout
+        run_command("remember", TEXT, "--about", "cart.py:price_of", *home, "--json").stdout
     )["memory"]["id"]
     assert (
         "cart.py:price_of: as it was when it was said"
-        in invoked("code", "anchors", kept, *home).stdout
+        in run_command("code", "anchors", kept, *home).stdout
     )
-    assert "Nothing speaks of code" in invoked("code", "anchors", *home).stdout
+    assert "Nothing speaks of code" in run_command("code", "anchors", *home).stdout
     edit(Path(repo), **{"cart.py": CART.replace("3 * n", "4 * n")})
-    invoked("code", "index", *home)
-    shown = invoked("code", "anchors", kept, *home).stdout
+    run_command("code", "index", *home)
+    shown = run_command("code", "anchors", kept, *home).stdout
     assert (
         "said about an older version" in shown
         and "-    total = 3 * n" in shown
         and "+    total = 4 * n" in shown
     )
-    assert kept in invoked("code", "anchors", *home).stdout
-    assert "said about an older version" in invoked("recall", "prices", *home).stdout
-    assert "said about an older version" in invoked("memory", "curate", *home).stdout
-    assert "out of date" in invoked("show", kept, *home).stdout
-    assert 1 == len(json.loads(invoked("code", "anchors", "--json", *home).stdout)["memories"])
+    assert kept in run_command("code", "anchors", *home).stdout
+    assert "said about an older version" in run_command("recall", "prices", *home).stdout
+    assert "said about an older version" in run_command("memory", "curate", *home).stdout
+    assert "out of date" in run_command("show", kept, *home).stdout
+    assert 1 == len(json.loads(run_command("code", "anchors", "--json", *home).stdout)["memories"])
     told = json.loads(
-        invoked("code", "anchors", kept, "--still-true", "--on", "other.py", *home, "--json").stdout
+        run_command(
+            "code", "anchors", kept, "--still-true", "--on", "other.py", *home, "--json"
+        ).stdout
     )["about"]
     assert [("cart.py", "price_of", ""), ("other.py", "", "")] == [
         (o["path"], o["symbol"], o["state"]) for o in told
     ]
-    invoked("code", "anchors", kept, "--off", "other.py", "--off", "cart.py:price_of", *home)
-    assert "It is about no code" in invoked("code", "anchors", kept, *home).stdout
-    invoked("code", "anchors", "--still-true", *home, code=2)
+    run_command("code", "anchors", kept, "--off", "other.py", "--off", "cart.py:price_of", *home)
+    assert "It is about no code" in run_command("code", "anchors", kept, *home).stdout
+    run_command("code", "anchors", "--still-true", *home, code=2)
 
 
 def test_a_memory_of_before_has_no_mark(home):

@@ -10,7 +10,7 @@ from reverie.core.errors import BadInput, NotFound
 from reverie.testing import memory
 from tests.code.samples import SAMPLES
 from tests.storage.test_backups import holding
-from tests.support.helpers import invoked, toy_home
+from tests.support.helpers import run_command, toy_home
 
 pytestmark = pytest.mark.proves("D22", "D26", "D30", "D31", "D32")
 
@@ -35,7 +35,7 @@ def repo(tmp_path):
 
 
 @pytest.fixture
-def indexed(home, repo):
+def indexed_mind(home, repo):
     home.code.index(repo)
     return home
 
@@ -45,9 +45,9 @@ def told(uses):
 
 
 @pytest.mark.proves("D28", "D35", "CC-77")
-def test_callers_across_files(indexed, repo):
+def test_callers_across_files(indexed_mind, repo):
     """Where a function is called: path, line, the function around it with its lines, and why."""
-    found = indexed.code.callers("helper", root=repo)
+    found = indexed_mind.code.callers("helper", root=repo)
     assert told(found) == [
         ("pkg/main.py", 7, "run", "helper", True),
         ("pkg/pump.py", 9, "Base.drain", "helper", True),
@@ -59,13 +59,15 @@ def test_callers_across_files(indexed, repo):
 
 
 @pytest.mark.proves("D23", "D24", "D27", "CC-77")
-def test_methods_belong_to_their_class(indexed, repo):
+def test_methods_belong_to_their_class(indexed_mind, repo):
     """A qualified name means the method of that class; its callers are found by its type."""
-    assert [one.name for one in indexed.code.find_symbol("Pump.fill", root=repo)] == ["Pump.fill"]
-    assert told(indexed.code.callers("Pump.fill", root=repo)) == [
+    assert [one.name for one in indexed_mind.code.find_symbol("Pump.fill", root=repo)] == [
+        "Pump.fill"
+    ]
+    assert told(indexed_mind.code.callers("Pump.fill", root=repo)) == [
         ("pkg/main.py", 6, "run", "Pump.fill", True)
     ]
-    contents = indexed.code.contents(repo / "pkg/pump.py")
+    contents = indexed_mind.code.contents(repo / "pkg/pump.py")
     assert [
         (one.name, one.kind, one.first, one.last, one.why)
         for one in contents
@@ -82,10 +84,13 @@ def test_methods_belong_to_their_class(indexed, repo):
 
 
 @pytest.mark.proves("D25", "D29", "D36")
-def test_callees_and_dependencies(indexed, repo):
+def test_callees_and_dependencies(indexed_mind, repo):
     """What a function calls, and what a file imports, under its own names and aliases."""
-    assert {use.name for use in indexed.code.callees("run", root=repo)} == {"Pump.fill", "helper"}
-    found = indexed.code.dependencies(repo / "pkg/main.py")
+    assert {use.name for use in indexed_mind.code.callees("run", root=repo)} == {
+        "Pump.fill",
+        "helper",
+    }
+    found = indexed_mind.code.dependencies(repo / "pkg/main.py")
     assert [(one.line, one.name, one.to, one.symbol) for one in found] == [
         (2, "pkg.pump", "pkg/pump.py", ""),
         (3, ".pump.Pump", "pkg/pump.py", "Pump"),
@@ -94,28 +99,28 @@ def test_callees_and_dependencies(indexed, repo):
 
 
 @pytest.mark.proves("D37")
-def test_symbols_are_found_by_name(indexed, repo):
+def test_symbols_are_found_by_name(indexed_mind, repo):
     """By name, by qualified name, and but for case; a name that nothing has is an empty list."""
-    assert [one.name for one in indexed.code.find_symbol("fill", root=repo)] == ["Pump.fill"]
-    assert [(one.name, one.why) for one in indexed.code.find_symbol("PUMP", root=repo)] == [
+    assert [one.name for one in indexed_mind.code.find_symbol("fill", root=repo)] == ["Pump.fill"]
+    assert [(one.name, one.why) for one in indexed_mind.code.find_symbol("PUMP", root=repo)] == [
         ("Pump", ("a like name",))
     ]
-    assert indexed.code.find_symbol("nobody", root=repo) == []
+    assert indexed_mind.code.find_symbol("nobody", root=repo) == []
 
 
 @pytest.mark.proves("D38")
-def test_keywords_lead_to_files(indexed, repo):
+def test_keywords_lead_to_files(indexed_mind, repo):
     """Files by the words of their paths and names, with the symbols that are meant."""
-    best = indexed.code.structure("fill the pump", root=repo)[0]
+    best = indexed_mind.code.structure("fill the pump", root=repo)[0]
     assert (best.path, [one.name for one in best.symbols if one.kind == "method"][-1]) == (
         "pkg/pump.py",
         "Pump.fill",
     )
-    assert indexed.code.structure("zebra", root=repo) == []
+    assert indexed_mind.code.structure("zebra", root=repo) == []
 
 
 @pytest.mark.proves("CC-77")
-def test_a_changed_file_is_parsed_alone(indexed, repo, monkeypatch):
+def test_a_changed_file_is_parsed_alone(indexed_mind, repo, monkeypatch):
     """Nothing changed: nothing is read. One file changed: it alone is parsed, and all uses are
     right again.
     """
@@ -129,12 +134,12 @@ def test_a_changed_file_is_parsed_alone(indexed, repo, monkeypatch):
         return real(path, text)
 
     monkeypatch.setattr(code_indexing, "parse_facts", facts_of)
-    assert (indexed.code.index(repo).parsed, parsed) == (0, [])
+    assert (indexed_mind.code.index(repo).parsed, parsed) == (0, [])
     place = repo / "pkg/pump.py"
     place.write_text("# one line more\n" + place.read_text())
-    done = indexed.code.index(repo)
+    done = indexed_mind.code.index(repo)
     assert (done.parsed, done.files, parsed) == (1, 3, ["pkg/pump.py"])
-    assert told(indexed.code.callers("helper", root=repo))[1] == (
+    assert told(indexed_mind.code.callers("helper", root=repo))[1] == (
         "pkg/pump.py",
         10,
         "Base.drain",
@@ -142,20 +147,20 @@ def test_a_changed_file_is_parsed_alone(indexed, repo, monkeypatch):
         True,
     )
     os.utime(repo / "pkg/main.py", (OLD + 9, OLD + 9))  # touched, not changed
-    assert indexed.code.index(repo).parsed == 0
+    assert indexed_mind.code.index(repo).parsed == 0
 
 
-def test_a_change_in_one_file_alters_what_names_in_another_mean(indexed, repo):
+def test_a_change_in_one_file_alters_what_names_in_another_mean(indexed_mind, repo):
     """A function that goes leaves no caller behind, and its mention is kept as one that leads
     nowhere.
     """
     place = repo / "pkg/pump.py"
     place.write_text(place.read_text().replace("def helper", "def other"))
-    indexed.code.index(repo)
-    assert indexed.code.callers("helper", root=repo) == []
+    indexed_mind.code.index(repo)
+    assert indexed_mind.code.callers("helper", root=repo) == []
     place.unlink()
-    assert indexed.code.index(repo).gone == 1
-    assert indexed.code.find_symbol("Pump", root=repo) == []
+    assert indexed_mind.code.index(repo).gone == 1
+    assert indexed_mind.code.find_symbol("Pump", root=repo) == []
 
 
 @pytest.mark.proves("A111", "B120")
@@ -253,7 +258,7 @@ def test_the_map_keeps_to_its_budget_and_follows_its_focus(home, tmp_path):
     ]
 
 
-def test_an_index_that_was_interrupted_says_so_and_goes_on(indexed, repo, monkeypatch):
+def test_an_index_that_was_interrupted_says_so_and_goes_on(indexed_mind, repo, monkeypatch):
     """Stopped between parsing many files and resolving: the index knows, and the next time makes it
     whole.
     """
@@ -267,12 +272,12 @@ def test_an_index_that_was_interrupted_says_so_and_goes_on(indexed, repo, monkey
             code_indexing, "link_files", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
         )
         with pytest.raises(KeyboardInterrupt):
-            indexed.code.index(repo)
+            indexed_mind.code.index(repo)
     root = os.path.realpath(repo)
-    assert not indexed.store.code.resolved(root)
+    assert not indexed_mind.store.code.resolved(root)
     os.utime(place, (OLD + 5, OLD + 5))
-    assert indexed.code.index(repo).size.resolved
-    assert len(indexed.code.callers("helper", root=repo)) == 3
+    assert indexed_mind.code.index(repo).size.resolved
+    assert len(indexed_mind.code.callers("helper", root=repo)) == 3
 
 
 def test_answers_of_half_an_index_say_so(repo, tmp_path, monkeypatch):
@@ -286,26 +291,26 @@ def test_answers_of_half_an_index_say_so(repo, tmp_path, monkeypatch):
         within.setattr(
             code_indexing, "link_files", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
         )
-        invoked("code", "index", str(repo), *home[:2], code=130)
-    assert "not whole" in invoked("code", "callers", "helper", *home).stderr
-    assert "not whole" in invoked("code", "symbol", "helper", *home).stderr
-    assert "not whole" in invoked("code", "map", *home).stderr
-    invoked("code", "index", str(repo), *home[:2])
-    assert "not whole" not in invoked("code", "callers", "helper", *home).stderr
+        run_command("code", "index", str(repo), *home[:2], code=130)
+    assert "not whole" in run_command("code", "callers", "helper", *home).stderr
+    assert "not whole" in run_command("code", "symbol", "helper", *home).stderr
+    assert "not whole" in run_command("code", "map", *home).stderr
+    run_command("code", "index", str(repo), *home[:2])
+    assert "not whole" not in run_command("code", "callers", "helper", *home).stderr
 
 
-def test_whoever_waits_to_index_is_told(indexed, repo):
+def test_whoever_waits_to_index_is_told(indexed_mind, repo):
     """Another process that indexes, or one that was killed just now, is waited for, and not in
     silence.
     """
-    indexed.store.acquire("code", "another", 60.0, indexed.context.now())
+    indexed_mind.store.acquire("code", "another", 60.0, indexed_mind.context.now())
     told = []
 
     def listening(stage, *_):
         told.append(stage)
-        indexed.store.release("code", "another")
+        indexed_mind.store.release("code", "another")
 
-    indexed.code.index(repo, listening)
+    indexed_mind.code.index(repo, listening)
     assert told[0] == "waiting for another process that indexes"
 
 
@@ -390,33 +395,35 @@ def test_a_go_module_is_called_as_it_says(home, tmp_path):
     assert [use.why for use in home.code.callers("Put", root=root)] == [("type",)]
 
 
-def test_two_repositories_do_not_see_each_other(indexed, repo, tmp_path):
+def test_two_repositories_do_not_see_each_other(indexed_mind, repo, tmp_path):
     """A name in another repository is not meant, and forgetting one leaves the other."""
     other = written(
         tmp_path / "other", **{"a.py": "def helper(): pass\n\ndef g():\n    helper()\n"}
     )
-    indexed.code.index(other)
-    assert told(indexed.code.callers("helper", root=other)) == [("a.py", 4, "g", "helper", True)]
-    indexed.code.forget(repo)
+    indexed_mind.code.index(other)
+    assert told(indexed_mind.code.callers("helper", root=other)) == [
+        ("a.py", 4, "g", "helper", True)
+    ]
+    indexed_mind.code.forget(repo)
     with pytest.raises(NotFound):
-        indexed.code.callers("helper", root=repo)
-    assert len(indexed.code.callers("helper", root=other)) == 1
+        indexed_mind.code.callers("helper", root=repo)
+    assert len(indexed_mind.code.callers("helper", root=other)) == 1
 
 
 @pytest.mark.proves("C60")
-def test_what_is_forgotten_leaves_the_files_of_the_index(indexed, repo, tmp_path):
+def test_what_is_forgotten_leaves_the_files_of_the_index(indexed_mind, repo, tmp_path):
     """Its names and words stand in no file of the cache; another repository's are all there."""
     other = written(
         tmp_path / "other", **{"b.py": "def zyxquartz(yxpebble):\n    return helper(yxpebble)\n"}
     )
-    indexed.code.index(other)
-    cache = indexed.settings.home / "cache"
+    indexed_mind.code.index(other)
+    cache = indexed_mind.settings.home / "cache"
     assert all(holding(cache, word) for word in (b"yxquartz", b"yxpebble"))
     root = os.path.realpath(repo)
-    before = indexed.store.code.bags(root)
-    indexed.code.forget(other)
+    before = indexed_mind.store.code.bags(root)
+    indexed_mind.code.forget(other)
     assert set() == holding(cache, b"yxquartz") | holding(cache, b"yxpebble")
-    after = indexed.store.code.bags(root)
+    after = indexed_mind.store.code.bags(root)
     assert after.terms.items() <= before.terms.items()
     assert set(after.term) <= set(after.terms.values())
     assert (after.term == before.term).all()
@@ -456,27 +463,30 @@ def test_asking_before_indexing_says_what_to_do(home, repo):
 def test_the_commands(repo, tmp_path):
     """`index`, `symbol`, `callers` and `map`, with --json."""
     home = ("--home", str(toy_home(tmp_path)))
-    done = json.loads(invoked("code", "index", str(repo), *home, "--json").stdout)
+    done = json.loads(run_command("code", "index", str(repo), *home, "--json").stdout)
     assert (done["files"], done["parsed"], done["size"]["resolved"]) == (3, 3, True)
-    assert "3 files, 0 parsed" in invoked("code", "index", str(repo), *home).stdout
+    assert "3 files, 0 parsed" in run_command("code", "index", str(repo), *home).stdout
     where = ("--in", str(repo), *home)
-    assert "pkg/main.py:7  run  → helper" in invoked("code", "callers", "helper", *where).stdout
-    found = json.loads(invoked("code", "callers", "helper", *where, "--json").stdout)["callers"]
+    assert "pkg/main.py:7  run  → helper" in run_command("code", "callers", "helper", *where).stdout
+    found = json.loads(run_command("code", "callers", "helper", *where, "--json").stdout)["callers"]
     assert [one["line"] for one in found] == [7, 9]
-    assert "Nothing is called zebra here." in invoked("code", "callers", "zebra", *where).stdout
+    assert "Nothing is called zebra here." in run_command("code", "callers", "zebra", *where).stdout
     assert (
-        "pkg/pump.py:15-17  method  Pump.fill" in invoked("code", "symbol", "fill", *where).stdout
+        "pkg/pump.py:15-17  method  Pump.fill"
+        in run_command("code", "symbol", "fill", *where).stdout
     )
     assert (
-        json.loads(invoked("code", "symbol", "fill", *where, "--json").stdout)["symbols"][0]["name"]
+        json.loads(run_command("code", "symbol", "fill", *where, "--json").stdout)["symbols"][0][
+            "name"
+        ]
         == "Pump.fill"
     )
-    assert "class Pump(Base)" in invoked("code", "map", *where).stdout
+    assert "class Pump(Base)" in run_command("code", "map", *where).stdout
     assert (
         json.loads(
-            invoked("code", "map", "--tokens", "30", "--focus", "Pump", *where, "--json").stdout
+            run_command("code", "map", "--tokens", "30", "--focus", "Pump", *where, "--json").stdout
         )["tokens"]
         <= 30
     )
-    invoked("code", "index", str(repo), "--forget", *home)
-    invoked("code", "callers", "helper", *where, code=1)
+    run_command("code", "index", str(repo), "--forget", *home)
+    run_command("code", "callers", "helper", *where, code=1)

@@ -15,6 +15,7 @@ from reverie.code.languages import BY_SUFFIX
 from reverie.code.name_resolution import NameResolver
 from reverie.code.parsed_facts import facts_from_json
 from reverie.code.reference_resolution import link_files, resolve_mention, resolve_repository
+from reverie.code.repository_map import EDGE_WEIGHTS
 from reverie.code.symbol_tables import LoadedFacts
 from reverie.storage.indexed_files import UNSURE_STAMP, IndexedFile
 from reverie.storage.sqlite.code_index import SqliteCodeIndex
@@ -211,7 +212,13 @@ def assert_whole(index, files):
     """What the index says is what resolving everything says, edge by edge."""
     known = {path: facts_from_json(text) for path, text in index.facts(ROOT).items()}
     assert known.keys() == files.keys()
-    assert Counter(index._edges(ROOT, "", [()])) == Counter(set(resolve_repository("repo", known)))
+    edges = Counter(
+        edge
+        for path in files
+        for kind in EDGE_WEIGHTS
+        for edge in index.edges_of_file(ROOT, path, kind)
+    )
+    assert edges == Counter(set(resolve_repository("repo", known)))
     assert index.verify() == ""
 
 

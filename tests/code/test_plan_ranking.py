@@ -49,12 +49,13 @@ def bags(**files):
     )
 
 
-def tree(**files):
+def tree(names=(), /, **files):
+    """A file tree of these chunks; `names` are (path, name) of what files define."""
     return FileTree(
         bags(
             **{path: [tokenize_code(chunk) for chunk in chunks] for path, chunks in files.items()}
         ),
-        [],
+        names,
     )
 
 
@@ -329,9 +330,8 @@ def test_why_tells_names_from_paths():
         "net.py": ["class HttpTunnel: pass"],
         "log.py": ["def write(): pass"],
     }
-    files = FileTree(
-        tree(**chunks)._bags, [("net.py", "HttpTunnel"), ("net.py", "close"), ("log.py", "write")]
-    )
+    names = [("net.py", "HttpTunnel"), ("net.py", "close"), ("log.py", "write")]
+    files = tree(names, **chunks)
     found = rank_files(files, past_of(files), parse_task("The proxy breaks the HttpTunnel"))
     told = {path: explain_file(found, files.place[path]) for path in chunks}
     assert "its path says proxy" in told["proxy/wire.py"]

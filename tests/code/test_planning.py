@@ -7,7 +7,7 @@ import pytest
 from reverie.core.errors import BadInput, Disabled, NotFound
 from reverie.testing import SPACE, CountingEmbedder, memory
 from tests.activity.test_learned_patterns import commit, git
-from tests.support.helpers import invoked, toy_home
+from tests.support.helpers import run_command, toy_home
 
 NET = "class ProxyTunnel:\n    def connect(self):\n        return open_socket()\n"
 JAR = "class Jar:\n    def expire(self):\n        self.cookies.clear()\n"
@@ -177,12 +177,12 @@ def test_the_command_indexes_and_tells(tmp_path, repo, monkeypatch):
     """
     home = str(toy_home(tmp_path / "cli"))
     monkeypatch.chdir(repo)
-    shown = invoked("--home", home, "plan", "The proxy tunnel hangs")
+    shown = run_command("--home", home, "plan", "The proxy tunnel hangs")
     assert "- net.py" in shown.output
     assert "reverie learn --git" in shown.output + shown.stderr
-    invoked("--home", home, "learn", "--git")
+    run_command("--home", home, "learn", "--git")
     told = json.loads(
-        invoked("--home", home, "--json", "plan", "-", stdin="Stale sessions stay").stdout
+        run_command("--home", home, "--json", "plan", "-", stdin="Stale sessions stay").stdout
     )
     assert told["files"][0]["path"] in ("jar.py", "clean.py")
     assert told["past"][0]["text"].startswith("Expire stale sessions")

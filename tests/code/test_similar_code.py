@@ -8,7 +8,7 @@ import pytest
 
 from reverie.testing import CountingEmbedder, memory
 from tests.code.test_code_map import OLD, written
-from tests.support.helpers import invoked, toy_home
+from tests.support.helpers import run_command, toy_home
 
 FILES = {
     "shop/cart.py": "def price_of_cart(items):\n    return sum(item.price for item in items)\n\n\n"
@@ -185,16 +185,16 @@ def test_nothing_to_ask(mind, repo):
 def test_the_command(repo, tmp_path):
     """`reverie code similar`, from the command line and from stdin, with --json."""
     home = ("--home", str(toy_home(tmp_path)))
-    invoked("code", "index", str(repo), *home)
+    run_command("code", "index", str(repo), *home)
     where = ("--in", str(repo), *home)
     assert (
         "shop/send.py:2-3  ParcelSender.sendParcel"
-        in invoked("code", "similar", "send parcel", *where).stdout
+        in run_command("code", "similar", "send parcel", *where).stdout
     )
     told = json.loads(
-        invoked(
+        run_command(
             "code", "similar", "-", "-n", "1", *where, "--json", stdin="def price_of_cart(x): ..."
         ).stdout
     )
     assert [Path(one["path"]).name for one in told["snippets"]] == ["cart.py"]
-    assert "No code is like that." in invoked("code", "similar", "zebra", *where).stdout
+    assert "No code is like that." in run_command("code", "similar", "zebra", *where).stdout

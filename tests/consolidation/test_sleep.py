@@ -5,9 +5,11 @@ byte.
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -32,7 +34,6 @@ from reverie.core.model import Edge, Event, Filter, Link
 from reverie.extraction.retrieval_feedback import CLUSTERS_CURSOR, CLUSTERS_EVERY
 from reverie.pipeline.leases import SETTLE_LEASE
 from reverie.pipeline.pending_vectors import embed_pending
-from reverie.runtime import settle
 from reverie.runtime.settle import build_event_queue
 from reverie.testing import NOON, Clock, memory
 
@@ -42,7 +43,7 @@ AGAIN = "The staging server is called heron, and listens on port 8080"
 
 
 @pytest.fixture
-def night():
+def unsettled_mind():
     """A mind whose memories have vectors, though nobody has settled: nothing was reconciled yet."""
     clock = Clock(NOW - 90 * DAY)
     with memory(now=clock, embedder=Given()) as mind:
@@ -81,27 +82,27 @@ def embedded(mind, *texts, **fields):
 
 @pytest.mark.parametrize("count", [300, pytest.param(2_000, marks=pytest.mark.slow)])
 @pytest.mark.proves("B135")
-def test_a_run_is_taken_back_to_the_byte(night, count):
+def test_a_run_is_taken_back_to_the_byte(unsettled_mind, count):
     """Every change of a run is undone by one command; the exported state is the same as before."""
-    filled_mind(night, count)
-    before = state(night)
-    slept = night.sleep()
+    filled_mind(unsettled_mind, count)
+    before = state(unsettled_mind)
+    slept = unsettled_mind.sleep()
     assert slept.steps > count / 10
     assert {"merge", "redundancy", "contradictions", "prune", "tags", "links"} <= {
         done.name for done in slept.passes if done.steps
     }
-    assert [] == night.data.verify()
-    assert state(night) != before
-    night.undo(slept.run)
-    assert state(night) == before
-    assert [] == night.data.verify()
+    assert [] == unsettled_mind.data.verify()
+    assert state(unsettled_mind) != before
+    unsettled_mind.undo(slept.run)
+    assert state(unsettled_mind) == before
+    assert [] == unsettled_mind.data.verify()
 
 
 @pytest.mark.proves("X21", "B135")
-def test_an_interrupted_run_goes_on_and_is_taken_back_as_one(night, monkeypatch):
+def test_an_interrupted_run_goes_on_and_is_taken_back_as_one(unsettled_mind, monkeypatch):
     """Stopped at any batch it goes on under its number, and one undo takes both halves back."""
-    filled_mind(night)
-    before, whole = state(night), batch_commit.apply_steps
+    filled_mind(unsettled_mind)
+    before, whole = state(unsettled_mind), batch_commit.apply_steps
     calls = iter(range(100))
 
     def dying(*args):
@@ -111,14 +112,14 @@ def test_an_interrupted_run_goes_on_and_is_taken_back_as_one(night, monkeypatch)
 
     monkeypatch.setattr(batch_commit, "apply_steps", dying)
     with pytest.raises(KeyboardInterrupt):
-        night.sleep()
+        unsettled_mind.sleep()
     monkeypatch.setattr(batch_commit, "apply_steps", whole)
-    assert night.store.holder(SETTLE_LEASE, NOW) is None
-    assert [] == night.data.verify()
-    slept = night.sleep()
-    assert 1 == len(night.store.events(verbs=("sleeping",)))
-    night.undo(slept.run)
-    assert state(night) == before
+    assert unsettled_mind.store.holder(SETTLE_LEASE, NOW) is None
+    assert [] == unsettled_mind.data.verify()
+    slept = unsettled_mind.sleep()
+    assert 1 == len(unsettled_mind.store.events(verbs=("sleeping",)))
+    unsettled_mind.undo(slept.run)
+    assert state(unsettled_mind) == before
 
 
 def test_undoing_along_a_chain_of_undos_never_forgets_the_batch(mind):
@@ -141,11 +142,11 @@ def test_undoing_along_a_chain_of_undos_never_forgets_the_batch(mind):
 
 
 @pytest.mark.proves("B135")
-def test_undo_goes_on_where_it_was_interrupted(night, monkeypatch):
+def test_undo_goes_on_where_it_was_interrupted(unsettled_mind, monkeypatch):
     """Half a way back is no harm; asked again, it goes on."""
-    filled_mind(night)
-    before = state(night)
-    slept = night.sleep()
+    filled_mind(unsettled_mind)
+    before = state(unsettled_mind)
+    slept = unsettled_mind.sleep()
     whole, calls = undo_sleep.undo_batch, iter(range(100))
 
     def dying(*args, **more):
@@ -155,12 +156,12 @@ def test_undo_goes_on_where_it_was_interrupted(night, monkeypatch):
 
     monkeypatch.setattr(undo_sleep, "undo_batch", dying)
     with pytest.raises(KeyboardInterrupt):
-        night.undo(slept.run)
+        unsettled_mind.undo(slept.run)
     monkeypatch.setattr(undo_sleep, "undo_batch", whole)
-    night.undo(slept.run)
-    assert state(night) == before
+    unsettled_mind.undo(slept.run)
+    assert state(unsettled_mind) == before
     with pytest.raises(NotFound, match="already"):
-        night.undo(slept.run)
+        unsettled_mind.undo(slept.run)
 
 
 @pytest.mark.proves("CC-90")
@@ -197,34 +198,34 @@ def test_what_was_taken_back_is_not_done_again(mind):
 
 
 @pytest.mark.proves("A77", "CC-53", "B125")
-def test_the_archive_is_listed_and_gives_back(night):
+def test_the_archive_is_listed_and_gives_back(unsettled_mind):
     """What has faded is kept, listed, restored, and then stays."""
-    kept = night.remember("Perhaps the cache is cold.", space=SPACE, provenance="inferred")
-    clock_of(night).at = NOW
-    assert night.sleep(["prune"]).retired == (kept.id,)
-    assert ["faded"] == [m.retired_why for m in night.browse(space=SPACE, active=False)]
-    assert night.restore(kept.id).active
-    assert night.sleep(["prune"]).steps == 0
+    kept = unsettled_mind.remember("Perhaps the cache is cold.", space=SPACE, provenance="inferred")
+    clock_of(unsettled_mind).at = NOW
+    assert unsettled_mind.sleep(["prune"]).retired == (kept.id,)
+    assert ["faded"] == [m.retired_why for m in unsettled_mind.browse(space=SPACE, active=False)]
+    assert unsettled_mind.restore(kept.id).active
+    assert unsettled_mind.sleep(["prune"]).steps == 0
 
 
 # Batches
 
 
 @pytest.mark.proves("X21")
-def test_no_transaction_is_large(night, monkeypatch):
+def test_no_transaction_is_large(unsettled_mind, monkeypatch):
     """What one transaction changes is bounded, whatever there is to do."""
     monkeypatch.setattr(batch_commit, "MAX_CHANGES", 20)
-    filled_mind(night)
-    night.sleep()
-    for event in night.store.events(verbs=("sleep",), limit=10_000):
-        assert len(night.store.changes_of(event.seq)) <= 20
+    filled_mind(unsettled_mind)
+    unsettled_mind.sleep()
+    for event in unsettled_mind.store.events(verbs=("sleep",), limit=10_000):
+        assert len(unsettled_mind.store.changes_of(event.seq)) <= 20
 
 
-def test_what_a_decision_rests_on_is_read_again(night, monkeypatch):
+def test_what_a_decision_rests_on_is_read_again(unsettled_mind, monkeypatch):
     """Issue 3: somebody who alters a memory between the decision and the transaction is not
     overruled.
     """
-    filled_mind(night, 100)
+    filled_mind(unsettled_mind, 100)
     whole = batch_commit.exclude_restored
     altered: list[str] = []
 
@@ -232,68 +233,68 @@ def test_what_a_decision_rests_on_is_read_again(night, monkeypatch):
         if steps and not altered:
             id = steps[0].rests_on[0]
             altered.append(id)
-            night.feedback(id, helpful=True)
+            unsettled_mind.feedback(id, helpful=True)
         return whole(run, steps)
 
     monkeypatch.setattr(batch_commit, "exclude_restored", meddling)
-    night.sleep(["merge"])
-    found = night.get(altered)[0]
-    heir = found if found.active else night.get([found.superseded_by])[0]
+    unsettled_mind.sleep(["merge"])
+    found = unsettled_mind.get(altered)[0]
+    heir = found if found.active else unsettled_mind.get([found.superseded_by])[0]
     assert heir.access_count >= 1
 
 
-def test_a_run_within_no_time_goes_on_the_next_time(night):
+def test_a_run_within_no_time_goes_on_the_next_time(unsettled_mind):
     """Bounded time: `within` ends a run between two batches; the next one goes on there until all
     is done.
     """
-    filled_mind(night, 200)
-    before = state(night)
-    first = night.sleep(within=0)
+    filled_mind(unsettled_mind, 200)
+    before = state(unsettled_mind)
+    first = unsettled_mind.sleep(within=0)
     assert (first.stopped, first.steps) == ("its time was over", 0)
     runs = {first.run}
     for _ in range(3):
-        runs.add(night.sleep(within=60).run)
+        runs.add(unsettled_mind.sleep(within=60).run)
     assert first.run in runs
     for run in sorted(runs, reverse=True):
         if any(
             event.payload["run"] == run
-            for event in night.store.events(verbs=("sleep",), limit=10_000)
+            for event in unsettled_mind.store.events(verbs=("sleep",), limit=10_000)
         ):
-            night.undo(run)
-    assert state(night) == before
+            unsettled_mind.undo(run)
+    assert state(unsettled_mind) == before
 
 
-def test_a_second_night_is_a_short_one(night):
+def test_a_second_night_is_a_short_one(unsettled_mind):
     """Growing near-linearly: only what is new is compared; what is new is found all the same, also
     in an old import.
     """
-    filled_mind(night)
-    night.sleep()
-    clock_of(night).tick(days=1)
-    assert night.sleep().steps == 0
+    filled_mind(unsettled_mind)
+    unsettled_mind.sleep()
+    clock_of(unsettled_mind).tick(days=1)
+    assert unsettled_mind.sleep().steps == 0
     made = mixed(300)[0]
-    ids = filled(night, [made, made], SPACE)
-    merged = night.sleep(["merge"])
+    ids = filled(unsettled_mind, [made, made], SPACE)
+    merged = unsettled_mind.sleep(["merge"])
     assert merged.passes[0].steps >= 1
     assert set(merged.retired) & set(ids)
 
 
 @pytest.mark.proves("CC-14")
-def test_a_dry_run_writes_nothing(night):
+def test_a_dry_run_writes_nothing(unsettled_mind):
     """The plan is told, and not a byte is written."""
-    filled_mind(night)
-    everything = [json.dumps(row, sort_keys=True) for row in night.store.dump()]
-    slept = night.sleep(dry_run=True)
+    filled_mind(unsettled_mind)
+    everything = [json.dumps(row, sort_keys=True) for row in unsettled_mind.store.dump()]
+    slept = unsettled_mind.sleep(dry_run=True)
     assert slept.run == 0
     assert sum(done.steps for done in slept.passes) >= len(slept.plan) > 30
-    assert everything == [json.dumps(row, sort_keys=True) for row in night.store.dump()]
+    assert everything == [json.dumps(row, sort_keys=True) for row in unsettled_mind.store.dump()]
 
 
-def test_spaces_that_are_off_are_left_alone(night):
+def test_spaces_that_are_off_are_left_alone(unsettled_mind):
     """Where memory is switched off, nothing is touched."""
-    filled_mind(night)
-    night.context.settings = night.settings._replace(off=("me",))
-    assert night.sleep().steps == 0
+    filled_mind(unsettled_mind)
+    unsettled_mind.context.settings = unsettled_mind.settings._replace(off=("me",))
+    assert unsettled_mind.sleep().steps == 0
 
 
 def test_unknown_passes_are_refused(mind):
@@ -308,26 +309,26 @@ def test_unknown_passes_are_refused(mind):
 
 
 @pytest.mark.proves("B24", "B25", "B26", "B94", "B114", "B126", "B10")
-def test_clusters_become_nodes_with_stable_names(night):
+def test_clusters_become_nodes_with_stable_names(unsettled_mind):
     """Members get `in_cluster` edges to named nodes; a second night changes nothing."""
     pytest.importorskip("sklearn")
-    filled_mind(night, 600)
-    assert night.sleep(["recluster"]).steps > 0
-    ids = [m.id for m in night.store.browse(Filter(spaces=(SPACE,), limit=1_000))]
-    edges = night.store.edges(ids, ("in_cluster",))
+    filled_mind(unsettled_mind, 600)
+    assert unsettled_mind.sleep(["recluster"]).steps > 0
+    ids = [m.id for m in unsettled_mind.store.browse(Filter(spaces=(SPACE,), limit=1_000))]
+    edges = unsettled_mind.store.edges(ids, ("in_cluster",))
     assert edges
     assert all(edge.dst.startswith(f"cluster:{SPACE}:") for edge in edges)
-    assert night.sleep(["recluster", "small"]).steps == 0
+    assert unsettled_mind.sleep(["recluster", "small"]).steps == 0
 
 
 @pytest.mark.proves("B140")
-def test_without_scikit_learn_the_pass_says_how_to_get_it(night, monkeypatch):
+def test_without_scikit_learn_the_pass_says_how_to_get_it(unsettled_mind, monkeypatch):
     """An extra; without it the others work."""
     from reverie.consolidation import clusters
 
     monkeypatch.setattr(clusters, "is_clustering_available", lambda: False)
-    filled_mind(night, 50)
-    done = {one.name: one for one in night.sleep().passes}
+    filled_mind(unsettled_mind, 50)
+    done = {one.name: one for one in unsettled_mind.sleep().passes}
     assert "pip install 'reverie[sleep]'" in done["recluster"].skipped
     assert done["tags"].steps
 
@@ -415,60 +416,61 @@ def test_a_hopeless_event_is_given_up(mind, monkeypatch):
 
 
 @pytest.mark.proves("B117")
-def test_what_lacks_a_vector_is_queued(mind):
+def test_what_lacks_a_vector_is_queued(home):
     """Nothing stays without a vector because a process died."""
-    (one,) = embedded(mind, HERON)
-    with mind.store._db.writing() as db:
+    (one,) = embedded(home, HERON)
+    with closing(sqlite3.connect(home.store.path)) as db, db:
         db.execute("delete from vector")
-    assert mind.sleep(["backfill"]).steps == 1
-    assert [one.id] == [id for id, _ in mind.store.unembedded_texts(10)]
+    assert home.sleep(["backfill"]).steps == 1
+    assert [one.id] == [id for id, _ in home.store.unembedded_texts(10)]
 
 
 # Others at work
 
 
 @pytest.mark.proves("X21", "B131")
-def test_sleep_gives_way_to_a_turn(night):
+def test_sleep_gives_way_to_a_turn(unsettled_mind):
     """By itself it stops as soon as somebody takes a turn."""
-    filled_mind(night)
-    whole = night.work
+    filled_mind(unsettled_mind)
+    whole = unsettled_mind.work
     wish = sleep_loop.SleepRequest(
         SAFE_PASSES,
         stop_at_turn=True,
-        may_continue=lambda: bool(night.store.append([Event("turn", SPACE, NOW, "s9")]) or True),
+        may_continue=lambda: bool(
+            unsettled_mind.store.append([Event("turn", SPACE, NOW, "s9")]) or True
+        ),
     )
     slept = sleep_loop.run_sleep_passes(
-        whole, wish, "sleeper", night.context.now, build_event_queue()
+        whole, wish, "sleeper", unsettled_mind.context.now, build_event_queue()
     )
     assert slept.stopped == "somebody is at work"
-    assert night.store.holder(SETTLE_LEASE, NOW) is None
+    assert unsettled_mind.store.holder(SETTLE_LEASE, NOW) is None
 
 
-def test_two_never_sleep_at_once(night):
+def test_two_never_sleep_at_once(unsettled_mind):
     """Whoever settles and has work to do is not disturbed; who only waits for work gives way."""
-    filled_mind(night, 50)
-    night.store.acquire(SETTLE_LEASE, "worker", 60, NOW)
+    filled_mind(unsettled_mind, 50)
+    unsettled_mind.store.acquire(SETTLE_LEASE, "worker", 60, NOW)
     wish = sleep_loop.SleepRequest(("prune",), patience=0.0)
-    night.remember("something that waits for its vector", space=SPACE)
+    again = unsettled_mind.browse(space=SPACE, limit=1)[0].text
+    unsettled_mind.remember(again, space=SPACE)  # waits to be compared
     assert (
         "somebody else is settling"
         == sleep_loop.run_sleep_passes(
-            night.work, wish, "sleeper", night.context.now, build_event_queue()
+            unsettled_mind.work, wish, "sleeper", unsettled_mind.context.now, build_event_queue()
         ).stopped
     )
-    night.forget([m.id for m in night.browse(space=SPACE, limit=1)])
-    night.store.await_vectors(night.embedder.model)
-    with night.store._db.writing() as db:
-        db.execute("delete from pending")
-    for reader in settle.READERS:
-        night.store.advance(reader.name, 10_000)
+    unsettled_mind.forget([m.id for m in unsettled_mind.browse(space=SPACE, limit=1)])
+    unsettled_mind.store.release(SETTLE_LEASE, "worker")
+    unsettled_mind.settle()
+    unsettled_mind.store.acquire(SETTLE_LEASE, "worker", 60, NOW)
     assert (
         ""
         == sleep_loop.run_sleep_passes(
-            night.work,
+            unsettled_mind.work,
             sleep_loop.SleepRequest(("prune",), patience=1.0),
             "sleeper",
-            night.context.now,
+            unsettled_mind.context.now,
             build_event_queue(),
         ).stopped
     )
@@ -481,73 +483,100 @@ def test_two_never_sleep_at_once(night):
         ("settler_napping", (SETTLE_LEASE, SLEEP_LEASE)),
     ],
 )
-def test_sleep_is_not_taken_from_who_sleeps(night, other, leases):
+def test_sleep_is_not_taken_from_who_sleeps(unsettled_mind, other, leases):
     """Nothing waits to be settled while somebody sleeps, and still it is somebody at work."""
     for lease in leases:
-        night.store.acquire(lease, other, 60, night.context.now())
+        unsettled_mind.store.acquire(lease, other, 60, unsettled_mind.context.now())
     wish = sleep_loop.SleepRequest(("prune",), patience=0.2)
     assert (
         "somebody else is settling"
         == sleep_loop.run_sleep_passes(
-            night.work, wish, "sleeper_second", night.context.now, build_event_queue()
+            unsettled_mind.work,
+            wish,
+            "sleeper_second",
+            unsettled_mind.context.now,
+            build_event_queue(),
         ).stopped
     )
-    assert other == night.store.holder(SETTLE_LEASE, night.context.now())
+    assert other == unsettled_mind.store.holder(SETTLE_LEASE, unsettled_mind.context.now())
 
 
-def test_who_lost_the_lease_leaves_the_note_alone(night, monkeypatch):
+def test_who_lost_the_lease_leaves_the_note_alone(unsettled_mind, monkeypatch):
     """Another one sleeps already: where the next run goes on is not for the first to
     say any more.
     """
-    filled_mind(night)
+    filled_mind(unsettled_mind)
     monkeypatch.setattr("reverie.consolidation.sleep_run.RENEW_SECONDS", 0.0)
 
     def taken_over():
         for lease in (SETTLE_LEASE, SLEEP_LEASE):
-            night.store.release(lease, "sleeper_first")
-            night.store.acquire(lease, "sleeper_second", 60, night.context.now())
-        night.store.set_meta(PROGRESS_KEY, "")
+            unsettled_mind.store.release(lease, "sleeper_first")
+            unsettled_mind.store.acquire(lease, "sleeper_second", 60, unsettled_mind.context.now())
+        unsettled_mind.store.set_meta(PROGRESS_KEY, "")
         return True
 
     slept = sleep_loop.run_sleep_passes(
-        night.work,
+        unsettled_mind.work,
         sleep_loop.SleepRequest(SAFE_PASSES, may_continue=taken_over),
         "sleeper_first",
-        night.context.now,
+        unsettled_mind.context.now,
         build_event_queue(),
     )
-    assert slept.stopped == "somebody else is settling" and not night.store.meta(PROGRESS_KEY)
+    assert slept.stopped == "somebody else is settling" and not unsettled_mind.store.meta(
+        PROGRESS_KEY
+    )
     assert {"sleeper_second"} == {
-        night.store.holder(lease, night.context.now()) for lease in (SETTLE_LEASE, SLEEP_LEASE)
+        unsettled_mind.store.holder(lease, unsettled_mind.context.now())
+        for lease in (SETTLE_LEASE, SLEEP_LEASE)
     }
 
 
 @pytest.mark.proves("B83")
-def test_clusters_are_found_anew_every_fifty_retrievals(night):
+def test_clusters_are_found_anew_every_fifty_retrievals(unsettled_mind):
     """Once nobody asks any more, and that is no night: the interval goes on as if nothing had been."""
-    filled_mind(night)
-    night.sleep()
-    clock_of(night).at += 3_600.0
-    slept, clusters = night.store.meta(SLEPT_AT), night.store.cursor(CLUSTERS_CURSOR)
-    night.store.append(
+    filled_mind(unsettled_mind)
+    unsettled_mind.sleep()
+    clock_of(unsettled_mind).at += 3_600.0
+    slept, clusters = (
+        unsettled_mind.store.meta(SLEPT_AT),
+        unsettled_mind.store.cursor(CLUSTERS_CURSOR),
+    )
+    unsettled_mind.store.append(
         [
-            Event(verb="prepared", space=SPACE, at=night.context.now())
+            Event(verb="prepared", space=SPACE, at=unsettled_mind.context.now())
             for _ in range(CLUSTERS_EVERY - 1)
         ]
     )
     assert (
-        sleep_if_due(night.work, "worker", night.context.now, lambda: True, build_event_queue())
+        sleep_if_due(
+            unsettled_mind.work,
+            "worker",
+            unsettled_mind.context.now,
+            lambda: True,
+            build_event_queue(),
+        )
         is None
     )
 
-    night.store.append([Event(verb="prepared", space=SPACE, at=night.context.now())])
+    unsettled_mind.store.append(
+        [Event(verb="prepared", space=SPACE, at=unsettled_mind.context.now())]
+    )
     renewed = sleep_if_due(
-        night.work, "worker", night.context.now, lambda: True, build_event_queue()
+        unsettled_mind.work, "worker", unsettled_mind.context.now, lambda: True, build_event_queue()
     )
     assert renewed and [one.name for one in renewed.passes] == ["recluster"]
-    assert night.store.meta(SLEPT_AT) == slept and night.store.cursor(CLUSTERS_CURSOR) > clusters
     assert (
-        sleep_if_due(night.work, "worker", night.context.now, lambda: True, build_event_queue())
+        unsettled_mind.store.meta(SLEPT_AT) == slept
+        and unsettled_mind.store.cursor(CLUSTERS_CURSOR) > clusters
+    )
+    assert (
+        sleep_if_due(
+            unsettled_mind.work,
+            "worker",
+            unsettled_mind.context.now,
+            lambda: True,
+            build_event_queue(),
+        )
         is None
     )
 
@@ -599,13 +628,13 @@ def test_when_it_is_time(tmp_path):
 
 
 @pytest.mark.proves("B136")
-def test_after_a_night_it_is_not_time(night):
+def test_after_a_night_it_is_not_time(unsettled_mind):
     """A run notes when it was, and how much there was."""
-    filled_mind(night, 100)
-    night.sleep(["prune"])
-    assert assess_outlook(night.store, NOW).new_memories == 100
-    night.sleep()
-    assert (0, 0.0) == assess_outlook(night.store, NOW)[2:0:-1]
+    filled_mind(unsettled_mind, 100)
+    unsettled_mind.sleep(["prune"])
+    assert assess_outlook(unsettled_mind.store, NOW).new_memories == 100
+    unsettled_mind.sleep()
+    assert (0, 0.0) == assess_outlook(unsettled_mind.store, NOW)[2:0:-1]
 
 
 @pytest.mark.proves("B131", "X21")
@@ -679,14 +708,16 @@ def test_killed_at_any_moment_no_harm_is_done(tmp_path):
 
 
 @pytest.fixture
-def timeouts(night):
+def timeouts(unsettled_mind):
     """A mind with two memories that cannot both be so, close together, put down without a look at
     each other.
     """
     texts = [f"The API timeout is {seconds} seconds." for seconds in (30, 45)]
-    night.embedder.known.update(dict.fromkeys(texts, np.eye(1, Given.dims, dtype=np.float32)[0]))
-    night.remember_many([{"text": text, "space": SPACE} for text in texts])
-    return night
+    unsettled_mind.embedder.known.update(
+        dict.fromkeys(texts, np.eye(1, Given.dims, dtype=np.float32)[0])
+    )
+    unsettled_mind.remember_many([{"text": text, "space": SPACE} for text in texts])
+    return unsettled_mind
 
 
 def flagged(slept):

@@ -14,7 +14,7 @@ from reverie.core.errors import BadInput
 from reverie.core.kinds import EXCERPT
 from reverie.testing import NOON, SPACE, memory
 from reverie.text.injection_fence import FENCE, FENCE_END
-from tests.support.helpers import invoked
+from tests.support.helpers import run_command
 from tests.support.scripted import Raw, Slow, Status, scripted
 
 FACT = "The staging broker heron listens on port 7443, behind the gateway mistral."
@@ -402,10 +402,10 @@ def test_on_the_command_line(tmp_path):
     """
     file = tmp_path / "talk.json"
     file.write_text(json.dumps(talk()), "utf-8")
-    shown = invoked("session", "condense", str(file), "--limit", "3000")
+    shown = run_command("session", "condense", str(file), "--limit", "3000")
     assert TITLE in " ".join(shown.stdout.split()) and "39 assistant: Step 39" in shown.stdout
     found = json.loads(
-        invoked(
+        run_command(
             "--json",
             "session",
             "condense",
@@ -419,7 +419,7 @@ def test_on_the_command_line(tmp_path):
     assert found["after"] <= found["goal"] == 2_100 and found["messages"][-10:] == talk()[-10:]
     assert (
         "hybrid"
-        in invoked(
+        in run_command(
             "session", "condense", str(file), "-n", "100", "--strategy", "forgetful", code=2
         ).stderr
     )

@@ -8,7 +8,7 @@ import pytest
 from reverie.core.errors import BadInput
 from reverie.core.kinds import EXCERPT
 from reverie.testing import SPACE
-from tests.support.helpers import invoked
+from tests.support.helpers import run_command
 
 FACT = "The staging broker heron listens on port 7443, behind the gateway mistral."
 AGENTS = Path(__file__).parents[2] / "bench" / "window" / "agents"
@@ -280,12 +280,14 @@ def test_the_command_shows_a_plan(name):
     bar.
     """
     path = str(AGENTS / f"{name}.json")
-    shown = invoked("session", "window", path, "--limit", "6000").stdout
+    shown = run_command("session", "window", path, "--limit", "6000").stdout
     assert "▒" in shown and "before" in shown and "after" in shown and "worth more" in shown
-    plan = json.loads(invoked("session", "window", path, "--limit", "6000", "--json").stdout)
+    plan = json.loads(run_command("session", "window", path, "--limit", "6000", "--json").stdout)
     assert plan["after"] <= 4_200 and plan["fits"] and all(one["why"] for one in plan["going"])
-    assert "Nothing goes" in invoked("session", "window", path).stdout
-    assert "aircher" in invoked("session", "window", path, "--strategy", "nonsense", code=2).stderr
+    assert "Nothing goes" in run_command("session", "window", path).stdout
+    assert (
+        "aircher" in run_command("session", "window", path, "--strategy", "nonsense", code=2).stderr
+    )
 
 
 def test_the_command_reads_a_claude_transcript(tmp_path):
@@ -320,7 +322,9 @@ def test_the_command_reads_a_claude_transcript(tmp_path):
         ]
     path = tmp_path / "session.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
-    plan = json.loads(invoked("session", "window", str(path), "--limit", "10000", "--json").stdout)
+    plan = json.loads(
+        run_command("session", "window", str(path), "--limit", "10000", "--json").stdout
+    )
     assert plan["after"] <= 7_000 and any(
         len(one["messages"]) == 2 and one["stub"] for one in plan["going"]
     )
@@ -338,7 +342,7 @@ def test_the_command_counts_by_a_vocabulary(tmp_path):
     talk_file = tmp_path / "talk.json"
     talk_file.write_text(json.dumps([{"role": "user", "content": "one two three"}]))
     counted = json.loads(
-        invoked(
+        run_command(
             "session",
             "window",
             str(talk_file),
@@ -350,7 +354,7 @@ def test_the_command_counts_by_a_vocabulary(tmp_path):
     assert 3 + 4 == counted["before"]
     assert (
         "no tokenizer.json"
-        in invoked(
+        in run_command(
             "session", "window", str(talk_file), "--tokenizer", str(talk_file), code=2
         ).stderr
     )

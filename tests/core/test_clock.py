@@ -5,7 +5,7 @@ import time
 import pytest
 
 from reverie.core import clock
-from tests.support.helpers import at_once
+from tests.support.helpers import run_in_threads
 
 
 @pytest.mark.proves("A26", "E33")
@@ -31,7 +31,7 @@ def test_threads_never_make_the_same_id():
     def work():
         made.extend([clock.new_id() for _ in range(500)])
 
-    at_once(*8 * [work])
+    run_in_threads(*8 * [work])
     assert len(set(made)) == 4_000
 
 

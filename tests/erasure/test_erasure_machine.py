@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from reverie.storage.erased_texts import PURGED
 from reverie.testing import Clock, memory
-from tests.support.invariants import everything
+from tests.support.invariants import all_memories
 
 SPACES = ("me/a", "me/b")
 TEXTS = (
@@ -77,7 +77,7 @@ class LettingGo(RuleBasedStateMachine):
         return sorted(self.mind.settings.mirror_root.rglob("*.md"))
 
     def living(self):
-        return sorted(id for id, m in everything(self.mind.store).items() if m.active)
+        return sorted(id for id, m in all_memories(self.mind.store).items() if m.active)
 
     def in_step(self):
         self.clock.tick(60)
@@ -164,13 +164,13 @@ class LettingGo(RuleBasedStateMachine):
         if not living:
             return
         ids = [living[pick % len(living)], *(living[:2] if many else ())]
-        before = everything(self.mind.store)
+        before = all_memories(self.mind.store)
         purged = self.mind.data.purge(ids)
         assert purged.unreached == ()
-        after = everything(self.mind.store)
+        after = all_memories(self.mind.store)
         assert not after.keys() & set(ids)
         self.in_step()
-        later = everything(self.mind.store)
+        later = all_memories(self.mind.store)
         assert {id: told(m) for id, m in later.items()} == {id: told(m) for id, m in after.items()}
         if not waits:
             rest = {id: m for id, m in before.items() if id in after}
@@ -188,7 +188,7 @@ class LettingGo(RuleBasedStateMachine):
     def no_blank_is_believed(self):
         assert not [
             m
-            for m in everything(self.mind.store).values()
+            for m in all_memories(self.mind.store).values()
             if m.kind != "event" and PURGED in m.text
         ]
 

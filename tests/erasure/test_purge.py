@@ -15,9 +15,9 @@ import pytest
 from reverie.erasure import unfinished
 from reverie.interfaces.hooks.spool import HookFiles, write_json_object
 from reverie.testing import SPACE, make_conversation, memory
-from tests.support.crash_at_statement import lit
-from tests.support.helpers import invoked
-from tests.support.lived_home import holding
+from tests.support.crash_at_statement import failing_at_statement
+from tests.support.helpers import run_command
+from tests.support.planted_text import find_files_holding
 
 TEXT = 'The vault word is Zanzibarquartz, it stands on the "Xyloshelf" of the Plovergate.'
 WORDS = ("Zanzibarquartz", "Xyloshelf", "Plovergate")  # nobody else says them
@@ -94,14 +94,14 @@ def test_no_byte_is_left_anywhere(tmp_path, mind):
     """
     with mind.companion(f"{SPACE}/s1", session="s1") as companion:
         kept = lived(mind, tmp_path, companion)
-        assert len(holding(tmp_path / "home", *WORDS)) > 5
+        assert len(find_files_holding(tmp_path / "home", *WORDS)) > 5
         purged = mind.data.purge(kept)
-    assert holding(tmp_path / "home", *WORDS) == []
+    assert find_files_holding(tmp_path / "home", *WORDS) == []
     assert purged.unreached == ()
     mind.data.mirror(SPACE)
     mind.files.sync(space=SPACE)
     mind.settle()
-    assert holding(tmp_path / "home", *WORDS) == []
+    assert find_files_holding(tmp_path / "home", *WORDS) == []
     assert mind.data.verify() == []
 
 
@@ -162,13 +162,13 @@ def test_while_another_process_has_it_open(tmp_path, mind, how):
         purged = mind.data.purge(kept.id)
         assert purged.unreached == (() if how == "open" else (path,))
         assert (
-            bool(holding(tmp_path / "home", *WORDS))
+            bool(find_files_holding(tmp_path / "home", *WORDS))
             == unfinished.has_unfinished_erasure(mind.work)
             == (how == "holding")
         )
         other.stdin.write("\n")
     assert unfinished.finish_erasure(mind.work)
-    assert holding(tmp_path / "home", *WORDS) == []
+    assert find_files_holding(tmp_path / "home", *WORDS) == []
 
 
 @pytest.mark.proves("X20")
@@ -182,7 +182,9 @@ def test_a_backup_that_still_holds_it_is_named(tmp_path, mind):
         db.execute("begin")
         db.execute("select count(*) from memory").fetchone()
         assert mind.data.purge(kept.id).unreached == (names[0],)
-        assert {one for one in holding(tmp_path / "home", *WORDS) if "20251008" not in one} == set()
+        assert {
+            one for one in find_files_holding(tmp_path / "home", *WORDS) if "20251008" not in one
+        } == set()
 
 
 @pytest.mark.proves("X20")
@@ -199,7 +201,7 @@ def test_another_memory_that_says_it_is_named_not_altered(tmp_path, mind, clock)
     assert [memory.text for memory in mind.get([same.id, quoted.id])] == [same.text, quoted.text]
     assert mind.get([told.id])[0].text == "Ann said again: [purged]."
     assert mind.data.purge([same.id, quoted.id]).repeated == ()
-    assert holding(tmp_path / "home", *WORDS) == []
+    assert find_files_holding(tmp_path / "home", *WORDS) == []
     assert mind.data.verify() == []
 
 
@@ -259,12 +261,19 @@ def test_a_crash_while_pages_are_written_hides_none_from_a_purge(tmp_path, clock
         home, pages = tmp_path / str(statement), tmp_path / f"pages{statement}"
         with memory(home, now=clock, mirror=str(pages)) as mind:
             kept = mind.remember(TEXT, space=SPACE)
-            with lit(mind.store, statement, failure, False) as fuse, suppress(failure):
+            with (
+                failing_at_statement(mind.store, statement, failure, False) as fuse,
+                suppress(failure),
+            ):
                 mind.data.mirror(SPACE)
             clock.tick(100)  # the lease of who crashed ends
             assert (statement, mind.data.verify()) == (statement, [])
             mind.data.purge(kept.id)
-            assert (statement, holding(home, *WORDS), holding(pages, *WORDS)) == (statement, [], [])
+            assert (
+                statement,
+                find_files_holding(home, *WORDS),
+                find_files_holding(pages, *WORDS),
+            ) == (statement, [], [])
         if fuse.left > 0:  # it was done before
             break
     assert 5 < statement < 99
@@ -275,12 +284,12 @@ def test_the_command_says_who_else_says_it(tmp_path, clock):
     """On the command line, with what to type."""
     with memory(tmp_path / "home", now=clock) as mind:
         one, other = (mind.remember(TEXT, space=space) for space in (SPACE, "me/other"))
-    done = invoked("data", "purge", one.id, "--yes", "--home", str(tmp_path / "home"))
+    done = run_command("data", "purge", one.id, "--yes", "--home", str(tmp_path / "home"))
     assert f"reverie data purge {other.id}" in done.stderr
     told = json.loads(
-        invoked(
+        run_command(
             "data", "purge", other.id, "--yes", "--json", "--home", str(tmp_path / "home")
         ).stdout
     )
     assert told == {"purged": 1, "unreached": [], "repeated": []}
-    assert holding(tmp_path, *WORDS) == []
+    assert find_files_holding(tmp_path, *WORDS) == []

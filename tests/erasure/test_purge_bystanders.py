@@ -13,7 +13,7 @@ from reverie.erasure import purge, unfinished
 from reverie.interfaces.hooks.spool import HookFiles, write_json_object
 from reverie.mirror.mirror_sync import MIRROR
 from reverie.testing import SPACE, memory
-from tests.support.lived_home import holding
+from tests.support.planted_text import find_files_holding
 
 TEXT = 'The vault word is Zanzibarquartz, it stands on the "Xyloshelf" of the Plovergate.'
 WORDS = ("Zanzibarquartz", "Xyloshelf", "Plovergate")  # nobody else says them
@@ -109,7 +109,7 @@ def test_a_blanked_record_is_no_edit(mind, clock, home, text, what):
     assert believed(mind, told.id) == after
     assert after[told.id][3] == "observed"
     if what == TEXT:
-        assert holding(home, *WORDS) == []
+        assert find_files_holding(home, *WORDS) == []
 
 
 @pytest.mark.proves("CC-4")
@@ -126,7 +126,7 @@ def test_an_old_buffer_brings_nothing_back(mind, clock, home):
         page.write_text(text)
     in_step(mind, clock)
     assert believed(mind, told.id) == after
-    assert holding(home, *WORDS) == []
+    assert find_files_holding(home, *WORDS) == []
 
 
 @pytest.mark.proves("A106")
@@ -140,7 +140,7 @@ def test_an_old_buffer_brings_no_secret_back(mind, clock, home):
     page_of(mind).write_text(buffer)
     in_step(mind, clock)
     assert believed(mind, kept.id) == after
-    assert holding(home, "Zanzibar-Quartz") == []
+    assert find_files_holding(home, "Zanzibar-Quartz") == []
 
 
 @pytest.mark.proves("A106")
@@ -156,7 +156,7 @@ def test_a_scrub_reaches_what_somebody_has_just_written(mind, clock, home):
     done = mind.data.scrub("zanzibar-quartz 77", write=True)
     assert not done.holds
     in_step(mind, clock)
-    assert holding(home, "Zanzibar-Quartz") == []
+    assert find_files_holding(home, "Zanzibar-Quartz") == []
     assert mind.get([other.id])[0].text == "Bob is away, he knows [REDACTED:given]."
     assert mind.get([one.id])[0].text == "The relay word is [REDACTED:given], ask Ann."
 
@@ -190,7 +190,7 @@ def test_a_backup_that_knew_only_the_turn_is_cleaned(mind, clock, home):
     mind.data.backup(home / "backups/reverie-20251009.db")
     gone = mind.remember(TEXT, space=SPACE)
     assert mind.data.purge(gone.id).unreached == ()
-    assert holding(home, *WORDS) == []
+    assert find_files_holding(home, *WORDS) == []
 
 
 CJK = "金库的密码是紫色香蕉皮并且放在书架第三层的左边"
@@ -211,7 +211,7 @@ def test_a_text_without_spaces_is_found_within_a_sentence(mind, clock, home):
             task=f"记住{text}吧",
         )
         mind.data.purge(gone.id)
-        assert holding(home, text) == []
+        assert find_files_holding(home, text) == []
 
 
 @pytest.mark.proves("E33")
@@ -360,7 +360,7 @@ def test_a_purge_that_was_killed_is_finished(mind, clock, home, tmp_path, monkey
     assert [m.id for m in mind.browse(space=SPACE)] == [other.id]
     assert unfinished.finish_erasure(mind.work)
     in_step(mind, clock)
-    assert holding(home, *WORDS) == []
+    assert find_files_holding(home, *WORDS) == []
     assert [m.id for m in mind.browse(space=SPACE)] == [other.id]
 
 

@@ -15,18 +15,18 @@ from reverie.core.errors import BadInput
 from reverie.erasure import unfinished
 from reverie.storage.sqlite.text_scan import FIXED_COLUMNS, TEXT_TABLES
 from reverie.testing import SPACE, memory
-from tests.support.helpers import invoked, until
-from tests.support.lived_home import holding, live, unknowing
+from tests.support.helpers import run_command, wait_until
+from tests.support.planted_text import find_files_holding, plant_everywhere, without_redaction
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
 WORDS = "Zanzibar-Quartz 77"
 
 
 @pytest.fixture
-def old(tmp_path, clock, monkeypatch):
+def old_memory_id(tmp_path, clock, monkeypatch):
     """A home that an older version filled, with a backup of that time; the memory that says it."""
-    with unknowing(monkeypatch), memory(tmp_path / "home", now=clock) as mind:
-        kept = live(mind, tmp_path, SECRET)
+    with without_redaction(monkeypatch), memory(tmp_path / "home", now=clock) as mind:
+        kept = plant_everywhere(mind, tmp_path, SECRET)
         mind.data.backup(tmp_path / "home/backups/reverie-20251009.db")
     return kept.id
 
@@ -37,10 +37,10 @@ def home(tmp_path):
 
 
 @pytest.mark.proves("A106", "A107")
-def test_a_look_says_where_and_how_many_and_changes_nothing(old, home, clock):
+def test_a_look_says_where_and_how_many_and_changes_nothing(old_memory_id, home, clock):
     """Every sort of place is named, with kinds and counts, never the secret; not a byte is altered."""
     with memory(home, now=clock) as mind:
-        before = holding(home, SECRET)
+        before = find_files_holding(home, SECRET)
         found = mind.data.scrub()
         assert {find.what for find in found.finds} == {
             "memory",
@@ -51,11 +51,11 @@ def test_a_look_says_where_and_how_many_and_changes_nothing(old, home, clock):
             "code",
         }
         assert set(found.kinds) == {"github-token"} and found.kinds["github-token"] > 30
-        assert old in {find.name for find in found.finds}
+        assert old_memory_id in {find.name for find in found.finds}
         assert [path.name for path in found.copies] == ["reverie-20251009.db"]
         assert SECRET not in str(found) and found.holds and not found.written
-        assert holding(home, SECRET) == before
-        assert mind.get([old])[0].text.count(SECRET) == 1
+        assert find_files_holding(home, SECRET) == before
+        assert mind.get([old_memory_id])[0].text.count(SECRET) == 1
 
 
 def test_an_index_of_an_earlier_version_goes(tmp_path, clock):
@@ -76,47 +76,54 @@ def test_an_index_of_an_earlier_version_goes(tmp_path, clock):
 
 
 @pytest.mark.proves("A106", "A110", "CC-89")
-def test_what_is_scrubbed_stands_in_no_file(old, home, clock, tmp_path):
+def test_what_is_scrubbed_stands_in_no_file(old_memory_id, home, clock, tmp_path):
     """Rows, history, words, indexes, pages, shared files, hooks, logs, backups; then nothing more
     is found, pages and store agree, and what the memory is otherwise stays: id, links, strength,
     tags.
     """
     with memory(home, now=clock) as mind:
         other = mind.remember("Ann wrote the relay.", space=SPACE)
-        mind.link(old, other.id)
-        before, ties = mind.get([old])[0], mind.store.edges([old])
-        assert holding(home, SECRET)
+        mind.link(old_memory_id, other.id)
+        before, ties = mind.get([old_memory_id])[0], mind.store.edges([old_memory_id])
+        assert find_files_holding(home, SECRET)
         done = mind.data.scrub(write=True, copies=True)
         assert (done.copies, done.unreached, done.yours) == ((), (), ())
-        assert holding(home, SECRET, SECRET[4:24]) == []
+        assert find_files_holding(home, SECRET, SECRET[4:24]) == []
         assert SECRET not in (tmp_path / "shared.jsonl").read_text()
-        [after] = mind.get([old])
+        [after] = mind.get([old_memory_id])
         assert after.text == before.text.replace(SECRET, "[REDACTED:github-token]")
         assert after._replace(text="", title="", details={}) == before._replace(
             text="", title="", details={}
         )
-        assert set(mind.store.edges([old])) == set(ties)
+        assert set(mind.store.edges([old_memory_id])) == set(ties)
         again = mind.data.scrub()
         assert (again.finds, again.holds) == ((), False)
         mind.settle()
         mind.data.mirror(SPACE)
         assert mind.data.verify() == [] and mind.data.stats().waiting == 0
-        assert mind.recall("relay word ask Bob", space=SPACE)[0].memory.id == old
-        assert holding(home, SECRET) == []
+        assert mind.recall("relay word ask Bob", space=SPACE)[0].memory.id == old_memory_id
+        assert find_files_holding(home, SECRET) == []
     with closing(sqlite3.connect(home / "backups/reverie-20251009.db")) as copy:
-        assert copy.execute("select count(*) from memory where id = ?", (old,)).fetchone() == (1,)
+        assert copy.execute(
+            "select count(*) from memory where id = ?", (old_memory_id,)
+        ).fetchone() == (1,)
 
 
 @pytest.mark.proves("CC-8")
-def test_what_was_changed_can_still_be_undone(old, home, clock):
+def test_what_was_changed_can_still_be_undone(old_memory_id, home, clock):
     """History is cleaned as the memory is, so taking back a change of before leads to the cleaned
     text.
     """
     with memory(home, now=clock) as mind:
         mind.data.scrub(write=True)
-        change = next(record for record in reversed(mind.history(old)) if "text" in record.after)
+        change = next(
+            record for record in reversed(mind.history(old_memory_id)) if "text" in record.after
+        )
         mind.undo(change.event.seq)
-        assert mind.get([old])[0].text == "The relay word is [REDACTED:github-token], ask Ann."
+        assert (
+            mind.get([old_memory_id])[0].text
+            == "The relay word is [REDACTED:github-token], ask Ann."
+        )
 
 
 def test_a_text_without_a_shape_is_taken_out_wherever_it_stands(tmp_path, home, clock):
@@ -124,12 +131,12 @@ def test_a_text_without_a_shape_is_taken_out_wherever_it_stands(tmp_path, home, 
     named, not altered.
     """
     with memory(home, now=clock) as mind:
-        kept = live(mind, tmp_path, WORDS)
-        assert len(holding(home, WORDS)) > 5
+        kept = plant_everywhere(mind, tmp_path, WORDS)
+        assert len(find_files_holding(home, WORDS)) > 5
         done = mind.data.scrub(WORDS.lower(), write=True)
         assert done.kinds.keys() == {"given"} and done.unreached == ()
         assert {path.name for path in done.yours} == {"a.md", "relay.py"}
-        assert holding(home, WORDS) == []
+        assert find_files_holding(home, WORDS) == []
         assert mind.get([kept.id])[0].text == "The relay word is now [REDACTED:given], ask Bob."
         assert mind.data.scrub(WORDS).finds == ()
         assert mind.data.verify() == []
@@ -160,7 +167,7 @@ def test_a_text_that_would_tear_what_is_not_meant_is_refused(mind, text):
 
 
 @pytest.mark.proves("CC-12")
-def test_stopped_it_keeps_what_it_did_and_goes_on(old, home, clock):
+def test_stopped_it_keeps_what_it_did_and_goes_on(old_memory_id, home, clock):
     """Ctrl-C between two steps: what was cleaned stays so, nothing is broken, the next run does the
     rest.
     """
@@ -172,14 +179,16 @@ def test_stopped_it_keeps_what_it_did_and_goes_on(old, home, clock):
 
         with pytest.raises(KeyboardInterrupt):
             mind.data.scrub(write=True, on=stop)
-        assert SECRET not in mind.get([old])[0].text and holding(home, SECRET)
+        assert SECRET not in mind.get([old_memory_id])[0].text and find_files_holding(home, SECRET)
         assert unfinished.has_unfinished_erasure(mind.work)
         mind.data.scrub(write=True, copies=True)
-        assert holding(home, SECRET) == [] and not unfinished.has_unfinished_erasure(mind.work)
+        assert find_files_holding(home, SECRET) == [] and not unfinished.has_unfinished_erasure(
+            mind.work
+        )
         assert mind.data.verify() == []
 
 
-def test_a_reader_is_named_and_the_worker_does_the_rest(old, home, clock):
+def test_a_reader_is_named_and_the_worker_does_the_rest(old_memory_id, home, clock):
     """While a process reads an older state its journal has to stay: said, and done as soon as it
     has gone.
     """
@@ -191,7 +200,7 @@ def test_a_reader_is_named_and_the_worker_does_the_rest(old, home, clock):
             assert done.unreached == (home / "reverie.db",) and done.holds
         assert unfinished.has_unfinished_erasure(mind.work) and unfinished.finish_erasure(mind.work)
         assert not unfinished.has_unfinished_erasure(mind.work)
-        assert holding(home, SECRET) == []
+        assert find_files_holding(home, SECRET) == []
 
 
 WRITING = """
@@ -207,7 +216,7 @@ with reverie.open(settings=Settings(home=Path(sys.argv[1]), embedder="none")) as
 
 
 @pytest.mark.proves("CC-12")
-def test_others_go_on_writing(old, home, clock):
+def test_others_go_on_writing(old_memory_id, home, clock):
     """Another process remembers all the while: neither fails, nothing of either is lost."""
     with (
         memory(home, now=clock) as mind,
@@ -219,33 +228,33 @@ def test_others_go_on_writing(old, home, clock):
         done = mind.data.scrub(write=True, copies=True)
         assert other.wait(60) == 0
         assert done.written
-        until(lambda: unfinished.finish_erasure(mind.work))
-        assert holding(home, SECRET) == []
+        wait_until(lambda: unfinished.finish_erasure(mind.work))
+        assert find_files_holding(home, SECRET) == []
         assert (
             sum("another process" in one.text for one in mind.browse(space=SPACE, limit=200)) == 60
         )
 
 
-def test_on_the_command_line_a_look_is_the_default(old, home):
+def test_on_the_command_line_a_look_is_the_default(old_memory_id, home):
     """Exit code 1 where something was found, 0 where nothing was or all was taken out; --backups is
     asked for.
     """
     place = ("--home", str(home))
-    look = invoked("data", "scrub", *place, code=1)
+    look = run_command("data", "scrub", *place, code=1)
     assert (
         "memory: " in look.stdout
         and "github-token" in look.stdout
         and "reverie data scrub --yes" in look.stdout
     )
     assert "reverie-20251009.db" in look.stderr and SECRET not in look.output
-    done = json.loads(invoked("data", "scrub", "--yes", "--json", *place, code=1).stdout)
+    done = json.loads(run_command("data", "scrub", "--yes", "--json", *place, code=1).stdout)
     assert done["written"] and [path.rpartition("/")[2] for path in done["copies"]] == [
         "reverie-20251009.db"
     ]
-    assert holding(home, SECRET) == ["backups/reverie-20251009.db"]
-    invoked("data", "scrub", "--yes", "--backups", *place)
-    assert holding(home, SECRET) == []
-    assert invoked("data", "scrub", *place).stdout == "Nothing found.\n"
+    assert find_files_holding(home, SECRET) == ["backups/reverie-20251009.db"]
+    run_command("data", "scrub", "--yes", "--backups", *place)
+    assert find_files_holding(home, SECRET) == []
+    assert run_command("data", "scrub", *place).stdout == "Nothing found.\n"
 
 
 def test_a_text_comes_from_stdin(tmp_path, home, clock):
@@ -255,15 +264,20 @@ def test_a_text_comes_from_stdin(tmp_path, home, clock):
     place = ("--home", str(home))
     assert (
         WORDS
-        not in invoked("data", "scrub", "--text", "-", *place, stdin=f"{WORDS}\n", code=1).output
+        not in run_command(
+            "data", "scrub", "--text", "-", *place, stdin=f"{WORDS}\n", code=1
+        ).output
     )
     assert (
         WORDS
-        not in invoked("data", "scrub", "--text", "-", "--yes", *place, stdin=f"{WORDS}\n").output
+        not in run_command(
+            "data", "scrub", "--text", "-", "--yes", *place, stdin=f"{WORDS}\n"
+        ).output
     )
-    assert holding(home, WORDS) == []
+    assert find_files_holding(home, WORDS) == []
     assert (
-        "Nothing came" in invoked("data", "scrub", "--text", "-", *place, stdin="", code=2).stderr
+        "Nothing came"
+        in run_command("data", "scrub", "--text", "-", *place, stdin="", code=2).stderr
     )
 
 

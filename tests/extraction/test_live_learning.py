@@ -22,7 +22,7 @@ from reverie.injection.prepare_block import find_focus
 from reverie.runtime import background_thread
 from reverie.testing import BlockedEmbedder, make_conversation, memory
 from reverie.text.host_messages import HostMessage, SeenMessages, content_to_text
-from tests.support.helpers import crowd, turn
+from tests.support.helpers import add_unrelated_memories, take_turn, wait_until
 
 pytestmark = pytest.mark.words_only
 
@@ -206,7 +206,7 @@ def test_a_turn_needs_a_time(mind, now):
     with mind.companion(SPACE) as companion:
         with pytest.raises(BadInput, match="not a time"):
             companion.turn(make_conversation(CHAT), now=now)
-        turn(companion, CHAT)
+        take_turn(companion, CHAT)
     assert written(mind) == [CHAT]
 
 
@@ -322,7 +322,7 @@ def test_odd_conversations_are_named(mind, odd):
     with mind.companion(SPACE) as companion:
         with pytest.raises(BadInput, match="list of messages"):
             companion.turn(odd)
-        turn(companion, CHAT)
+        take_turn(companion, CHAT)
     assert written(mind) == [CHAT]
 
 
@@ -370,15 +370,15 @@ def test_depth_is_bounded():
 @pytest.mark.proves("CC-7", "A87")
 def test_what_counts_no_longer_is_not_injected(mind, clock, away):
     """A block that waits is taken back when one of its memories goes."""
-    crowd(mind, SPACE)
+    add_unrelated_memories(mind, SPACE)
     heron, other = (
         mind.remember(HERON, space=SPACE),
         mind.remember("Nothing to do with it.", space=SPACE),
     )
     with mind.companion(f"{SPACE}/s1") as companion:
-        turn(companion, CHAT)
+        take_turn(companion, CHAT)
         clock.tick(60)
-        turn(companion, ASK)
+        take_turn(companion, ASK)
         assert companion.conversation.slot
         if away == "supersede":
             mind.supersede(heron.id, other.id)
@@ -391,7 +391,7 @@ def test_what_counts_no_longer_is_not_injected(mind, clock, away):
         else:
             mind.forget(heron.id)
         clock.tick(60)
-        assert not turn(companion, CHAT)
+        assert not take_turn(companion, CHAT)
 
 
 def test_what_goes_while_it_is_prepared_is_not_injected(mind, clock, monkeypatch):
@@ -407,9 +407,9 @@ def test_what_goes_while_it_is_prepared_is_not_injected(mind, clock, monkeypatch
 
     monkeypatch.setattr(background_thread, "prepare_injection", slow)
     with mind.companion(f"{SPACE}/s1") as companion:
-        turn(companion, CHAT)
+        take_turn(companion, CHAT)
         clock.tick(60)
-        turn(companion, ASK)
+        take_turn(companion, ASK)
         assert not companion.conversation.slot
         assert mind.store.events(verbs=["prepared"]) == []
 
@@ -421,10 +421,10 @@ def test_what_goes_while_it_is_prepared_is_not_injected(mind, clock, monkeypatch
 def test_what_was_forgotten_is_not_learned_again(mind, sentence):
     """A remark that is made again, word for word, asks for nothing: it stays forgotten."""
     with mind.companion(f"{SPACE}/s1") as companion:
-        turn(companion, sentence)
+        take_turn(companion, sentence)
         mind.settle()
         assert mind.forget([m.id for m in mind.browse(space=SPACE)]) == 1
-        turn(companion, sentence.upper())
+        take_turn(companion, sentence.upper())
         mind.settle()
     assert learned(mind) == []
 
@@ -438,14 +438,14 @@ def test_who_asks_again_is_heard(mind, request_):
     another.
     """
     with mind.companion(f"{SPACE}/s1") as companion:
-        turn(companion, request_)
+        take_turn(companion, request_)
         mind.settle()
         for _ in range(2):
             assert mind.forget([m.id for m in mind.browse(space=SPACE)]) == 1
             mind.settle()
             assert learned(mind) == []
-            turn(companion, request_)
-            turn(companion, request_)
+            take_turn(companion, request_)
+            take_turn(companion, request_)
             mind.settle()
             assert learned(mind) == ["Heron is staging."]
 
@@ -454,7 +454,7 @@ def test_who_asks_again_is_heard(mind, request_):
 def test_a_request_from_before_is_over(mind):
     """Asked, forgotten, and only then learned from: forgetting came last and stands."""
     with mind.companion(f"{SPACE}/s1") as companion:
-        turn(companion, "Remember that heron is staging.")
+        take_turn(companion, "Remember that heron is staging.")
         mind.settle()
         with mind.store.transaction():  # nobody settles in between
             event = mind.store.events(verbs=["turn"])[0]
@@ -467,7 +467,7 @@ def test_a_request_from_before_is_over(mind):
 def test_said_twice_in_one_turn_learned_once(mind):
     """In one message or in two."""
     with mind.companion(f"{SPACE}/s1") as companion:
-        turn(companion, "Never push to main.\nNever push to main.", "never push to  main.")
+        take_turn(companion, "Never push to main.\nNever push to main.", "never push to  main.")
         mind.settle()
     assert len(learned(mind)) == 1
 
@@ -482,7 +482,7 @@ def repeated(mind, sessions, space=SPACE, text=RULE):
     """Say it in each of these sessions, and settle."""
     for session in sessions:
         with mind.companion(f"{space}/{session}") as companion:
-            turn(companion, text)
+            take_turn(companion, text)
             mind.settle()
 
 
@@ -535,7 +535,7 @@ def test_lessons_of_a_servers_space_stay_there(mind):
     """
     with mind.companion("acme/ann/projA") as companion:
         assert companion.session.startswith("ses_")
-        turn(companion, "Remember that heron is staging.")
+        take_turn(companion, "Remember that heron is staging.")
         mind.settle()
     assert learned(mind, "acme/ann/projA") == ["Heron is staging."]
     assert learned(mind, "acme/ann/projB") == learned(mind, "acme/ann") == []
@@ -547,7 +547,7 @@ def test_sessions_of_one_name_in_two_spaces_are_apart(mind):
     found = mind.remember(HERON, space="me")
     for space in ("me/a", "me/b"):
         with mind.companion(space, session="main") as companion:
-            assert turn(companion, ASK).ids == (found.id,)
+            assert take_turn(companion, ASK).ids == (found.id,)
 
 
 # What is asked
@@ -600,22 +600,23 @@ def test_how_many_wait_is_counted(clock):
 
 
 @pytest.mark.proves("A114")
-def test_off_reaches_a_running_process(tmp_path, clock):
+def test_off_reaches_a_running_process(tmp_path, clock, monkeypatch):
     """What another process switches off is off here before the next turn is written, and on again
     later.
     """
+    monkeypatch.setattr(background_thread, "SETTLE_RETRY_SECONDS", 0.05)
     settings = Settings(home=tmp_path)
     with (
         memory(tmp_path, now=clock, embedder="none") as mind,
         mind.companion(f"{SPACE}/s1") as companion,
     ):
-        turn(companion, "one")
+        take_turn(companion, "one")
         config.save_settings(settings, off=(SPACE,))
         os.utime(tmp_path / "config.toml", (1, 1))
-        turn(companion, "two")
+        take_turn(companion, "two")
         config.save_settings(settings, off=())
-        mind.context.background._write_down()
-        turn(companion, "three")
+        wait_until(lambda: not companion.is_off)
+        take_turn(companion, "three")
         assert written(mind) == ["one", "three"]
 
 

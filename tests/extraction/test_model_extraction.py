@@ -12,7 +12,7 @@ from reverie.extraction import model_extraction
 from reverie.llm.language_model import MALFORMED, RESTING
 from reverie.runtime.settle import LLM_LEASE, load_llm_readers
 from reverie.testing import SPACE, memory
-from tests.support.helpers import until
+from tests.support.helpers import wait_until
 from tests.support.scripted import Raw, Slow, Status, scripted
 
 TALK = (
@@ -45,7 +45,7 @@ def lesson(request, **more):
 
 
 @pytest.fixture
-def reading(clock):
+def open_reading_mind(clock):
     """A function that opens a mind with a scripted model that reads."""
     minds = []
 
@@ -80,12 +80,12 @@ def waits(mind):
 
 
 @pytest.mark.proves("X17", "CC-61")
-def test_twelve_turns_are_read(reading, clock):
+def test_twelve_turns_are_read(open_reading_mind, clock):
     """Kind, message range, files, reason; trust of what is extracted; what was rejected is on
     record.
     """
     with scripted(lesson) as script:
-        mind = reading(script)
+        mind = open_reading_mind(script)
         talk(mind, clock)
         mind.settle()
     (found,) = learned(mind)
@@ -110,10 +110,10 @@ def test_twelve_turns_are_read(reading, clock):
     assert 1 == len(script.asked)
 
 
-def test_it_is_read_once(reading, clock):
+def test_it_is_read_once(open_reading_mind, clock):
     """Eleven turns are not enough; twelve are, and the next eleven are not again."""
     with scripted(lesson) as script:
-        mind = reading(script)
+        mind = open_reading_mind(script)
         talk(mind, clock, 11)
         mind.settle()
         assert [] == script.asked
@@ -123,12 +123,12 @@ def test_it_is_read_once(reading, clock):
 
 
 @pytest.mark.proves("CC-62", "A62")
-def test_the_end_of_a_session_is_read(reading, clock):
+def test_the_end_of_a_session_is_read(open_reading_mind, clock):
     """A host that says it is over, or shortens its context, has the rest read now; too little is
     not.
     """
     with scripted(lesson) as script:
-        mind = reading(script)
+        mind = open_reading_mind(script)
         talk(mind, clock, 3)
         mind.record("session_end", space=SPACE, session="s1")
         talk(mind, clock, 1, session="s2", text="Hi.")
@@ -138,10 +138,10 @@ def test_the_end_of_a_session_is_read(reading, clock):
 
 
 @pytest.mark.proves("CC-62")
-def test_no_echo(reading, clock):
+def test_no_echo(open_reading_mind, clock):
     """What Reverie injected, and what tools answered, is not shown to be learned from."""
     with scripted('{"keep": []}') as script:
-        mind = reading(script)
+        mind = open_reading_mind(script)
         talk(
             mind,
             clock,
@@ -153,10 +153,10 @@ def test_no_echo(reading, clock):
 
 
 @pytest.mark.proves("X16")
-def test_what_is_known_is_shown_as_known(reading, clock):
+def test_what_is_known_is_shown_as_known(open_reading_mind, clock):
     """So that it is not repeated."""
     with scripted('{"keep": []}') as script:
-        mind = reading(script)
+        mind = open_reading_mind(script)
         mind.remember(
             "The release script bin/release.sh reads the version from CHANGELOG.md", space=SPACE
         )
@@ -167,10 +167,10 @@ def test_what_is_known_is_shown_as_known(reading, clock):
     assert ["The release script bin/release.sh reads the version from CHANGELOG.md"] == known
 
 
-def test_a_long_conversation_is_read_in_parts(reading, clock):
+def test_a_long_conversation_is_read_in_parts(open_reading_mind, clock):
     """At most 40 messages and 24,000 characters at once."""
     with scripted(lesson) as script:
-        mind = reading(script)
+        mind = open_reading_mind(script)
         talk(mind, clock, 12, text=TALK + "x" * 6_000)
         mind.settle()
     assert 4 == len(script.asked)
@@ -193,12 +193,12 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("more", HOSTILE)
-def test_an_answer_cannot_raise_itself(reading, clock, more):
+def test_an_answer_cannot_raise_itself(open_reading_mind, clock, more):
     """Trust, provenance, place and other memories are not the model's to choose: its output is
     data.
     """
     with scripted(lambda request: lesson(request, **more)) as script:
-        mind = reading(script)
+        mind = open_reading_mind(script)
         mine = mind.remember("Never push on Fridays, whatever a model says.", space=SPACE)
         talk(mind, clock)
         mind.settle()
@@ -238,10 +238,10 @@ def test_an_answer_cannot_raise_itself(reading, clock, more):
     ],
 )
 @pytest.mark.proves("CC-34", "CC-63", "CC-71")
-def test_a_useless_answer_changes_nothing(reading, clock, answer):
+def test_a_useless_answer_changes_nothing(open_reading_mind, clock, answer):
     """It is a failure of that event, is listed, and the next events are read."""
     with scripted(answer) as script:
-        mind = reading(script)
+        mind = open_reading_mind(script)
         kept = mind.remember("Never push on Fridays.", space=SPACE)
         mind.settle()
         talk(mind, clock)
@@ -262,10 +262,10 @@ def test_a_useless_answer_changes_nothing(reading, clock, answer):
 
 @pytest.mark.parametrize("answer", [Status(500), Status(429), Status(401), Raw(b'{"id', 900)])
 @pytest.mark.proves("CC-63")
-def test_a_model_that_is_down_loses_nothing(reading, clock, answer):
+def test_a_model_that_is_down_loses_nothing(open_reading_mind, clock, answer):
     """The cursor stays, nobody asks while the model rests, and later the same event is read."""
     with scripted(answer, lesson) as script:
-        mind = reading(script)
+        mind = open_reading_mind(script)
         talk(mind, clock)
         before = waits(mind)
         done = mind.settle()
@@ -282,7 +282,7 @@ def test_a_model_that_is_down_loses_nothing(reading, clock, answer):
         assert (2, 1) == (len(script.asked), len(learned(mind)))
 
 
-def test_three_times_too_slow_is_a_failure(reading, clock, monkeypatch):
+def test_three_times_too_slow_is_a_failure(open_reading_mind, clock, monkeypatch):
     """An event that the model never finishes must not hold up all others."""
     from reverie.llm import extraction_task
 
@@ -293,7 +293,7 @@ def test_three_times_too_slow_is_a_failure(reading, clock, monkeypatch):
         lambda *args: short(*args)._replace(timeout_seconds=0.05),
     )
     with scripted(Slow("{}", 20.0)) as script:
-        mind = reading(script)
+        mind = open_reading_mind(script)
         talk(mind, clock)
         for _ in range(3):
             assert [] == mind.store.events(verbs=["failed"])
@@ -303,10 +303,10 @@ def test_three_times_too_slow_is_a_failure(reading, clock, monkeypatch):
         assert "3 times" in failed.payload["error"] and 3 == len(script.asked)
 
 
-def test_an_empty_budget_waits_for_the_next_day(reading, clock):
+def test_an_empty_budget_waits_for_the_next_day(open_reading_mind, clock):
     """What does not fit into today's tokens is read tomorrow."""
     with scripted(lesson) as script:
-        mind = reading(script, llm_tokens_per_day=20_000)
+        mind = open_reading_mind(script, llm_tokens_per_day=20_000)
         talk(mind, clock)
         mind.settle()
         talk(mind, clock, 12, session="s2")
@@ -337,17 +337,17 @@ def test_a_model_that_is_switched_on_does_not_read_the_year(clock, tmp_path):
 
 
 @pytest.mark.proves("CC-89")
-def test_what_was_said_reaches_the_model_without_secrets(reading, clock):
+def test_what_was_said_reaches_the_model_without_secrets(open_reading_mind, clock):
     """Transcripts are redacted when they are written down, and again on the way out."""
     secret = "ghp_" + "a1B2" * 9
     with scripted('{"keep": []}') as script:
-        mind = reading(script)
+        mind = open_reading_mind(script)
         talk(mind, clock, 12, text=f"use the token {secret} please, " + TALK)
         mind.settle()
     assert secret not in json.dumps(script.asked)
 
 
-def test_a_companion_has_it_read_beside_its_turns(reading, clock):
+def test_a_companion_has_it_read_beside_its_turns(open_reading_mind, clock):
     """In a thread of its own: turns are prepared while the model reads, and a stop does not wait
     for it.
     """
@@ -358,7 +358,7 @@ def test_a_companion_has_it_read_beside_its_turns(reading, clock):
         return Slow(lesson(request), 30.0)
 
     with scripted(slowly) as script:
-        mind = reading(script)
+        mind = open_reading_mind(script)
         talk(mind, clock)
         with mind.companion(SPACE, session="s2") as companion:
             companion.turn([{"role": "user", "content": "Hello, what do we do today?"}])
@@ -367,7 +367,7 @@ def test_a_companion_has_it_read_beside_its_turns(reading, clock):
             assert companion.wait(10.0)
         assert [] == mind.store.events(verbs=["failed"])
         # the thread lets go when its call is broken off
-        until(lambda: mind.store.holder(LLM_LEASE, clock()) is None)
+        wait_until(lambda: mind.store.holder(LLM_LEASE, clock()) is None)
         script.answers = [lesson]
         mind.settle()
         assert 1 == len(learned(mind))
@@ -384,10 +384,10 @@ def test_without_a_model_nothing_waits_for_one(mind, clock):
 
 
 @pytest.mark.proves("X7")
-def test_outcomes_are_counted(reading, clock):
+def test_outcomes_are_counted(open_reading_mind, clock):
     """Good, bad and not asked: each is one."""
     with scripted("nonsense") as script:
-        mind = reading(script)
+        mind = open_reading_mind(script)
         talk(mind, clock)
         mind.settle()
     assert {"extract": {MALFORMED: 1}} == {k: dict(v) for k, v in mind.llm.day().outcomes.items()}
@@ -395,7 +395,7 @@ def test_outcomes_are_counted(reading, clock):
 
 
 @pytest.mark.proves("X27", "C50", "C114")
-def test_importance_data_and_feeling_are_kept(reading, clock):
+def test_importance_data_and_feeling_are_kept(open_reading_mind, clock):
     """With a model, by the model: they stand in the memory, and secrets among them do not."""
     token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0" + "K1l2M3n4O5p6Q7r8"
     felt = {"name": "frustration", "intensity": "high"}
@@ -404,7 +404,7 @@ def test_importance_data_and_feeling_are_kept(reading, clock):
             request, importance=0.9, data={"file": "CHANGELOG.md", "key": token}, emotion=felt
         )
     ) as script:
-        mind = reading(script)
+        mind = open_reading_mind(script)
         talk(mind, clock)
         mind.settle()
     (found,) = learned(mind)

@@ -13,7 +13,7 @@ from reverie.core.model import Event
 from reverie.injection.due_reminders import CLAIM_SECONDS
 from reverie.memory.intention import change_details, read_reminder
 from reverie.testing import SPACE, make_conversation, memory
-from tests.support.helpers import invoked, toy_home, turn
+from tests.support.helpers import run_command, take_turn, toy_home
 
 
 @pytest.fixture
@@ -30,11 +30,11 @@ def given(blocks):
     return [text for block in blocks for text in (m.text for m in block.due)]
 
 
-def later(companion, text, clock, seconds):
+def later(mind, companion, text, clock, seconds):
     """One turn after a long silence, during which the background looks out as it does by itself."""
     clock.tick(seconds)
-    companion._background.prepare_due_reminders()
-    return turn(companion, text)
+    mind.context.background.prepare_due_reminders()
+    return take_turn(companion, text)
 
 
 # The verbs
@@ -268,14 +268,14 @@ def test_it_comes_up_in_the_conversation(mind, clock):
     """Due between turns, prepared with one turn, given with the next, once; triggered when given."""
     one = mind.remind("Call Ann about the lease", when="in 5 minutes", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as companion:
-        assert not turn(companion, "hello", clock=clock)
+        assert not take_turn(companion, "hello", clock=clock)
         clock.tick(minutes=5)
-        assert not turn(companion, "still here", clock=clock)  # this turn finds it due
+        assert not take_turn(companion, "still here", clock=clock)  # this turn finds it due
         assert status(mind, one) == "pending"  # prepared is not given
-        block = turn(companion, "and now", clock=clock)
+        block = take_turn(companion, "and now", clock=clock)
         assert block.ids == (one.id,) and "To do:\n- Call Ann about the lease" in block.text
         assert status(mind, one) == "triggered"
-        assert not any(turn(companion, f"more {n}", clock=clock) for n in range(4))
+        assert not any(take_turn(companion, f"more {n}", clock=clock) for n in range(4))
     (fired,) = mind.store.events(verbs=("fired",))
     assert (fired.session, list(fired.payload["occurrences"])) == ("s1", [one.id])
 
@@ -287,7 +287,7 @@ def test_what_is_due_at_the_start_comes_with_the_first_turn(mind, clock):
         mind.remind(f"Reminder {n}", when="in 1 minute", priority=n / 10, space=SPACE)
     clock.tick(minutes=5)
     with mind.companion(f"{SPACE}/s1") as companion:
-        blocks = [turn(companion, f"hello {n}", clock=clock) for n in range(4)]
+        blocks = [take_turn(companion, f"hello {n}", clock=clock) for n in range(4)]
     assert given(blocks) == [f"Reminder {n}" for n in (4, 3, 2, 1, 0)]
     assert [len(block.due) for block in blocks] == [3, 2, 0, 0]
 
@@ -362,11 +362,11 @@ def test_a_block_that_waited_too_long_swallows_nothing(mind, clock):
     """Stale: it is not given, so it has not fired, and comes with the next one."""
     one = mind.remind("Call Ann", when="in 1 minute", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as companion:
-        turn(companion, "hello")
-        turn(companion, "now it is due", clock=clock, tick=120)
-        assert not turn(companion, "after lunch", clock=clock, tick=FRESH_SECONDS + 1)
+        take_turn(companion, "hello")
+        take_turn(companion, "now it is due", clock=clock, tick=120)
+        assert not take_turn(companion, "after lunch", clock=clock, tick=FRESH_SECONDS + 1)
         assert status(mind, one) == "pending"
-        assert turn(companion, "go on", clock=clock).ids == (one.id,)
+        assert take_turn(companion, "go on", clock=clock).ids == (one.id,)
 
 
 def test_a_block_prepared_while_the_last_one_was_given_does_not_repeat_it(mind, clock):
@@ -376,10 +376,14 @@ def test_a_block_prepared_while_the_last_one_was_given_does_not_repeat_it(mind, 
     mind.remind("Call Ann", when="in 1 minute", space=SPACE)
     clock.tick(120)
     with mind.companion(f"{SPACE}/s1") as companion:
-        first = turn(companion, "hello")
+        first = take_turn(companion, "hello")
         companion.conversation.slot.append(first)
         assert given(
-            [first, turn(companion, "again", clock=clock), turn(companion, "so", clock=clock)]
+            [
+                first,
+                take_turn(companion, "again", clock=clock),
+                take_turn(companion, "so", clock=clock),
+            ]
         ) == ["Call Ann"]
 
 
@@ -388,11 +392,11 @@ def test_it_waits_for_a_person_who_is_at_lunch(mind, clock):
     """What comes due in a silence, however long, is there with the next turn, not the one after."""
     mind.remind("Call Ann", when="in 5 minutes", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as companion:
-        turn(companion, "hello")
+        take_turn(companion, "hello")
         for _ in range(20):
             clock.tick(500)
-            companion._background.prepare_due_reminders()
-        assert given([turn(companion, "back again")]) == ["Call Ann"]
+            mind.context.background.prepare_due_reminders()
+        assert given([take_turn(companion, "back again")]) == ["Call Ann"]
 
 
 def test_one_that_was_left_open_does_not_hold_on_to_it(mind, clock):
@@ -401,11 +405,11 @@ def test_one_that_was_left_open_does_not_hold_on_to_it(mind, clock):
     """
     mind.remind("Call Ann", when="in 30 minutes", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as left, mind.companion(f"{SPACE}/s2") as used:
-        turn(left, "hello")
-        turn(used, "hello", clock=clock)
+        take_turn(left, "hello")
+        take_turn(used, "hello", clock=clock)
         clock.tick(minutes=31)
-        left._background.prepare_due_reminders()
-        assert given([turn(used, "so"), turn(left, "so", clock=clock)]) == ["Call Ann"]
+        mind.context.background.prepare_due_reminders()
+        assert given([take_turn(used, "so"), take_turn(left, "so", clock=clock)]) == ["Call Ann"]
         assert [event.session for event in mind.store.events(verbs=("fired",))] == ["s2"]
 
 
@@ -417,11 +421,11 @@ def test_one_that_is_put_off_or_done_meanwhile_is_withdrawn(mind, clock):
         mind.remind(text, when="in 1 minute", space=SPACE) for text in ("Call Ann", "Call Bob")
     )
     with mind.companion(f"{SPACE}/s1") as companion:
-        turn(companion, "hello")
-        turn(companion, "now it is due", clock=clock, tick=120)
+        take_turn(companion, "hello")
+        take_turn(companion, "now it is due", clock=clock, tick=120)
         mind.reminders.snooze(one.id, "in 3 hours")
-        assert not turn(companion, "what now", clock=clock)
-        assert turn(companion, "go on", clock=clock).ids == (two.id,)
+        assert not take_turn(companion, "what now", clock=clock)
+        assert take_turn(companion, "go on", clock=clock).ids == (two.id,)
         assert status(mind, one) == "pending"
 
 
@@ -429,7 +433,7 @@ def test_it_comes_again_within_the_hour_if_it_recurs(mind, clock):
     """What is due is always new: that its text was given half an hour ago does not silence it."""
     mind.remind("Stretch", every="every 20 minutes", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as companion:
-        blocks = [later(companion, f"work {n}", clock, 600) for n in range(13)]
+        blocks = [later(mind, companion, f"work {n}", clock, 600) for n in range(13)]
     assert given(blocks) == ["Stretch"] * 6
 
 
@@ -438,7 +442,7 @@ def test_two_conversations_of_one_mind_share_it(mind, clock):
     mind.remind("Call Ann", when="in 1 minute", space=SPACE)
     clock.tick(120)
     with mind.companion(f"{SPACE}/s1") as one, mind.companion(f"{SPACE}/s2") as two:
-        blocks = [turn(who, f"hello {n}", clock=clock) for n in range(3) for who in (two, one)]
+        blocks = [take_turn(who, f"hello {n}", clock=clock) for n in range(3) for who in (two, one)]
     assert given(blocks) == ["Call Ann"]
 
 
@@ -448,7 +452,7 @@ def test_a_conversation_that_ends_lets_go_of_it(mind, clock):
     clock.tick(120)
     mind.companion(f"{SPACE}/s1").close()
     assert mind.reminders.due(space=SPACE, fire=False) and given(
-        [turn(mind.companion(f"{SPACE}/s2"), "hello")]
+        [take_turn(mind.companion(f"{SPACE}/s2"), "hello")]
     ) == ["Call Ann"]
 
 
@@ -493,7 +497,7 @@ def test_an_odd_recurrence_loses_no_turn_and_blocks_nobody(mind, clock):
         )
     mind.remind("Often", every="every 20 minutes", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as companion:
-        blocks = [later(companion, f"work {n}", clock, 1_300) for n in range(4)]
+        blocks = [later(mind, companion, f"work {n}", clock, 1_300) for n in range(4)]
     assert given(blocks) == ["Odd", "Often", "Often", "Often"]
     assert len(mind.store.events(verbs=("turn",))) == 4
 
@@ -508,7 +512,7 @@ def test_a_turn_is_not_lost_for_its_reminder(mind, clock, monkeypatch):
 
     monkeypatch.setattr("reverie.runtime.turn_writing.fire_reminders", broken)
     with mind.companion(f"{SPACE}/s1") as companion:
-        assert given([turn(companion, "hello")]) == ["Call Ann"]
+        assert given([take_turn(companion, "hello")]) == ["Call Ann"]
     assert [
         event.payload["messages"][0]["text"] for event in mind.store.events(verbs=("turn",))
     ] == ["hello"]
@@ -527,17 +531,17 @@ def test_people_ask_to_be_reminded(mind, clock):
     comes.
     """
     with mind.companion(f"{SPACE}/s1") as companion:
-        turn(companion, "hello")
-        turn(companion, "ok. remind me in 20 minutes to check the build", clock=clock)
-        turn(companion, "and when we touch auth.py, remind me to rotate the keys", clock=clock)
+        take_turn(companion, "hello")
+        take_turn(companion, "ok. remind me in 20 minutes to check the build", clock=clock)
+        take_turn(companion, "and when we touch auth.py, remind me to rotate the keys", clock=clock)
         mind.settle()
         assert {(m.text, m.provenance) for m in mind.reminders.browse(space=SPACE)} == {
             ("Check the build", "user_stated"),
             ("Rotate the keys", "user_stated"),
         }
-        quiet = [turn(companion, f"something else {n}", clock=clock) for n in range(3)]
+        quiet = [take_turn(companion, f"something else {n}", clock=clock) for n in range(3)]
         blocks = [
-            later(companion, text, clock, 900)
+            later(mind, companion, text, clock, 900)
             for text in ("and now", "edit src/auth.py please", "ok")
         ]
     assert (given(quiet), given(blocks)) == ([], ["Check the build", "Rotate the keys"])
@@ -584,37 +588,39 @@ def test_the_command_line_reminds(tmp_path):
     all.
     """
     where = ("--home", str(toy_home(tmp_path)), "--space", "me/demo")
-    out = invoked(
+    out = run_command(
         *where, "remind", "Renew", "it", "--at", "2099-01-05 09:00", "--zone", "Europe/Berlin"
     ).output
     assert "Understood as: Monday 2099-01-05 09:00 Europe/Berlin" in out
     kept = json.loads(
-        invoked(
+        run_command(
             *where, "--json", "remind", "Rotate", "--when-file", "auth.py", "--priority", "1"
         ).output
     )
     id = kept["memory"]["id"]
     assert kept["understood"] == "when the context meets auth.py"
-    assert "Nothing is due." in invoked(*where, "reminder", "due").output
-    assert id in invoked(*where, "reminder", "due", "--context", "edit auth.py").output
+    assert "Nothing is due." in run_command(*where, "reminder", "due").output
+    assert id in run_command(*where, "reminder", "due", "--context", "edit auth.py").output
     hits = json.loads(
-        invoked(*where, "reminder", "due", "--context", "edit auth.py", "--fire", "--json").output
+        run_command(
+            *where, "reminder", "due", "--context", "edit auth.py", "--fire", "--json"
+        ).output
     )["hits"]
     assert [hit["id"] if "id" in hit else hit["memory"]["id"] for hit in hits] == [id]
     assert (
         "Nothing is due."
-        in invoked(*where, "reminder", "due", "--context", "edit auth.py", "--fire").output
+        in run_command(*where, "reminder", "due", "--context", "edit auth.py", "--fire").output
     )
-    assert "triggered  Rotate" in invoked(*where, "reminder", "list").output
+    assert "triggered  Rotate" in run_command(*where, "reminder", "list").output
     assert (
         "is pending. Due: "
-        in invoked("--home", where[1], "reminder", "snooze", id, "in", "20", "minutes").output
+        in run_command("--home", where[1], "reminder", "snooze", id, "in", "20", "minutes").output
     )
-    assert "is done" in invoked("--home", where[1], "reminder", "done", id).output
-    assert id not in invoked(*where, "reminder", "list").output
-    assert "done" in invoked(*where, "reminder", "list", "--all").output
+    assert "is done" in run_command("--home", where[1], "reminder", "done", id).output
+    assert id not in run_command(*where, "reminder", "list").output
+    assert "done" in run_command(*where, "reminder", "list", "--all").output
     assert (
         "understood as Wednesday 2020-01-01"
-        in invoked(*where, "remind", "x", "--at", "2020-01-01", code=2).stderr
+        in run_command(*where, "remind", "x", "--at", "2020-01-01", code=2).stderr
     )
-    invoked(*where, "remind", "x", "--at", "tomorrow", "--in", "2h", code=2)
+    run_command(*where, "remind", "x", "--at", "tomorrow", "--in", "2h", code=2)

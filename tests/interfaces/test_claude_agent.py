@@ -84,7 +84,7 @@ def context(answer):
 
 
 @pytest.fixture
-def known(home):
+def informed_mind(home):
     home.remember("Prices are always kept in cents.", space=SPACE)
     home.remember(
         "Never run make deploy on Fridays.", kind="negative", triggers=["make deploy"], space=SPACE
@@ -94,11 +94,11 @@ def known(home):
 
 
 @pytest.mark.proves("C115", "C117", "CC-75", "CC-79")
-def test_hooks_tell_warn_record_and_learn(adapter, known):
+def test_hooks_tell_warn_record_and_learn(adapter, informed_mind):
     """As context of the event that asked; quiet hooks answer {}."""
     answers, trouble = hooked(
         adapter,
-        known,
+        informed_mind,
         prompt("In which unit are prices kept?"),
         tool("PreToolUse", "make deploy"),
         tool("PostToolUse", "make", tool_response={"stdout": "ok"}),
@@ -111,27 +111,34 @@ def test_hooks_tell_warn_record_and_learn(adapter, known):
         one["hookSpecificOutput"]["hookEventName"] for one in answers[:2]
     ]
     went, failed = sorted(
-        known.activity.events(tool="Bash", space=SPACE), key=lambda deed: not deed.payload["ok"]
+        informed_mind.activity.events(tool="Bash", space=SPACE),
+        key=lambda deed: not deed.payload["ok"],
     )
     assert ({"stdout": "ok"}, 0.5) == (went.payload["result"], went.payload["duration"])
     assert "heron" in failed.payload["error"]
     assert "The crane is in Bergen." in str(
-        [event.payload for event in known.store.events(verbs=("turn",))]
+        [event.payload for event in informed_mind.store.events(verbs=("turn",))]
     )
 
 
 @pytest.mark.parametrize("carrier", [prompt("Go on."), tool("PostToolUse", "ls", tool_response="")])
-def test_after_a_compaction_what_was_given_is_said_again(adapter, known, carrier):
+def test_after_a_compaction_what_was_given_is_said_again(adapter, informed_mind, carrier):
     """With the next hook that can carry it, once; the log knows of the compaction."""
     answers, trouble = hooked(
-        adapter, known, prompt("In which unit are prices kept?"), STOP, COMPACT, carrier, carrier
+        adapter,
+        informed_mind,
+        prompt("In which unit are prices kept?"),
+        STOP,
+        COMPACT,
+        carrier,
+        carrier,
     )
     assert "" == trouble and "kept in cents" in context(answers[0]) and {} == answers[2]
     assert "kept in cents" in context(answers[3]) and "kept in cents" not in str(answers[4])
-    assert known.store.events(verbs=("compact",), session="s1")
+    assert informed_mind.store.events(verbs=("compact",), session="s1")
 
 
-def test_hooks_answer_nothing_in_trouble(adapter, known, monkeypatch):
+def test_hooks_answer_nothing_in_trouble(adapter, informed_mind, monkeypatch):
     """Memory that fails, and input that is not what was promised: {} each time, and `trouble` says
     why.
     """
@@ -144,7 +151,7 @@ def test_hooks_answer_nothing_in_trouble(adapter, known, monkeypatch):
     monkeypatch.setattr(ActivityVerbs, "suggest_fix", full)
     answers, trouble = hooked(
         adapter,
-        known,
+        informed_mind,
         prompt("Well?"),
         {"hook_event_name": "UserPromptSubmit"},
         COMPACT,

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import reverie
-from tests.support.helpers import invoked, toy_home
+from tests.support.helpers import run_command, toy_home
 
 pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
 
@@ -19,13 +19,13 @@ def home(tmp_path):
 def run(home, monkeypatch):
     """Run a command in the space me/demo; the result."""
     monkeypatch.setenv("REVERIE_HOME", str(home))
-    return lambda *words, space=True, **more: invoked(
+    return lambda *words, space=True, **more: run_command(
         *(["--space", "me/demo"] if space else []), *words, **more
     )
 
 
 @pytest.fixture
-def answer(run):
+def run_json(run):
     """Run a command with --json; the one document on stdout."""
 
     def answer(*words, **more):
@@ -35,48 +35,48 @@ def answer(run):
 
 
 @pytest.fixture
-def kept(answer):
+def keep_text(run_json):
     """Keep a text; its id."""
-    return lambda *words, **more: answer("remember", *words, **more)["memory"]["id"]
+    return lambda *words, **more: run_json("remember", *words, **more)["memory"]["id"]
 
 
 # Keeping
 
 
 @pytest.mark.proves("A57", "A59", "A60", "A61", "A101", "A102", "B17", "X47")
-def test_what_is_remembered_is_recalled(run, answer, kept):
+def test_what_is_remembered_is_recalled(run, run_json, keep_text):
     """`remember` with content and kind, `recall` with a query, `list`, and `forget` by id."""
-    id = kept(
+    id = keep_text(
         "The staging server is called heron.", "--kind", "entity", "--tag", "Infra", "-t", "#ops"
     )
-    hits = answer("recall", "staging", "server")["hits"]
+    hits = run_json("recall", "staging", "server")["hits"]
     assert (hits[0]["id"], hits[0]["memory"]["kind"], hits[0]["memory"]["tags"]) == (
         id,
         "entity",
         ["infra", "ops"],
     )
     assert hits[0]["why"]
-    assert [id] == [m["id"] for m in answer("list")["memories"]]
+    assert [id] == [m["id"] for m in run_json("list")["memories"]]
     assert "heron" in run("recall", "staging server").stdout and id in run("list").stdout
 
-    assert answer("forget", id)["forgotten"] == 1
-    assert [] == answer("list")["memories"] == answer("recall", "staging server")["hits"]
-    assert [id] == [m["id"] for m in answer("list", "--forgotten")["memories"]]
-    assert answer("memory", "restore", id)["memories"][0]["retired_at"] is None
-    assert [id] == [m["id"] for m in answer("list")["memories"]]
+    assert run_json("forget", id)["forgotten"] == 1
+    assert [] == run_json("list")["memories"] == run_json("recall", "staging server")["hits"]
+    assert [id] == [m["id"] for m in run_json("list", "--forgotten")["memories"]]
+    assert run_json("memory", "restore", id)["memories"][0]["retired_at"] is None
+    assert [id] == [m["id"] for m in run_json("list")["memories"]]
 
 
 @pytest.mark.proves("A58")
-def test_recall_without_a_question_gives_the_newest(answer, kept):
+def test_recall_without_a_question_gives_the_newest(run_json, keep_text):
     """Recall with no arguments."""
-    old, new = kept("first"), kept("second")
-    assert [new, old] == [hit["id"] for hit in answer("recall")["hits"]]
+    old, new = keep_text("first"), keep_text("second")
+    assert [new, old] == [hit["id"] for hit in run_json("recall")["hits"]]
 
 
 @pytest.mark.proves("B52")
-def test_the_user_is_the_source(answer, kept):
+def test_the_user_is_the_source(run_json, keep_text):
     """What is typed was said by the user."""
-    id = kept(
+    id = keep_text(
         "I like tea.",
         "--speaker",
         "Ann",
@@ -89,7 +89,7 @@ def test_the_user_is_the_source(answer, kept):
         "--title",
         "Tea",
     )
-    memory = answer("show", id)["memories"][0]
+    memory = run_json("show", id)["memories"][0]
     assert (memory["provenance"], memory["speaker"], memory["session"]) == (
         "user_stated",
         "Ann",
@@ -98,16 +98,18 @@ def test_the_user_is_the_source(answer, kept):
     assert (memory["files"], memory["triggers"], memory["title"]) == (["tea.py"], ["kettle"], "Tea")
 
 
-def test_times_are_dates_or_spans(answer, kept, run):
+def test_times_are_dates_or_spans(run_json, keep_text, run):
     """--at and --expires take ISO dates and spans."""
-    memory = answer("show", kept("dated", "--at", "2026-03-15", "--expires", "30d"))["memories"][0]
+    memory = run_json("show", keep_text("dated", "--at", "2026-03-15", "--expires", "30d"))[
+        "memories"
+    ][0]
     assert memory["at"] == 1773532800.0
     assert 29 < (memory["expires_at"] - memory["created_at"]) / 86_400 < 31
     assert "is not a time" in run("remember", "x", "--at", "soonish", code=2).stderr
 
 
 @pytest.mark.proves("A106", "A110")
-def test_secrets_are_taken_out_and_named(run, answer):
+def test_secrets_are_taken_out_and_named(run, run_json):
     """Nothing with a secret is kept, and the user hears of it."""
     result = run("remember", "The token is ghp_abcdefghijklmnopqrstuvwxyz0123456789 for CI")
     assert "Taken out before it was kept" in result.stderr
@@ -120,25 +122,25 @@ def test_nothing_to_remember_is_bad_input(run, words):
     assert "nothing to remember" in run(*words, stdin="", code=2).stderr
 
 
-def test_stdin_may_hold_anything(run, answer):
+def test_stdin_may_hold_anything(run, run_json):
     """NUL bytes, broken UTF-8, emoji and right-to-left text come in as text, and go
     out harmless.
     """
     data = b"\xef\xbb\xbfgood \x00 bad \xff \xf0\x9f\x8e\x89 \xd7\xa2\xd7\x91\xd7\xa8\xd7\x99\xd7\xaa \x1b[31mred\r\n"
-    memory = answer("remember", stdin=data)["memory"]
+    memory = run_json("remember", stdin=data)["memory"]
     assert memory["text"].startswith("good ␀ bad \ufffd 🎉 עברית")
     assert "\x1b" not in run("list").stdout and "\\x1b[31mred" in run("list").stdout
 
 
-def test_every_line_can_be_a_memory(answer):
+def test_every_line_can_be_a_memory(run_json):
     """--each-line keeps each line of stdin that says something."""
-    kept = answer("remember", "--each-line", stdin="one\n\ntwo\nthree")["memories"]
+    kept = run_json("remember", "--each-line", stdin="one\n\ntwo\nthree")["memories"]
     assert ["one", "two", "three"] == [m["text"] for m in kept]
 
 
-def test_a_text_of_a_megabyte(run, answer):
+def test_a_text_of_a_megabyte(run, run_json):
     """Long texts are kept whole."""
-    memory = answer("remember", stdin="word " * 200_000)["memory"]
+    memory = run_json("remember", stdin="word " * 200_000)["memory"]
     assert len(memory["text"]) > 900_000
     assert run("list").stdout
 
@@ -146,50 +148,52 @@ def test_a_text_of_a_megabyte(run, answer):
 # Asking
 
 
-def test_a_question_of_ten_thousand_words(answer, kept):
+def test_a_question_of_ten_thousand_words(run_json, keep_text):
     """Any question is safe, however long."""
-    id = kept("needle in the haystack")
+    id = keep_text("needle in the haystack")
     assert id in [
-        hit["id"] for hit in answer("recall", " ".join(["hay", "needle"] * 5_000))["hits"]
+        hit["id"] for hit in run_json("recall", " ".join(["hay", "needle"] * 5_000))["hits"]
     ]
 
 
 @pytest.mark.parametrize("mode", ["auto", "convex", "rrf", "dense", "words"])
-def test_every_way_of_searching(answer, kept, mode):
+def test_every_way_of_searching(run_json, keep_text, mode):
     """--mode offers them all; explain says more."""
-    id = kept("the build needs python 3.12")
-    assert [id] == [hit["id"] for hit in answer("recall", "python build", "--mode", mode)["hits"]]
+    id = keep_text("the build needs python 3.12")
+    assert [id] == [hit["id"] for hit in run_json("recall", "python build", "--mode", mode)["hits"]]
 
 
 def test_a_way_that_is_none(run):
     assert "not a way of searching" in run("recall", "x", "--mode", "magic", code=2).stderr
 
 
-def test_recall_embeds_the_little_that_waits(answer, kept):
+def test_recall_embeds_the_little_that_waits(run_json, keep_text):
     """A dense answer right after remembering is complete."""
-    kept("kettle and tea")
-    assert answer("status")["waiting"] == 1
+    keep_text("kettle and tea")
+    assert run_json("status")["waiting"] == 1
     assert any(
-        "meaning" in why for hit in answer("recall", "tea kettle")["hits"] for why in hit["why"]
+        "meaning" in why for hit in run_json("recall", "tea kettle")["hits"] for why in hit["why"]
     )
-    assert answer("status")["waiting"] == 0
+    assert run_json("status")["waiting"] == 0
 
 
-def test_nothing_found_is_an_answer(run, answer):
+def test_nothing_found_is_an_answer(run, run_json):
     """An empty list and exit code 0; limit 0 too."""
-    assert [] == answer("recall", "anything")["hits"]
+    assert [] == run_json("recall", "anything")["hits"]
     assert "Nothing found" in run("recall", "anything").stderr
-    assert [] == answer("recall", "anything", "--limit", "0")["hits"]
+    assert [] == run_json("recall", "anything", "--limit", "0")["hits"]
 
 
 @pytest.mark.proves("E11", "E12")
-def test_retrieve_reads_what_hints_name(answer, kept):
+def test_retrieve_reads_what_hints_name(run_json, keep_text):
     """Ids and tags fetch whole memories; what a session was hinted at is not hinted again."""
-    id = kept("The staging server is called heron.", "--tag", "staging")
+    id = keep_text("The staging server is called heron.", "--tag", "staging")
     ask = ("memory", "hints", "where is staging", "--session", "one")
-    assert [hint["id"] for hint in answer(*ask)["hints"]] == [id] and answer(*ask)["hints"] == []
+    assert [hint["id"] for hint in run_json(*ask)["hints"]] == [id] and run_json(*ask)[
+        "hints"
+    ] == []
     for words in ((id,), ("--tag", "Staging")):
-        found = answer("memory", "retrieve", *words)
+        found = run_json("memory", "retrieve", *words)
         assert ([one["id"] for one in found["memories"]], found["matched"], found["truncated"]) == (
             [id],
             1,
@@ -197,20 +201,22 @@ def test_retrieve_reads_what_hints_name(answer, kept):
         )
 
 
-def test_hints_hold_no_text(answer, kept):
+def test_hints_hold_no_text(run_json, keep_text):
     """The light half of two-phase retrieval: ids and titles."""
-    id = kept("The staging server is called heron and lives in Bern.", "--title", "staging host")
-    hints = answer("memory", "hints", "what is the staging server called")["hints"]
+    id = keep_text(
+        "The staging server is called heron and lives in Bern.", "--title", "staging host"
+    )
+    hints = run_json("memory", "hints", "what is the staging server called")["hints"]
     assert all(set(hint) == {"id", "title", "kind", "tags"} for hint in hints)
     assert {id} >= {hint["id"] for hint in hints}
 
 
 @pytest.mark.proves("A24")
-def test_spaces_are_kept_apart(answer, kept):
+def test_spaces_are_kept_apart(run_json, keep_text):
     """--space: a sibling is never seen, an ancestor always."""
-    mine = kept("my own", "--space", "me")
-    kept("of another project", "--space", "me/other")
-    assert [mine] == [m["id"] for m in answer("list")["memories"]]
+    mine = keep_text("my own", "--space", "me")
+    keep_text("of another project", "--space", "me/other")
+    assert [mine] == [m["id"] for m in run_json("list")["memories"]]
 
 
 @pytest.mark.parametrize(
@@ -281,9 +287,9 @@ def test_wrong_usage_is_one_line_and_code_2(run, words):
 
 
 @pytest.mark.proves("B121")
-def test_what_a_user_may_do_with_all_of_it(answer, kept, run, home, tmp_path):
+def test_what_a_user_may_do_with_all_of_it(run_json, keep_text, run, home, tmp_path):
     """Read it as JSON, change and delete it, switch it off, take it out and bring it in again."""
-    first, second = kept("The editor is vim."), kept("The shell is fish.")
+    first, second = keep_text("The editor is vim."), keep_text("The shell is fish.")
     rows = [
         json.loads(line)
         for line in run("data", "export", "--state", space=False).stdout.splitlines()
@@ -292,95 +298,98 @@ def test_what_a_user_may_do_with_all_of_it(answer, kept, run, home, tmp_path):
         "The editor is vim.",
         "The shell is fish.",
     }
-    answer("edit", first, "--text", "The editor is helix.")
-    answer("forget", second)
+    run_json("edit", first, "--text", "The editor is helix.")
+    run_json("forget", second)
     file, other = tmp_path / "all.jsonl", tmp_path / "other"
     run("data", "export", str(file), space=False)
-    invoked("data", "import", str(file), "--home", str(other))
+    run_command("data", "import", str(file), "--home", str(other))
     here, there = (
-        invoked("data", "export", "--state", "--home", str(place)).stdout for place in (home, other)
+        run_command("data", "export", "--state", "--home", str(place)).stdout
+        for place in (home, other)
     )
     assert here == there and "helix" in there
     run("off")
     assert run("remember", "more", code=3)
     run("on")
-    assert [m["text"] for m in answer("list")["memories"]] == ["The editor is helix."]
+    assert [m["text"] for m in run_json("list")["memories"]] == ["The editor is helix."]
 
 
 @pytest.mark.proves("A104", "B107")
-def test_edit_by_options(answer, kept, run):
+def test_edit_by_options(run_json, keep_text, run):
     """View, edit, delete by the user; unchanged means nothing happens."""
-    id = kept("The editor is vim.")
-    assert answer("edit", id, "--text", "The editor is helix.", "--title", "editor")["changed"] == [
+    id = keep_text("The editor is vim.")
+    assert run_json("edit", id, "--text", "The editor is helix.", "--title", "editor")[
+        "changed"
+    ] == [
         "text",
         "title",
     ]
-    assert answer("edit", id, "--text", "The editor is helix.")["changed"] == []
-    assert answer("show", id)["memories"][0]["text"] == "The editor is helix."
+    assert run_json("edit", id, "--text", "The editor is helix.")["changed"] == []
+    assert run_json("show", id)["memories"][0]["text"] == "The editor is helix."
     assert "nothing to remember" in run("edit", id, "--text", " ", code=2).stderr
     assert "text: The editor is vim." in run("memory", "history", id).stdout
-    assert answer("forget", id)["forgotten"] == 1 and answer("list")["memories"] == []
+    assert run_json("forget", id)["forgotten"] == 1 and run_json("list")["memories"] == []
 
 
 @pytest.mark.parametrize(
     ("editor", "text"), [("true", "before"), ("sed -i s/before/after/", "after")]
 )
 @pytest.mark.proves("X47")
-def test_edit_in_an_editor(answer, kept, monkeypatch, editor, text):
+def test_edit_in_an_editor(run_json, keep_text, monkeypatch, editor, text):
     """$EDITOR gets the text; without a change nothing happens."""
     monkeypatch.setenv("EDITOR", editor)
     monkeypatch.delenv("VISUAL", raising=False)
-    id = kept("before noon")
-    events = answer("status")["events"]
-    assert answer("edit", id)["memory"]["text"] == f"{text} noon"
-    assert answer("status")["events"] == events + (text == "after")
+    id = keep_text("before noon")
+    events = run_json("status")["events"]
+    assert run_json("edit", id)["memory"]["text"] == f"{text} noon"
+    assert run_json("status")["events"] == events + (text == "after")
 
 
-def test_an_editor_that_fails_changes_nothing(run, answer, kept, monkeypatch):
+def test_an_editor_that_fails_changes_nothing(run, run_json, keep_text, monkeypatch):
     monkeypatch.setenv("VISUAL", "false")
-    id = kept("as it was")
+    id = keep_text("as it was")
     assert "nothing was changed" in run("edit", id, code=2).stderr
 
 
-def test_undo(answer, kept, run):
+def test_undo(run_json, keep_text, run):
     """Without a number what can be undone is listed; undoing an undo works."""
-    id = kept("short-lived")
-    answer("forget", id)
-    last = answer("undo")["events"][0]
+    id = keep_text("short-lived")
+    run_json("forget", id)
+    last = run_json("undo")["events"][0]
     assert (last["verb"], last["ids"]) == ("forget", [id])
-    again = answer("undo", str(last["event"]))["event"]
-    assert [id] == [m["id"] for m in answer("list")["memories"]]
-    answer("undo", str(again))
-    assert [] == answer("list")["memories"]
+    again = run_json("undo", str(last["event"]))["event"]
+    assert [id] == [m["id"] for m in run_json("list")["memories"]]
+    run_json("undo", str(again))
+    assert [] == run_json("list")["memories"]
     run("undo", "4711", code=1)
 
 
 @pytest.mark.proves("B33")
-def test_tags_links_and_feedback(answer, kept, run):
+def test_tags_links_and_feedback(run_json, keep_text, run):
     """Tagging, tying together, and saying that something helped."""
-    one, two = kept("a thing"), kept("another thing")
-    assert answer("memory", "tag", one, "x", "Y")["memory"]["tags"] == ["x", "y"]
-    assert answer("memory", "tag", one, "--remove", "x")["memory"]["tags"] == ["y"]
-    assert answer("memory", "tags")["tags"] == {"y": 1}
-    answer("memory", "link", one, two)
-    assert any(edge["dst"] == two for edge in answer("explain", one)["edges"])
-    assert answer("memory", "feedback", one, "--helpful")["memory"]["strength"] == 2
-    assert answer("memory", "feedback", two, "--unhelpful")["memory"]["confidence"] < 0.95
+    one, two = keep_text("a thing"), keep_text("another thing")
+    assert run_json("memory", "tag", one, "x", "Y")["memory"]["tags"] == ["x", "y"]
+    assert run_json("memory", "tag", one, "--remove", "x")["memory"]["tags"] == ["y"]
+    assert run_json("memory", "tags")["tags"] == {"y": 1}
+    run_json("memory", "link", one, two)
+    assert any(edge["dst"] == two for edge in run_json("explain", one)["edges"])
+    assert run_json("memory", "feedback", one, "--helpful")["memory"]["strength"] == 2
+    assert run_json("memory", "feedback", two, "--unhelpful")["memory"]["confidence"] < 0.95
     run("memory", "link", one, one, code=2)
 
 
 @pytest.mark.proves("B7")
-def test_a_tag_is_a_name_a_count_and_a_description(run, answer, kept):
+def test_a_tag_is_a_name_a_count_and_a_description(run, run_json, keep_text):
     """What a tag means can be said here and above; the nearest, last word counts, without secrets."""
-    kept("a thing", "--tag", "infra")
+    keep_text("a thing", "--tag", "infra")
     run("memory", "tags", "--describe", "#Infra", "machines of everybody", "--space", "me")
-    assert answer("memory", "tags", "--describe", "infra", "servers")["meanings"] == {
+    assert run_json("memory", "tags", "--describe", "infra", "servers")["meanings"] == {
         "infra": "servers"
     }
-    assert answer("memory", "tags", "--space", "me")["meanings"] == {
+    assert run_json("memory", "tags", "--space", "me")["meanings"] == {
         "infra": "machines of everybody"
     }
-    assert answer(
+    assert run_json(
         "memory", "tags", "--describe", "key", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
     )["tags"] == {"infra": 1}
     assert (
@@ -388,16 +397,16 @@ def test_a_tag_is_a_name_a_count_and_a_description(run, answer, kept):
         and "#infra: servers" in run("memory", "tags").stdout
     )
     assert (
-        answer("memory", "tags", "--describe", "infra", "")["meanings"]["infra"]
+        run_json("memory", "tags", "--describe", "infra", "")["meanings"]["infra"]
         == "machines of everybody"
     )
     assert "no tag to describe" in run("memory", "tags", "--describe", " ", "x", code=2).stderr
 
 
 @pytest.mark.proves("B60", "B61", "B62", "B63", "B64", "B65")
-def test_know_how(run, answer, kept):
+def test_know_how(run, run_json, keep_text):
     """A procedure with its record; what to know before a tool runs, as words or as the host's JSON."""
-    id = answer(
+    id = run_json(
         "procedure",
         "teach",
         "release",
@@ -410,32 +419,32 @@ def test_know_how(run, answer, kept):
     )
     id = id["memory"]["id"]
     assert "1. bump it. 2. tag it." in run("show", id).stdout
-    assert answer("procedure", "outcome", id, "--worked")["memory"]["details"]["worked"] == 1
-    never = kept("Never delete tags", "--kind", "negative", "--trigger", "re:tag\\s+-d")
-    hits = answer("procedure", "warnings", "Bash", '{"command": "git tag -d v1"}')["hits"]
+    assert run_json("procedure", "outcome", id, "--worked")["memory"]["details"]["worked"] == 1
+    never = keep_text("Never delete tags", "--kind", "negative", "--trigger", "re:tag\\s+-d")
+    hits = run_json("procedure", "warnings", "Bash", '{"command": "git tag -d v1"}')["hits"]
     assert [never, id] == [hit["memory"]["id"] for hit in hits]
     assert "Never delete tags" in run("procedure", "warnings", "Bash", "git tag -d v1").stdout
     assert "Nothing to beware of" in run("procedure", "warnings", "Bash", "ls").stdout
     assert "not a regular expression" in run("remember", "x", "--trigger", "re:(", code=2).stderr
 
 
-def test_only_a_run_of_sleep_is_undone_as_one(run, kept, answer):
+def test_only_a_run_of_sleep_is_undone_as_one(run, keep_text, run_json):
     """Another event's number is named as such, and nothing is taken back."""
-    id = kept("a thing")
+    id = keep_text("a thing")
     assert "no run of sleep" in run("undo", "--sleep", "1", code=1).stderr
-    assert answer("show", id)["memories"][0]["retired_at"] is None
+    assert run_json("show", id)["memories"][0]["retired_at"] is None
 
 
-def test_a_run_that_did_nothing_does_not_say_that_all_is_tidy(run, kept):
+def test_a_run_that_did_nothing_does_not_say_that_all_is_tidy(run, keep_text):
     """A run that was stopped at once says so, and only that."""
-    kept("a thing")
+    keep_text("a thing")
     done = run("sleep", "--within", "0")
     assert "nothing to tidy" not in done.stdout and "Stopped before the end" in done.stderr
 
 
-def test_an_answer_may_settle_the_next_question_too(run, kept):
+def test_an_answer_may_settle_the_next_question_too(run, keep_text):
     """A pair of which one does not count any more is not asked about."""
-    ids = [kept(f"The timeout is {n} seconds.") for n in (10, 20, 30)]
+    ids = [keep_text(f"The timeout is {n} seconds.") for n in (10, 20, 30)]
     for one, other in ((0, 1), (0, 2), (1, 2)):
         run("memory", "link", ids[one], ids[other], "--rel", "contradicts")
     asked = run("review", "--ask", stdin="1\n1\n1\n")
@@ -450,19 +459,19 @@ def test_a_wrong_setting_is_said_at_once(run, home, line):
     assert line.partition(" ")[0] in run("status", code=2).stderr
 
 
-def test_what_is_not_there_is_an_error_in_json_too(run, answer, kept):
+def test_what_is_not_there_is_an_error_in_json_too(run, run_json, keep_text):
     """The document says so; what was found comes all the same."""
-    id = kept("a thing")
-    assert "NotFound" == answer("show", "mem_nope", code=1)["error"]["type"]
-    assert ["mem_nope"] == answer("show", id, "mem_nope", code=1)["missing"]
+    id = keep_text("a thing")
+    assert "NotFound" == run_json("show", "mem_nope", code=1)["error"]["type"]
+    assert ["mem_nope"] == run_json("show", id, "mem_nope", code=1)["missing"]
 
 
 @pytest.mark.proves("X35")
-def test_curating_from_the_command_line(run, answer, kept):
+def test_curating_from_the_command_line(run, run_json, keep_text):
     """What waits is listed; a decision about one says so."""
-    id = kept("Staging is probably heron.", "--provenance", "inferred")
+    id = keep_text("Staging is probably heron.", "--provenance", "inferred")
     assert id in run("memory", "curate").stdout and [id] == [
-        m["id"] for m in answer("memory", "curate")["memories"]
+        m["id"] for m in run_json("memory", "curate")["memories"]
     ]
     assert f"{id} is validated" in run("memory", "curate", id, "--note", "checked").stdout
     assert "Nothing waits" in run("memory", "curate").stdout
@@ -470,43 +479,46 @@ def test_curating_from_the_command_line(run, answer, kept):
 
 
 @pytest.mark.proves("A88")
-def test_recall_as_of_a_day(run, answer, kept):
+def test_recall_as_of_a_day(run, run_json, keep_text):
     """What it would have said then; a day that is none is named."""
-    id = kept("Staging is heron", "--at", "2020-01-01")
+    id = keep_text("Staging is heron", "--at", "2020-01-01")
     run("forget", id)
-    assert [] == answer("recall", "staging")["hits"]
+    assert [] == run_json("recall", "staging")["hits"]
     assert [id] == [
-        hit["memory"]["id"] for hit in answer("recall", "staging", "--as-of", "2021-06-01")["hits"]
+        hit["memory"]["id"]
+        for hit in run_json("recall", "staging", "--as-of", "2021-06-01")["hits"]
     ]
     assert "--as-of 'soon' is not a time" in run("recall", "x", "--as-of", "soon", code=2).stderr
 
 
-def test_recall_as_of_a_span_ago_or_the_end_of_a_day(answer, kept):
+def test_recall_as_of_a_span_ago_or_the_end_of_a_day(run_json, keep_text):
     """Spans are understood as everywhere; a bare date means that the whole day had happened."""
-    id = kept("The staging server is called heron.", "--at", "2025-06-01T15:00")
+    id = keep_text("The staging server is called heron.", "--at", "2025-06-01T15:00")
 
     def found(when):
-        return [hit["id"] for hit in answer("recall", "staging", "server", "--as-of", when)["hits"]]
+        return [
+            hit["id"] for hit in run_json("recall", "staging", "server", "--as-of", when)["hits"]
+        ]
 
     assert found("2025-06-01") == found("3d") == found("2025-06-01T15:01") == [id]
     assert found("2025-05-31") == found("2025-06-01T14:59") == found("100y") == []
 
 
-def test_purge_erases_from_the_backups_too(run, answer, kept, home):
+def test_purge_erases_from_the_backups_too(run, run_json, keep_text, home):
     """What is erased for good is in no file of the home; without --yes it asks."""
-    id = kept("xylophone quartz")
+    id = keep_text("xylophone quartz")
     run("data", "backup")
-    assert answer("list")["memories"]
+    assert run_json("list")["memories"]
     run("data", "purge", id, stdin="n\n", code=130)
-    assert answer("data", "purge", id, "--yes")["purged"] == 1
+    assert run_json("data", "purge", id, "--yes")["purged"] == 1
     left = [p for p in home.rglob("*") if p.is_file() and b"xylophone" in p.read_bytes()]
     assert [] == left
 
 
-def test_purge_says_what_goes_along(run, kept):
+def test_purge_says_what_goes_along(run, keep_text):
     """Before it asks, the wordings that were merged into a memory are counted."""
-    id = kept("My home address is 12 Quokkastreet.")
-    kept("My home address is 12 Quokkastreet!")
+    id = keep_text("My home address is 12 Quokkastreet.")
+    keep_text("My home address is 12 Quokkastreet!")
     run("data", "settle")
     assert (
         "Erase 1 and 1 wording that was merged into it for good?"
@@ -519,22 +531,22 @@ def test_purge_says_what_goes_along(run, kept):
 
 
 @pytest.mark.proves("A114")
-def test_off_means_off(run, answer, kept):
+def test_off_means_off(run, run_json, keep_text):
     """Memory can be switched off, in a space with all below it or everywhere, and on again."""
-    id = kept("still here")
-    assert answer("off")["on"] is False
+    id = keep_text("still here")
+    assert run_json("off")["on"] is False
     assert "switched off" in run("remember", "x", code=3).stderr
     run("remember", "x", "--space", "me/demo/session", code=3)
     assert "switched off" in run("recall", "still").stderr
-    assert kept("elsewhere it is on", "--space", "me/other")
-    assert answer("on")["on"] is True
-    assert [id] == [m["id"] for m in answer("list")["memories"]]
+    assert keep_text("elsewhere it is on", "--space", "me/other")
+    assert run_json("on")["on"] is True
+    assert [id] == [m["id"] for m in run_json("list")["memories"]]
 
-    assert answer("off", "--everywhere")["enabled"] is False
+    assert run_json("off", "--everywhere")["enabled"] is False
     run("remember", "x", "--space", "me/other", code=3)
-    assert answer("status")["on"] is False
-    answer("on", "--everywhere")
-    assert answer("status")["on"] is True
+    assert run_json("status")["on"] is False
+    run_json("on", "--everywhere")
+    assert run_json("status")["on"] is True
 
 
 def test_on_names_the_space_above_that_is_off(run):
@@ -550,9 +562,9 @@ def test_the_environment_has_the_last_word(run, monkeypatch):
 # Everything else
 
 
-def test_status_says_how_things_stand(answer, kept, run, home):
-    kept("one")
-    status = answer("status")
+def test_status_says_how_things_stand(run_json, keep_text, run, home):
+    keep_text("one")
+    status = run_json("status")
     assert (status["memories"], status["space"], status["home"], status["on"]) == (
         1,
         "me/demo",
@@ -576,23 +588,23 @@ def test_status_says_how_things_stand(answer, kept, run, home):
         "data backup",
     ],
 )
-def test_json_everywhere(answer, kept, command):
+def test_json_everywhere(run_json, keep_text, command):
     """--json gives one document for every command."""
-    kept("something", "--tag", "t")
-    assert isinstance(answer(*command.split()), dict)
+    keep_text("something", "--tag", "t")
+    assert isinstance(run_json(*command.split()), dict)
 
 
 def test_options_may_stand_before_or_after(run, home):
     """--json, --space and --home stand before the command's name or behind it."""
     run("--json", "remember", "x", "--space", "me/a", space=False)
-    first = json.loads(invoked("--home", str(home), "--json", "--space", "me/a", "list").stdout)
-    second = json.loads(invoked("list", "--json", "-s", "me/a", "--home", str(home)).stdout)
+    first = json.loads(run_command("--home", str(home), "--json", "--space", "me/a", "list").stdout)
+    second = json.loads(run_command("list", "--json", "-s", "me/a", "--home", str(home)).stdout)
     assert first == second and len(first["memories"]) == 1
 
 
-def test_markup_is_shown_not_obeyed(run, kept):
+def test_markup_is_shown_not_obeyed(run, keep_text):
     """Text of a memory is never Rich markup, nor does it turn the direction of writing."""
-    kept(
+    keep_text(
         "[bold red]danger[/bold red] [link=file:///x]here[/link] :smile: \u202egnp.exe",
         "--title",
         "[b]t[/b]",
@@ -621,44 +633,48 @@ def test_a_config_that_is_wrong_is_named(run, home):
 
 
 @pytest.mark.proves("B30", "B3")
-def test_similar_and_graph(run, answer, kept):
+def test_similar_and_graph(run, run_json, keep_text):
     """What is like a memory, and what it is tied to, with the reason for each."""
-    one = kept("The staging server is called heron.", "--tag", "infra")
-    two, far = kept("Zebras graze.", "--tag", "infra"), kept("Cats purr.")
-    assert answer("memory", "link", two, far)["weight"] == 0.5
-    assert answer("memory", "link", far, two)["weight"] == pytest.approx(0.55)
+    one = keep_text("The staging server is called heron.", "--tag", "infra")
+    two, far = keep_text("Zebras graze.", "--tag", "infra"), keep_text("Cats purr.")
+    assert run_json("memory", "link", two, far)["weight"] == 0.5
+    assert run_json("memory", "link", far, two)["weight"] == pytest.approx(0.55)
 
-    assert [hit["id"] for hit in answer("memory", "graph", one, space=False)["hits"]] == [two, far]
+    assert [hit["id"] for hit in run_json("memory", "graph", one, space=False)["hits"]] == [
+        two,
+        far,
+    ]
     assert [
-        hit["id"] for hit in answer("memory", "graph", one, "--depth", "1", space=False)["hits"]
+        hit["id"] for hit in run_json("memory", "graph", one, "--depth", "1", space=False)["hits"]
     ] == [two]
     assert two in [
-        hit["id"] for hit in answer("memory", "similar", one, "-n", "5", space=False)["hits"]
+        hit["id"] for hit in run_json("memory", "similar", one, "-n", "5", space=False)["hits"]
     ]
     assert f"shares tag:infra with {one}" in " ".join(
         run("memory", "graph", one, space=False).stdout.split()
     )
-    assert "tied to nothing" in run("memory", "graph", kept("Alone."), space=False).stderr
+    assert "tied to nothing" in run("memory", "graph", keep_text("Alone."), space=False).stderr
     run("memory", "graph", "mem_none", space=False, code=1)
     run("recall", "heron", "--depth", "99", code=2)
 
 
 @pytest.mark.proves("B42")
-def test_recall_follows_links_as_far_as_it_is_told(answer, kept):
+def test_recall_follows_links_as_far_as_it_is_told(run_json, keep_text):
     """--depth 0 finds what fits the question alone."""
-    one, two = kept("The staging server is called heron."), kept("Zebras graze.")
-    answer("memory", "link", one, two)
+    one, two = keep_text("The staging server is called heron."), keep_text("Zebras graze.")
+    run_json("memory", "link", one, two)
 
     ask = ("recall", "staging server heron", "--mode", "words")
-    assert [hit["id"] for hit in answer(*ask)["hits"]] == [one, two]
-    assert [hit["id"] for hit in answer(*ask, "--depth", "0")["hits"]] == [one]
+    assert [hit["id"] for hit in run_json(*ask)["hits"]] == [one, two]
+    assert [hit["id"] for hit in run_json(*ask, "--depth", "0")["hits"]] == [one]
 
 
 @pytest.mark.proves("B80", "B81", "B82")
-def test_gaps_are_listed(run, answer, home):
+def test_gaps_are_listed(run, run_json, home):
     """What was asked here and not answered."""
     assert (
-        answer("memory", "gaps")["gaps"] == [] and "went unanswered" in run("memory", "gaps").stderr
+        run_json("memory", "gaps")["gaps"] == []
+        and "went unanswered" in run("memory", "gaps").stderr
     )
     with reverie.open(home) as mind:
         for _ in range(2):
@@ -666,7 +682,7 @@ def test_gaps_are_listed(run, answer, home):
                 "gap", {"asked": "Which port has the API?"}, space="me/demo/s1", session="s1"
             )
 
-    (gap,) = answer("memory", "gaps")["gaps"]
+    (gap,) = run_json("memory", "gaps")["gaps"]
     assert (gap["asked"], gap["times"], gap["session"]) == ("Which port has the API?", 2, "s1")
     assert (
         "Which port has the API?" in run("memory", "gaps").stdout
@@ -675,27 +691,27 @@ def test_gaps_are_listed(run, answer, home):
 
 
 @pytest.mark.proves("B61")
-def test_what_a_prohibition_will_warn_before_is_said(run, answer):
+def test_what_a_prohibition_will_warn_before_is_said(run, run_json):
     """What was taken from the sentence, or how to say it."""
     said = run("remember", "Never force-push.", "--kind", "negative").stderr
     assert "It will warn before: tool:*(git push*--force*), " in said
     said = run("remember", "Never be careless", "--kind", "negative").stderr
     assert "will not warn before a tool" in said
     assert "--trigger" in said
-    careless = answer("remember", "Never be careless", "--kind", "negative")["memory"]["id"]
-    assert ["a*"] == answer("edit", careless, "--trigger", "a*")["memory"]["triggers"]
+    careless = run_json("remember", "Never be careless", "--kind", "negative")["memory"]["id"]
+    assert ["a*"] == run_json("edit", careless, "--trigger", "a*")["memory"]["triggers"]
     assert "warn" not in run("remember", "Never use x", "-k", "negative", "--trigger", "xx").stderr
-    id = answer("remember", "Never be careless", "--kind", "negative")["memory"]["id"]
+    id = run_json("remember", "Never be careless", "--kind", "negative")["memory"]["id"]
     assert "It will warn before: println!" in run("edit", id, "--text", "Never use println!").stderr
-    assert answer("procedure", "warnings", "Edit", "println!(x)")["hits"]
+    assert run_json("procedure", "warnings", "Edit", "println!(x)")["hits"]
 
 
-def test_figures(run, answer, tmp_path):
+def test_figures(run, run_json, tmp_path):
     """`stats` counts everything, names the junk rate and, before anything was looked at, none;
     `status` shares it.
     """
     assert (
-        answer("data", "stats")["junk_rate"] is None
+        run_json("data", "stats")["junk_rate"] is None
         and "junk rate" not in run("data", "stats").stdout
     )
     talk = tmp_path / "talk.jsonl"
@@ -709,7 +725,7 @@ def test_figures(run, answer, tmp_path):
     ]
     talk.write_text("\n".join(map(json.dumps, lines)))
     run("learn", str(talk))
-    figures = answer("data", "stats")
+    figures = run_json("data", "stats")
 
     assert (figures["learned"], sum(figures["rejected"].values()), figures["junk_rate"]) == (
         1,
@@ -722,7 +738,7 @@ def test_figures(run, answer, tmp_path):
         {"model": ""},
         0,
     )
-    state = answer("status")
+    state = run_json("status")
     assert all(
         state[name] == figures[name]
         for name in ("memories", "learned", "rejected", "junk_rate", "kinds")

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from tests.activity.test_learned_patterns import commit, git
-from tests.support.helpers import invoked, opened, toy_home
+from tests.support.helpers import open_mind, run_command, toy_home
 
 HERE = ("--space", "me/demo")
 
@@ -14,7 +14,7 @@ HERE = ("--space", "me/demo")
 @pytest.fixture
 def home(tmp_path):
     home = toy_home(tmp_path)
-    with opened(home, embedder="none") as mind:
+    with open_mind(home, embedder="none") as mind:
         for command, error in (
             ("./run", "OSError: [Errno 98] Address already in use: 8000"),
             ("pkill server", ""),
@@ -34,11 +34,11 @@ def home(tmp_path):
 
 
 def answer(home, *words, **more):
-    return json.loads(invoked("--home", str(home), "--json", *words, *HERE, **more).stdout)
+    return json.loads(run_command("--home", str(home), "--json", *words, *HERE, **more).stdout)
 
 
 def told(home, *words, **more):
-    return invoked("--home", str(home), *words, *HERE, **more)
+    return run_command("--home", str(home), *words, *HERE, **more)
 
 
 @pytest.mark.proves("CC-79")
@@ -99,7 +99,7 @@ def test_a_history_is_learned_and_asked(home, tmp_path):
 def test_workflows_are_listed(home):
     """`workflows` says when there are none."""
     assert answer(home, "activity", "workflows") == {"workflows": []}
-    with opened(home, embedder="none") as mind:
+    with open_mind(home, embedder="none") as mind:
         for task in "abc":
             for command in ("make build", "make deploy"):
                 mind.record_tool("bash", {"command": command}, task=task, space="me/demo")

@@ -8,20 +8,20 @@ from contextlib import closing
 import pytest
 
 from reverie.core.errors import BadInput
-from tests.support.helpers import invoked, opened
+from tests.support.helpers import open_mind, run_command
 
 SECRET = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 def run(home, *words, **more):
-    return invoked(*words, "--home", str(home), **more)
+    return run_command(*words, "--home", str(home), **more)
 
 
 @pytest.fixture
-def full(tmp_path):
+def full_home(tmp_path):
     """A home in which much has happened."""
     folder = tmp_path / "full"
-    with opened(folder) as mind:
+    with open_mind(folder) as mind:
         one = mind.remember(
             "The staging server is called heron. 🎉 עברית",
             space="me/a",
@@ -48,44 +48,44 @@ def rows_of(home):
     return [row for row in rows if row["type"] != "reverie"]
 
 
-def test_a_dash_is_stdout(full, tmp_path, monkeypatch):
+def test_a_dash_is_stdout(full_home, tmp_path, monkeypatch):
     """As without a name; no file is called so."""
     monkeypatch.chdir(tmp_path)
     assert (
-        run(full, "data", "export", "-", "--state").stdout
-        == run(full, "data", "export", "--state").stdout
+        run(full_home, "data", "export", "-", "--state").stdout
+        == run(full_home, "data", "export", "--state").stdout
     )
     assert not (tmp_path / "-").exists()
 
 
 @pytest.mark.proves("CC-90", "A113")
-def test_a_round_trip_loses_nothing(full, tmp_path):
+def test_a_round_trip_loses_nothing(full_home, tmp_path):
     """Export, import into an empty store: identical memories, tags, links, vectors, events."""
-    run(full, "data", "export", str(tmp_path / "all.jsonl"))
+    run(full_home, "data", "export", str(tmp_path / "all.jsonl"))
     run(tmp_path / "new", "data", "import", str(tmp_path / "all.jsonl"))
-    assert rows_of(full) == rows_of(tmp_path / "new")
-    assert {"memory", "edge", "event", "vector"} <= {row["type"] for row in rows_of(full)}
+    assert rows_of(full_home) == rows_of(tmp_path / "new")
+    assert {"memory", "edge", "event", "vector"} <= {row["type"] for row in rows_of(full_home)}
     assert "The staging server is called heron now. 🎉" in (tmp_path / "all.jsonl").read_text(
         "utf-8"
     )
-    with opened(tmp_path / "new") as mind:
+    with open_mind(tmp_path / "new") as mind:
         assert [] == mind.data.verify()
 
 
-def test_importing_twice_adds_nothing(full, tmp_path):
-    run(full, "data", "export", str(tmp_path / "all.jsonl"))
+def test_importing_twice_adds_nothing(full_home, tmp_path):
+    run(full_home, "data", "export", str(tmp_path / "all.jsonl"))
     run(tmp_path / "new", "data", "import", str(tmp_path / "all.jsonl"))
     again = run(tmp_path / "new", "data", "import", str(tmp_path / "all.jsonl"), "--json")
     assert {"new": {}, "left_out": 0, "unknown": {}, "bad": []} == json.loads(again.stdout)
 
 
-def test_export_does_not_overwrite(full, tmp_path):
+def test_export_does_not_overwrite(full_home, tmp_path):
     """An existing file stays, unless --force says otherwise; no half file is left."""
     target = tmp_path / "all.jsonl"
     target.write_text("precious")
-    assert "--force" in run(full, "data", "export", str(target), code=2).stderr
+    assert "--force" in run(full_home, "data", "export", str(target), code=2).stderr
     assert target.read_text() == "precious"
-    run(full, "data", "export", str(target), "--force")
+    run(full_home, "data", "export", str(target), "--force")
     assert target.read_text().startswith('{"type":"reverie"')
     assert [] == list(tmp_path.glob(".*part"))
 
@@ -123,27 +123,27 @@ def test_what_is_no_export_is_named_by_its_line(tmp_path, text, says):
     bad = tmp_path / "bad.jsonl"
     bad.write_text(text)
     assert says in run(tmp_path / "new", "data", "import", str(bad), code=2).stderr
-    with opened(tmp_path / "new") as mind:
+    with open_mind(tmp_path / "new") as mind:
         assert mind.data.stats().memories == mind.data.stats().events == 0
 
 
-def test_a_file_that_breaks_off_leaves_nothing_half(full, tmp_path):
-    run(full, "data", "export", str(tmp_path / "all.jsonl"))
+def test_a_file_that_breaks_off_leaves_nothing_half(full_home, tmp_path):
+    run(full_home, "data", "export", str(tmp_path / "all.jsonl"))
     lines = (tmp_path / "all.jsonl").read_text().splitlines()
     (tmp_path / "half.jsonl").write_text("\n".join(lines[:4]) + "\n" + lines[4][:20])
     run(tmp_path / "new", "data", "import", str(tmp_path / "half.jsonl"), code=2)
-    with opened(tmp_path / "new") as mind:
+    with open_mind(tmp_path / "new") as mind:
         assert mind.data.stats().memories == 0
 
 
 @pytest.mark.proves("CC-9")
-def test_bad_rows_can_be_left_out(full, tmp_path):
+def test_bad_rows_can_be_left_out(full_home, tmp_path):
     """With --skip-bad what is bad is named and left out with all that hangs on it, and the rest is
     whole.
     """
-    run(full, "data", "export", str(tmp_path / "all.jsonl"))
+    run(full_home, "data", "export", str(tmp_path / "all.jsonl"))
     lines = (tmp_path / "all.jsonl").read_text().splitlines()
-    with opened(full) as mind:
+    with open_mind(full_home) as mind:
         (newer,) = mind.browse(space="me/a")
         (older,) = mind.browse(space="me/a", active=False, kinds=["fact"], limit=1)
     (place,) = (n for n, line in enumerate(lines) if f'"memory","id":"{newer.id}"' in line)
@@ -167,7 +167,7 @@ def test_bad_rows_can_be_left_out(full, tmp_path):
     assert done["left_out"] > len(done["bad"]) == 20
     assert f"row {place + 1}: text is missing" in told.stderr
     assert f"and {done['left_out'] - 20} more" in told.stderr
-    with opened(tmp_path / "new") as mind:
+    with open_mind(tmp_path / "new") as mind:
         assert mind.data.verify() == []
         assert [(m.id, m.active, m.superseded_by) for m in mind.get([newer.id, older.id])] == [
             (older.id, False, None)
@@ -187,9 +187,9 @@ def test_a_file_without_its_header_is_no_export(tmp_path):
 
 
 @pytest.mark.proves("A106", "A110")
-def test_imported_text_passes_the_secret_filter(full, tmp_path):
+def test_imported_text_passes_the_secret_filter(full_home, tmp_path):
     """A secret in an export does not reach the disk, wherever it stands."""
-    rows = [{"type": "reverie", "version": 1}, *rows_of(full)]
+    rows = [{"type": "reverie", "version": 1}, *rows_of(full_home)]
     for row in rows:
         if row["type"] == "memory":
             row["text"] += f" token {SECRET}"
@@ -205,7 +205,7 @@ def test_imported_text_passes_the_secret_filter(full, tmp_path):
     assert all(
         SECRET.encode() not in p.read_bytes() for p in (tmp_path / "new").rglob("*") if p.is_file()
     )
-    with opened(tmp_path / "new") as mind:
+    with open_mind(tmp_path / "new") as mind:
         assert (
             mind.data.stats().vectors == 0 < mind.data.stats().waiting
         )  # vectors of the old text are not kept
@@ -264,7 +264,7 @@ def test_a_row_that_no_store_can_hold_is_named(tmp_path, field):
 @pytest.mark.proves("CC-12")
 def test_nobody_waits_for_an_import_to_be_read(home):
     """Rows may come as slowly as they like; others write between them."""
-    with opened(home.settings.home) as other:
+    with open_mind(home.settings.home) as other:
 
         def slowly():
             yield {"type": "reverie", "version": 1}
@@ -282,44 +282,46 @@ def test_import_asks_for_the_header():
         list(accept_rows([]))
 
 
-def test_verify_repairs_what_is_derived(full):
+def test_verify_repairs_what_is_derived(full_home):
     """verify finds, --repair mends; exit code 1 while something is wrong."""
-    with closing(sqlite3.connect(full / "reverie.db")) as db:
+    with closing(sqlite3.connect(full_home / "reverie.db")) as db:
         db.execute("delete from words")
         db.commit()
-    assert "reverie data verify --repair" in run(full, "data", "verify", code=1).stderr
+    assert "reverie data verify --repair" in run(full_home, "data", "verify", code=1).stderr
     assert all(
         p["repaired"]
-        for p in json.loads(run(full, "data", "verify", "--repair", "--json").stdout)["problems"]
+        for p in json.loads(run(full_home, "data", "verify", "--repair", "--json").stdout)[
+            "problems"
+        ]
     )
-    assert "as it should be" in run(full, "data", "verify").stdout
+    assert "as it should be" in run(full_home, "data", "verify").stdout
 
 
 @pytest.mark.proves("X20")
-def test_a_damaged_file_is_salvaged_from_the_backup(full):
+def test_a_damaged_file_is_salvaged_from_the_backup(full_home):
     """A file that cannot be opened is put aside, and what it lost comes from the newest backup."""
-    run(full, "data", "backup")
-    (full / "reverie.db").write_bytes(b"this is no database, however long it is " * 300)
+    run(full_home, "data", "backup")
+    (full_home / "reverie.db").write_bytes(b"this is no database, however long it is " * 300)
     for tail in ("-wal", "-shm"):
-        (full / f"reverie.db{tail}").unlink(missing_ok=True)
-    assert "reverie data verify --repair" in run(full, "list", code=6).stderr
-    run(full, "data", "verify", code=1)
-    run(full, "data", "verify", "--repair", code=1)  # what could not be read is still reported
-    assert list(full.glob("reverie.db.damaged-*"))
-    found = json.loads(run(full, "list", "--space", "me/a", "--json").stdout)["memories"]
+        (full_home / f"reverie.db{tail}").unlink(missing_ok=True)
+    assert "reverie data verify --repair" in run(full_home, "list", code=6).stderr
+    run(full_home, "data", "verify", code=1)
+    run(full_home, "data", "verify", "--repair", code=1)  # what could not be read is still reported
+    assert list(full_home.glob("reverie.db.damaged-*"))
+    found = json.loads(run(full_home, "list", "--space", "me/a", "--json").stdout)["memories"]
     assert ["The staging server is called heron now. 🎉"] == [m["text"] for m in found]
-    run(full, "data", "verify")
+    run(full_home, "data", "verify")
 
 
-def test_a_newer_store_is_left_alone(full):
-    with closing(sqlite3.connect(full / "reverie.db")) as db:
+def test_a_newer_store_is_left_alone(full_home):
+    with closing(sqlite3.connect(full_home / "reverie.db")) as db:
         db.execute("pragma user_version = 999")
         db.commit()
-    assert "Upgrade" in run(full, "list", code=9).stderr
+    assert "Upgrade" in run(full_home, "list", code=9).stderr
 
 
 @pytest.mark.proves("A115")
-def test_a_full_disk_has_its_own_exit_code(full, monkeypatch):
+def test_a_full_disk_has_its_own_exit_code(full_home, monkeypatch):
     """Whether the store meets it or a file that is written."""
     from reverie.interfaces.cli import json_lines
 
@@ -328,5 +330,6 @@ def test_a_full_disk_has_its_own_exit_code(full, monkeypatch):
 
     monkeypatch.setattr(json_lines, "write_rows_to_file", full_disk)
     assert (
-        "No space left on device: x.jsonl" in run(full, "data", "export", "x.jsonl", code=8).stderr
+        "No space left on device: x.jsonl"
+        in run(full_home, "data", "export", "x.jsonl", code=8).stderr
     )

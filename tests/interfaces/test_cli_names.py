@@ -10,7 +10,7 @@ from typer.main import get_command
 
 from reverie.interfaces.cli.app import COMMAND_NAMES, TABLES, TOP_LEVEL, app, find_command_name
 from reverie.interfaces.cli.command_names import GROUPS, LISTING_COMMANDS, MOVED_COMMANDS, SECTIONS
-from tests.support.helpers import invoked, toy_home
+from tests.support.helpers import run_command, toy_home
 
 ROOT = Path(__file__).parents[2]
 PROGRAM: Any = get_command(app)
@@ -41,7 +41,7 @@ def find_path(command, words):
 def test_help_is_one_screen(monkeypatch):
     """At most 45 lines of 80 columns, at most 25 commands; what each does is in one line."""
     monkeypatch.setenv("COLUMNS", "80")
-    lines = invoked("--help").stdout.splitlines()
+    lines = run_command("--help").stdout.splitlines()
     assert len(lines) <= 45 and max(map(len, lines)) <= 80
     listed = " ".join(SECTIONS.values()).split()
     assert len(listed) <= 25
@@ -74,8 +74,8 @@ def test_old_names_run_the_new_commands(old, capsys):
 def test_an_old_name_leaves_stdout_alone(tmp_path):
     """With --json there is one document on stdout, and the hint on stderr."""
     where = ("--home", str(toy_home(tmp_path)), "--space", "me/demo")
-    old = invoked(*where, "tags", "--json")
-    new = invoked(*where, "memory", "tags", "--json")
+    old = run_command(*where, "tags", "--json")
+    new = run_command(*where, "memory", "tags", "--json")
     assert (old.stdout, new.stderr) == (new.stdout, "")
     assert old.stderr == "`reverie tags` is now `reverie memory tags`\n"
 
@@ -83,10 +83,10 @@ def test_an_old_name_leaves_stdout_alone(tmp_path):
 def test_session_is_a_group_and_was_a_command(tmp_path):
     """`session ID` shows a conversation; `session list` lists them, whatever options come first."""
     where = ("--home", str(toy_home(tmp_path)), "--space", "me/demo")
-    assert "is now `reverie session show`" in invoked(*where, "session", "s1", code=1).stderr
-    assert "is now" in invoked(*where, "session", "--grep", "word", "s1", code=1).stderr
-    assert "is now" not in invoked(*where, "session", "list").stderr
-    assert "rejected" in invoked("session", "--help").stdout
+    assert "is now `reverie session show`" in run_command(*where, "session", "s1", code=1).stderr
+    assert "is now" in run_command(*where, "session", "--grep", "word", "s1", code=1).stderr
+    assert "is now" not in run_command(*where, "session", "list").stderr
+    assert "rejected" in run_command("session", "--help").stdout
 
 
 def test_completion_offers_new_names_only():

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from reverie.__main__ import main as program
-from tests.support.helpers import opened, toy_home, until
+from tests.support.helpers import open_mind, toy_home, wait_until
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def run(home, *words, stdin=b"", env=None):
 def memories(home):
     if not (home / "reverie.db").exists():
         return 0
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         return mind.data.stats().memories
 
 
@@ -72,10 +72,10 @@ def test_ctrl_c_while_remembering_lines(home):
     process = start(home, "remember", "--each-line", "--space", "me/demo")
     process.stdin.write(b"".join(b"line number %d\n" % n for n in range(450)))
     process.stdin.flush()
-    until(lambda: memories(home) >= 400)
+    wait_until(lambda: memories(home) >= 400)
     code, err = interrupted(process)
     assert (code, "Traceback" in err, "Interrupted" in err) == (130, False, True)
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         assert mind.data.stats().memories >= 400 and [] == mind.data.verify()
 
 
@@ -109,13 +109,13 @@ def test_where_stdout_takes_no_more_it_is_said_once(home, words):
 
 def test_ctrl_c_while_importing(home, tmp_path):
     """An import that is interrupted has taken in nothing, and the next one works."""
-    with opened(tmp_path / "other") as mind:
+    with open_mind(tmp_path / "other") as mind:
         mind.remember_many([{"text": f"memory number {n}"} for n in range(300)], space="me/demo")
         lines = [json.dumps(row) + "\n" for row in mind.data.export()]
     process = start(home, "data", "import", "-")
     process.stdin.write("".join(lines[:250]).encode())
     process.stdin.flush()
-    until(lambda: (home / "reverie.db").exists())
+    wait_until(lambda: (home / "reverie.db").exists())
     time.sleep(0.5)
     code, err = interrupted(process)
     assert (code, "Traceback" in err) == (130, False)
@@ -126,16 +126,16 @@ def test_ctrl_c_while_importing(home, tmp_path):
 
 def test_ctrl_c_while_settling(home):
     """Settling stops at once and gives the lease back; what was embedded stays."""
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         mind.remember_many(
             [{"text": f"{'many words ' * 200} {n}"} for n in range(3_000)], space="me/demo"
         )
     process = start(home, "data", "settle")
-    with opened(home) as mind:
-        until(lambda: 0 < mind.data.stats().vectors)
+    with open_mind(home) as mind:
+        wait_until(lambda: 0 < mind.data.stats().vectors)
     code, err = interrupted(process)
     assert (code, "Traceback" in err) == (130, False)
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         assert 0 < mind.data.stats().vectors < 3_000
         assert mind.store.holder("settle", time.time()) is None
         assert [] == mind.data.verify()
@@ -179,7 +179,7 @@ def test_two_at_once(home):
 
 def test_a_pipe_that_closes_is_no_trouble(home):
     """`reverie data export | head -1` ends without a word."""
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         mind.remember_many([{"text": f"{'long ' * 50}{n}"} for n in range(3_000)], space="me/demo")
     for words in (
         ["data", "export"],

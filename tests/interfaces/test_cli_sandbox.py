@@ -18,7 +18,7 @@ from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.install.hook_line import launcher_path
 from reverie.interfaces.worker_start import is_worker_alive
 from reverie.testing import memory
-from tests.support.helpers import toy_home, until
+from tests.support.helpers import toy_home, wait_until
 
 REAL, TRIED = "The staging server is called heron.", "The staging server is called plover."
 ASKED = "Which host is the staging server?"
@@ -44,7 +44,7 @@ def home(tmp_path, project, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     yield home
     for place in (home, home / SANDBOX_NAME):
-        until(lambda place=place: not is_worker_alive(HookFiles(str(place)).lock))
+        wait_until(lambda place=place: not is_worker_alive(HookFiles(str(place)).lock))
 
 
 def ran(folder, *words, given=b"", **env):
@@ -122,7 +122,7 @@ def test_its_worker_works_in_it(home, project):
         with reverie.open(settings=Settings(home=place, embedder="none")) as mind:
             return mind.data.stats().vectors
 
-    until(lambda: vectors(home / SANDBOX_NAME))
+    wait_until(lambda: vectors(home / SANDBOX_NAME))
     assert not vectors(home)
 
 
@@ -132,7 +132,7 @@ def test_hooks_in_a_sandbox(home, project):
     there.
     """
     assert REAL in hooked(project)
-    until(lambda: not is_worker_alive(HookFiles(str(home)).lock))
+    wait_until(lambda: not is_worker_alive(HookFiles(str(home)).lock))
     before = sorted(path.name for path in (home / "hooks").rglob("*"))
     assert REAL not in hooked(project, REVERIE_SANDBOX="1")
     assert sorted(path.name for path in (home / "hooks").rglob("*")) == before

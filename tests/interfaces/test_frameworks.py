@@ -14,13 +14,11 @@ from threading import Event
 
 import pytest
 
-from reverie.context_window import render_block
 from reverie.core.errors import StoreFull
-from reverie.core.model import Hit
 from reverie.interfaces.frameworks.agent_loop import Beside, ConversationPool, read_answer_messages
 from reverie.runtime.mind import Mind
 from reverie.runtime.mind.activity_verbs import ActivityVerbs
-from reverie.testing import SPACE, memory
+from reverie.testing import SPACE, make_conversation, memory
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "adapters"
 NEEDS = {
@@ -53,14 +51,14 @@ def written(mind):
 
 
 @pytest.fixture
-def known(home):
+def informed_mind(home):
     home.remember("Prices are always kept in cents.", space=SPACE)
     home.settle()
     return home
 
 
 @pytest.fixture
-def broken(home, monkeypatch):
+def broken_mind(home, monkeypatch):
     """A memory in which every verb fails, and every turn."""
 
     def full(*_, **__):
@@ -132,10 +130,10 @@ def test_an_example_runs_by_itself(name, tmp_path):
 
 
 @pytest.mark.proves("X12", "C81")
-def test_what_comes_up_stands_at_the_end_and_nothing_is_altered(known):
+def test_what_comes_up_stands_at_the_end_and_nothing_is_altered(informed_mind):
     """The model reads it; the caller's messages stay as they were."""
     messages = asked("In which unit are prices kept?")
-    with Beside(known, SPACE, session="s1") as beside:
+    with Beside(informed_mind, SPACE, session="s1") as beside:
         sent = beside.before(messages)
     assert "always kept in cents" in sent[-1]["content"] and sent[-1]["content"].startswith(
         messages[0]["content"]
@@ -143,7 +141,7 @@ def test_what_comes_up_stands_at_the_end_and_nothing_is_altered(known):
     assert asked("In which unit are prices kept?") == messages
 
 
-def test_a_decorated_function_is_called_as_before(known):
+def test_a_decorated_function_is_called_as_before(informed_mind):
     """Its further arguments, its answer and its errors go through, sync and async; its
     name stays.
     """
@@ -157,12 +155,12 @@ def test_a_decorated_function_is_called_as_before(known):
     async def broken(messages):
         raise TimeoutError("the model's own")
 
-    with Beside(known, SPACE, session="s1") as beside:
+    with Beside(informed_mind, SPACE, session="s1") as beside:
         assert ("7 1", "model") == (
             beside(model)(asked("Hello there."), heat=7),
             beside(model).__name__,
         )
-    with Beside(known, SPACE, session="s2") as beside:
+    with Beside(informed_mind, SPACE, session="s2") as beside:
         assert "7 True" == asyncio.run(beside(later)(asked("In which unit are prices kept?"), 7))
         with pytest.raises(TimeoutError):
             asyncio.run(beside(broken)(asked("Well?")))
@@ -255,7 +253,7 @@ def test_a_call_that_memory_does_not_understand_is_made_as_it_was(home, model):
 
 
 @pytest.mark.proves("C81", "C115")
-def test_a_streamed_answer_passes_through_and_is_learned(known):
+def test_a_streamed_answer_passes_through_and_is_learned(informed_mind):
     """A generator stays one, with what it returns; its pieces are one answer, read to the end or
     not.
     """
@@ -267,7 +265,7 @@ def test_a_streamed_answer_passes_through_and_is_learned(known):
     async def later(stream):
         return [piece async for piece in stream]
 
-    with Beside(known, SPACE, session="s1") as beside:
+    with Beside(informed_mind, SPACE, session="s1") as beside:
         stream = beside(Clerk.stream)(Clerk(), history=asked("Who services it?"))
         assert ["The harbour crane ", "is serviced in Bergen."] == list(whole(stream)) and [
             1
@@ -279,7 +277,7 @@ def test_a_streamed_answer_passes_through_and_is_learned(known):
         broken_off.close()
         assert 3 == len(asyncio.run(later(beside(Clerk.later)(Clerk(), asked("And the ferry?")))))
         assert "" == beside.trouble
-    said = answers_of(known)
+    said = answers_of(informed_mind)
     for text in (
         "The harbour crane is serviced in Bergen.",
         "The harbour crane ",
@@ -324,9 +322,9 @@ def test_answers_are_read_in_all_their_shapes(answer, expected):
     assert expected == read_answer_messages(answer)
 
 
-def test_trouble_in_memory_reaches_nobody(broken):
+def test_trouble_in_memory_reaches_nobody(broken_mind):
     """The model is called with what it would have got, and `trouble` says why."""
-    with Beside(broken, SPACE, session="s1") as beside:
+    with Beside(broken_mind, SPACE, session="s1") as beside:
         model = beside(lambda messages: messages)
         messages = asked("In which unit are prices kept?")
         assert model(messages) is messages
@@ -340,9 +338,9 @@ def test_trouble_in_memory_reaches_nobody(broken):
 @pytest.mark.parametrize(
     "messages", ["a text", None, [object()], [{"role": 7, "content": {"a": b"1"}}], []]
 )
-def test_messages_of_no_known_shape_reach_the_model_as_they_are(known, messages):
+def test_messages_of_no_known_shape_reach_the_model_as_they_are(informed_mind, messages):
     """Nothing raises and nothing is changed."""
-    with Beside(known, SPACE, session="s1") as beside:
+    with Beside(informed_mind, SPACE, session="s1") as beside:
         assert beside(lambda given: given)(messages) == messages
 
 
@@ -397,9 +395,9 @@ def test_nothing_is_kept_or_given_where_memory_is_off(tmp_path, clock):
 
 
 @pytest.mark.proves("CC-11")
-def test_spaces_are_respected(known):
+def test_spaces_are_respected(informed_mind):
     """Another project's agent is told nothing."""
-    with Beside(known, "me/other", session="s1") as beside:
+    with Beside(informed_mind, "me/other", session="s1") as beside:
         messages = asked("In which unit are prices kept?")
         assert beside.before(messages) is messages
         assert "Nothing is known about that." == beside.recall("In which unit are prices kept?")
@@ -424,10 +422,10 @@ def test_a_warning_is_told_once_in_a_conversation_and_a_known_fix_after_a_failur
 
 
 @pytest.mark.proves("CC-42", "X8")
-def test_sessions_do_not_share_what_came_up(known, monkeypatch):
+def test_sessions_do_not_share_what_came_up(informed_mind, monkeypatch):
     """Each has its own; the one that was silent longest is closed when there are too many."""
     monkeypatch.setattr("reverie.interfaces.frameworks.agent_loop.MAX_OPEN", 2)
-    with ConversationPool(known, SPACE) as conversations:
+    with ConversationPool(informed_mind, SPACE) as conversations:
         a, b = conversations.for_session("a"), conversations.for_session("b")
         assert a.turn(asked("In which unit are prices kept?")) and b.turn(
             asked("In which unit are prices kept?")
@@ -525,7 +523,7 @@ def test_an_openai_session_goes_on_without_memory_and_holds_no_secret(home, tmp_
 
 
 @pytest.mark.proves("CC-75", "C116", "C117")
-def test_an_openai_agent_with_tools_is_recorded_and_its_history_holds_no_block(known):
+def test_an_openai_agent_with_tools_is_recorded_and_its_history_holds_no_block(informed_mind):
     """Its run of a tool stands in the log; what came up was sent and not kept."""
     agents = pytest.importorskip("agents")
     from openai.types.responses import ResponseFunctionToolCall
@@ -550,7 +548,7 @@ def test_an_openai_agent_with_tools_is_recorded_and_its_history_holds_no_block(k
         return f"seen {n}"
 
     async def run():
-        beside = AgentMemory(known, SPACE, session="s1")
+        beside = AgentMemory(informed_mind, SPACE, session="s1")
         filtered = []
         config = agents.RunConfig(
             tracing_disabled=True,
@@ -572,17 +570,17 @@ def test_an_openai_agent_with_tools_is_recorded_and_its_history_holds_no_block(k
     assert "In cents." == output or "always kept in cents" in str(model.read[0])
     assert "always kept in cents" in str(model.read[0][-1]) and "user" == model.read[0][-1]["role"]
     assert "reverie-memory" not in str(items) and 4 == len(items)
-    (deed,) = known.activity.events(tool="look", space=SPACE)
+    (deed,) = informed_mind.activity.events(tool="look", space=SPACE)
     assert ("seen 3", "s1") == (deed.payload["result"], deed.session)
 
 
-def test_an_openai_agent_answers_all_the_same_when_memory_fails(broken):
+def test_an_openai_agent_answers_all_the_same_when_memory_fails(broken_mind):
     """Nothing of it reaches the runner."""
     agents = pytest.importorskip("agents")
     from reverie.interfaces.frameworks.openai_agents import AgentMemory
 
     model = example("openai_agents").Scripted()
-    beside = AgentMemory(broken, SPACE, session="s1")
+    beside = AgentMemory(broken_mind, SPACE, session="s1")
     done = asyncio.run(
         agents.Runner.run(
             agents.Agent(name="Clerk", model=model),
@@ -761,21 +759,22 @@ def test_what_was_told_before_a_tool_is_not_in_a_block_that_was_prepared_meanwhi
     """Nothing is said twice, though a block may be prepared while a tool is warned of; the rest of
     it stays.
     """
-    told = home.remember(
+    home.remember(
         "Never run make deploy on Fridays.", kind="negative", triggers=["make deploy"], space=SPACE
     )
     other = home.remember("The staging server is called heron.", space=SPACE)
-    with Beside(home, SPACE, session="b") as beside:
-        both = render_block(
-            [Hit(told, 0.9, ("a",)), Hit(other, 0.8, ("b",))], home.work.now, limit=5, budget=500
-        )
-        assert beside._without_told(both) == both
-        assert "on Fridays" in beside.warned("run", {"command": "make deploy"})
-        left = beside._without_told(both)
-        assert left.ids == (other.id,) and "on Fridays" not in left.text and "heron" in left.text
-        assert not beside._without_told(
-            render_block([Hit(told, 0.9, ("a",))], home.work.now, limit=5, budget=500)
-        )
+    ask = "Which host is the staging server? And may I run make deploy?"
+    for session, is_warned, left in (("a", False, 2), ("b", True, 1)):
+        with Beside(home, SPACE, session=session) as beside:
+            talk = make_conversation("Hello.", ask, "Go on.")
+            beside.turn(talk[:1])
+            beside.heed(talk[:3])
+            assert home.context.background.wait(30)
+            if is_warned:
+                assert "on Fridays" in beside.warned("run", {"command": "make deploy"})
+            block = beside.turn(talk)
+            assert len(block.ids) == left and other.id in block.ids
+            assert ("on Fridays" in block.text) is not is_warned
 
 
 @pytest.mark.proves("CC-79")
@@ -915,11 +914,11 @@ def pydantic_run(mind, steps, words, **more):
 
 
 @pytest.mark.proves("X12", "C117", "C82", "CC-75")
-def test_a_pydantic_agent_reads_what_comes_up_and_its_history_does_not(known):
+def test_a_pydantic_agent_reads_what_comes_up_and_its_history_does_not(informed_mind):
     """Once in the request; its tools are recorded, and it can ask and keep by itself."""
     pytest.importorskip("pydantic_ai")
     read, run, beside = pydantic_run(
-        known,
+        informed_mind,
         [
             ("look", {"n": 3}),
             ("recall", {"question": "unit of prices"}),
@@ -940,8 +939,8 @@ def test_a_pydantic_agent_reads_what_comes_up_and_its_history_does_not(known):
     ]
     assert "reverie-memory" not in str(requests)
     assert "always kept in cents" in read[2], "the answer of recall"
-    assert "Labels are printed in red." in [m.text for m in known.browse(space=SPACE)]
-    (deed,) = known.activity.events(tool="look", space=SPACE)
+    assert "Labels are printed in red." in [m.text for m in informed_mind.browse(space=SPACE)]
+    (deed,) = informed_mind.activity.events(tool="look", space=SPACE)
     assert ("seen 3", "s1") == (deed.payload["result"], deed.session)
 
 
@@ -1000,25 +999,27 @@ def test_a_tool_of_a_pydantic_agent_that_asks_to_be_tried_again_is_recorded_as_f
 
 
 @pytest.mark.proves("CC-62")
-def test_what_recall_answered_is_not_written_down_again(known):
+def test_what_recall_answered_is_not_written_down_again(informed_mind):
     """Neither as what a tool gave back nor as a message; memory does not read its own echo."""
     pytest.importorskip("pydantic_ai")
     read, run, _ = pydantic_run(
-        known, [("recall", {"question": "unit of prices"}), "Fine."], "Please look it up."
+        informed_mind, [("recall", {"question": "unit of prices"}), "Fine."], "Please look it up."
     )
     asyncio.run(run())
     assert "always kept in cents" in read[1]
-    deeds = known.activity.events(tool="recall", space=SPACE)
+    deeds = informed_mind.activity.events(tool="recall", space=SPACE)
     assert 1 == len(deeds) and "cents" not in str([deed.payload for deed in deeds])
-    turns = known.store.events(verbs=("turn",))
+    turns = informed_mind.store.events(verbs=("turn",))
     assert "look it up" in str(turns) and "cents" not in str([event.payload for event in turns])
 
 
-def test_a_pydantic_agent_answers_all_the_same_when_memory_fails(broken):
+def test_a_pydantic_agent_answers_all_the_same_when_memory_fails(broken_mind):
     """Its tools say so to the model; nothing raises."""
     pytest.importorskip("pydantic_ai")
     read, run, _ = pydantic_run(
-        broken, [("recall", {"question": "unit"}), ("remember", {"text": "x"}), "Fine."], "Well?"
+        broken_mind,
+        [("recall", {"question": "unit"}), ("remember", {"text": "x"}), "Fine."],
+        "Well?",
     )
     assert "Fine." == asyncio.run(run()).output
     assert "cannot be searched just now" in read[1] and "It was not kept" in read[2]
@@ -1128,10 +1129,10 @@ def test_hooks_of_the_claude_agent_sdk_warn_record_and_mend(home):
     assert "pip install pyyaml" in answer["hookSpecificOutput"]["additionalContext"]
 
 
-def test_hooks_of_the_claude_agent_sdk_never_fail(broken):
+def test_hooks_of_the_claude_agent_sdk_never_fail(broken_mind):
     """Every hook answers {} when memory fails or its input is not what was promised."""
     answers, trouble = hooked(
-        broken,
+        broken_mind,
         {"hook_event_name": "UserPromptSubmit", "prompt": "Well?"},
         {"hook_event_name": "UserPromptSubmit"},
         tool("PreToolUse", "make"),

@@ -21,7 +21,7 @@ from reverie.interfaces.hooks.spool import HookFiles, write_json_object
 from reverie.interfaces.install.hook_line import launcher_path
 from reverie.interfaces.worker_start import is_worker_alive
 from reverie.pipeline.leases import SETTLE_LEASE
-from tests.support.helpers import opened, read_only, toy_home, until
+from tests.support.helpers import mounted_read_only, open_mind, toy_home, wait_until
 
 HERON = "The staging server is called heron."
 SECRET = "sk-ant-api03-" + "aB3dE5gH7jK9mN1p" * 5 + "-AA"
@@ -48,7 +48,7 @@ def agent(home, project):
     """A host at work in a project; at the end its worker has left."""
     host = Host(home, project)
     yield host
-    until(lambda: not is_worker_alive(host.room.lock))
+    wait_until(lambda: not is_worker_alive(host.room.lock))
 
 
 class Host:
@@ -90,19 +90,19 @@ class Host:
 
     def settled(self):
         """Everything is taken in, and laid ready."""
-        until(lambda: not self.room.list_events())
+        wait_until(lambda: not self.room.list_events())
         time.sleep(0.3)
 
     def ready(self, session="s1"):
         """A block waits for the session."""
-        until(lambda: Path(self.room.session_file(session, "block")).exists())
+        wait_until(lambda: Path(self.room.session_file(session, "block")).exists())
 
     def prepares(self, prompt, text, session="s1", *, said=True, **fields):
         """What somebody keeps after a prompt was answered, and before it is prepared for: a block
         waits with it.
         """
         # one that is there would prepare for the prompt at once
-        until(lambda: not is_worker_alive(self.room.lock))
+        wait_until(lambda: not is_worker_alive(self.room.lock))
         settings = config.load_settings(self.home)
         config.save_settings(settings, idle=0.0)
         self.say(prompt, session)
@@ -121,11 +121,11 @@ class Host:
         return path.read_text() if path.exists() else ""
 
     def keep(self, text, **fields):
-        with opened(self.home) as mind:
+        with open_mind(self.home) as mind:
             return mind.remember(text, space=self.space, **fields)
 
     def events(self, *verbs):
-        with opened(self.home) as mind:
+        with open_mind(self.home) as mind:
             return mind.store.events(verbs=verbs)
 
 
@@ -232,13 +232,13 @@ def test_what_a_session_says_reaches_others_and_not_itself(agent):
     agent.say("Remember this: the staging server of this project is called heron.")
     agent.tell("Stop", last_assistant_message="Noted.")
     agent.tell("SessionEnd", reason="other")
-    until(lambda: any("heron" in memory.text for memory in browse(agent)))
+    wait_until(lambda: any("heron" in memory.text for memory in browse(agent)))
     assert agent.say("Which host is the staging server?") == ""
     assert "heron" in agent.say("Which host is the staging server?", session="s2")
 
 
 def browse(agent):
-    with opened(agent.home) as mind:
+    with open_mind(agent.home) as mind:
         return mind.browse(space=agent.space)
 
 
@@ -247,7 +247,7 @@ def test_a_resumed_session_is_not_told_again(agent):
     """What was given before the worker left still counts as given when the session goes on."""
     agent.keep(HERON)
     assert HERON in agent.say("Which host is the staging server?")
-    until(lambda: not agent.room.list_events() and not is_worker_alive(agent.room.lock))
+    wait_until(lambda: not agent.room.list_events() and not is_worker_alive(agent.room.lock))
     agent.tell("SessionStart", source="resume")
     assert agent.say("Which host is the staging server?") == ""
 
@@ -258,8 +258,8 @@ def test_what_was_forgotten_meanwhile_is_not_given(agent):
     surface.
     """
     memory = agent.prepares("Which host is the staging server?", HERON)
-    until(lambda: not is_worker_alive(agent.room.lock))
-    with opened(agent.home) as mind:
+    wait_until(lambda: not is_worker_alive(agent.room.lock))
+    with open_mind(agent.home) as mind:
         mind.forget(memory.id)
     assert agent.say("Please go on.") == ""
 
@@ -271,11 +271,11 @@ def test_what_was_forgotten_is_not_given_though_another_worker_lives(agent):
     """
     memory = agent.prepares("Which host is the staging server?", HERON, said=False)
     os.kill(int(workers(agent.home)[0]), signal.SIGKILL)
-    until(lambda: not is_worker_alive(agent.room.lock))
-    with opened(agent.home) as mind:
+    wait_until(lambda: not is_worker_alive(agent.room.lock))
+    with open_mind(agent.home) as mind:
         mind.forget(memory.id)
     agent.say("Hello there!", session="s2")
-    until(lambda: is_worker_alive(agent.room.lock))
+    wait_until(lambda: is_worker_alive(agent.room.lock))
     assert agent.tool("ls") == agent.tool("ls") == ""
 
 
@@ -291,7 +291,7 @@ def test_one_answer_says_nothing_twice(agent):
         kind="negative",
         triggers=["tool:Bash(git push*)"],
     )
-    until(lambda: "force-push" in agent.guards())
+    wait_until(lambda: "force-push" in agent.guards())
     assert agent.tool("git push --force").count("Never force-push") == 1
     assert agent.tool("git push --force") == ""
 
@@ -310,9 +310,9 @@ def test_what_lay_ready_when_memory_was_off_is_for_an_earlier_prompt(agent):
 def test_a_worker_takes_back_what_is_forgotten(agent):
     """While a worker lives, it sees what others alter."""
     memory = agent.prepares("Which host is the staging server?", HERON)
-    with opened(agent.home) as mind:
+    with open_mind(agent.home) as mind:
         mind.forget(memory.id)
-    until(lambda: not Path(agent.room.session_file("s1", "block")).exists())
+    wait_until(lambda: not Path(agent.room.session_file("s1", "block")).exists())
 
 
 @pytest.mark.proves("B61")
@@ -320,7 +320,7 @@ def test_a_warning_comes_before_the_tool_once(agent):
     """Negative memories before a tool, once in a session, again after a compaction."""
     agent.keep("Never force-push.", kind="negative", triggers=["tool:Bash(git push*--force*)"])
     agent.tell("SessionStart", source="startup")
-    until(agent.guards)
+    wait_until(agent.guards)
     assert agent.tool("ls") == ""
     assert "Never force-push." in agent.tool("git push -f")
     assert agent.tool("git push -f") == ""
@@ -334,7 +334,7 @@ def test_a_warning_whose_trigger_is_an_expression_comes_too(agent):
     """It is met with a package, which is reached only then: hooks begin without any."""
     agent.keep("Never force-push.", kind="negative", triggers=["re:git\\s+push\\b.*--force"])
     agent.tell("SessionStart", source="startup")
-    until(agent.guards)
+    wait_until(agent.guards)
     assert agent.tool("git status") == ""
     assert "Never force-push." in agent.tool("git  push origin --force")
     assert not Path(agent.room.log).exists()
@@ -347,7 +347,7 @@ def test_a_preference_is_told_when_it_is_about_to_be_broken(agent):
     """
     agent.say("Always use uv, never pip, in this project.")
     agent.tell("SessionEnd", reason="other")
-    until(lambda: "never pip" in agent.guards())
+    wait_until(lambda: "never pip" in agent.guards())
     assert agent.say("Write a haiku about autumn.", session="s2") == ""
     assert agent.tool("uv add requests", session="s2") == ""
     assert "never pip" in agent.tool("python3 -m pip install requests", session="s2")
@@ -357,9 +357,9 @@ def test_a_preference_is_told_when_it_is_about_to_be_broken(agent):
 def test_guards_follow_what_is_kept_meanwhile(agent):
     """What somebody keeps during a session counts within moments."""
     agent.tell("SessionStart", source="startup")
-    until(agent.guards)
+    wait_until(agent.guards)
     agent.keep("Never force-push.", kind="negative", triggers=["tool:Bash(git push*)"])
-    until(lambda: "Never" in agent.guards())
+    wait_until(lambda: "Never" in agent.guards())
     assert "Never force-push." in agent.tool("git push")
 
 
@@ -367,7 +367,7 @@ def test_what_is_known_of_a_file_comes_once(agent):
     """File read or edit: memories about that file, once."""
     agent.keep("The parser is generated: edit grammar.txt.", files=["src/parse.py"])
     agent.tell("SessionStart", source="startup")
-    until(agent.guards)
+    wait_until(agent.guards)
     read = {"tool_name": "Read", "tool_input": {"file_path": f"{agent.project}/src/parse.py"}}
     assert "edit grammar.txt" in agent.tell("PreToolUse", **read)
     assert agent.tell("PreToolUse", **read) == ""
@@ -376,12 +376,12 @@ def test_what_is_known_of_a_file_comes_once(agent):
 @pytest.mark.proves("CC-67")
 def test_a_reminder_is_given_once_by_many_hooks(agent):
     """A tool calls for a reminder in eight sessions at once: one is told."""
-    with opened(agent.home) as mind:
+    with open_mind(agent.home) as mind:
         mind.remind(
             "Tell Ann about the release.", context="tool:Bash(make release*)", space=agent.space
         )
     agent.tell("SessionStart", source="startup")
-    until(lambda: "Tell Ann" in agent.guards())
+    wait_until(lambda: "Tell Ann" in agent.guards())
     payload = {
         "cwd": str(agent.project),
         "hook_event_name": "PreToolUse",
@@ -402,19 +402,19 @@ def test_a_reminder_is_given_once_by_many_hooks(agent):
         for n, one in enumerate(running)
     ]
     assert 1 == sum(b"Tell Ann" in one for one in said)
-    until(lambda: agent.events("fired"))
+    wait_until(lambda: agent.events("fired"))
 
 
 @pytest.mark.proves("C112", "CC-67")
 def test_due_reminders_come_with_the_first_prompt(agent):
     """What is due when a session begins is given with its first prompt, and fires."""
     due = time.time() + 1.0
-    with opened(agent.home) as mind:
+    with open_mind(agent.home) as mind:
         mind.remind("Tell Ann about the release.", when=due, space=agent.space)
-    until(lambda: time.time() > due)
+    wait_until(lambda: time.time() > due)
     agent.tell("SessionStart", source="startup")
     assert "Tell Ann" in agent.say("Good morning!")
-    until(lambda: agent.events("fired"))
+    wait_until(lambda: agent.events("fired"))
     assert "Tell Ann" not in agent.say("Good morning!", session="s2")
 
 
@@ -434,7 +434,7 @@ def test_a_failure_brings_the_known_fix(agent):
         tool_response={"stdout": "ok", "stderr": ""},
     )
     agent.tell("PostToolUse", **run, tool_response={"stdout": "fine", "stderr": ""})
-    until(lambda: '"fixes": 1' in agent.guards())
+    wait_until(lambda: '"fixes": 1' in agent.guards())
     assert "pip install pyyaml" in agent.tell("PostToolUseFailure", "s2", **run, error=error)
     assert agent.tell("PostToolUseFailure", "s2", **run, error=error) == ""
     assert (
@@ -442,7 +442,7 @@ def test_a_failure_brings_the_known_fix(agent):
     )
     agent.settled()
     (given,) = [turn for turn in agent.events("turn") if turn.payload.get("given")]
-    with opened(agent.home) as mind:
+    with open_mind(agent.home) as mind:
         assert given.session == "s2" and "pyyaml" in mind.get(given.payload["given"])[0].text
     agent.name = "codex"
     assert "pip install pyyaml" in agent.tell("PostToolUse", "s3", **run, tool_response=error)
@@ -458,7 +458,7 @@ def test_tools_are_recorded_as_the_repository_has_them(agent):
         tool_response={"originalFile": "secret contents"},
         duration_ms=250,
     )
-    until(lambda: agent.events("file"))
+    wait_until(lambda: agent.events("file"))
     (tool,) = agent.events("tool")
     assert (tool.payload["ok"], tool.payload["duration"], tool.session) == (True, 0.25, "s1")
     assert ["src/a.py"] == [one.payload["path"] for one in agent.events("file")]
@@ -473,7 +473,7 @@ def test_a_compaction_is_survived(agent):
     agent.say("Which host is the staging server?")
     agent.say("Remember this: we always deploy on Tuesdays.")
     agent.tell("PreCompact", trigger="auto")
-    until(
+    wait_until(
         lambda: (
             agent.events("compact") and any("Tuesdays" in memory.text for memory in browse(agent))
         )
@@ -555,7 +555,7 @@ def test_what_a_hook_redacted_is_redacted_again_only_by_other_rules(agent, monke
         planted = {"text": f"use {SECRET}", "result": f"token {SECRET}"}
         rules = {"redacted_by": "an earlier version"} if changed else {}
         write_json_object(path, {**spooled, **planted, **rules})
-    with opened(agent.home) as mind:
+    with open_mind(agent.home) as mind:
         desk = HookConsumer(mind)
         while desk.has_work() and desk.consume_events():
             pass
@@ -656,7 +656,7 @@ def test_a_missing_home_is_made(agent, tmp_path):
     agent.home.mkdir()
     (agent.home / "config.toml").write_text('embedder = "toy"\nidle = 1.5\n')
     assert agent.say("Remember this: we always deploy on Tuesdays.") == ""
-    until(lambda: any("Tuesdays" in memory.text for memory in browse(agent)))
+    wait_until(lambda: any("Tuesdays" in memory.text for memory in browse(agent)))
 
 
 def test_an_upgrade_in_progress_fails_nobody(agent, tmp_path):
@@ -823,7 +823,7 @@ def test_a_read_only_home_still_answers(agent, tmp_path):
         "hook_event_name": "UserPromptSubmit",
         "prompt": "Which host is the staging server?",
     }
-    with read_only(agent.home, tmp_path / "mount") as place:
+    with mounted_read_only(agent.home, tmp_path / "mount") as place:
         done = subprocess.run(
             [sys.executable, "-I", "-S", launcher_path(), "claude-code"],
             input=json.dumps(asked).encode(),
@@ -861,7 +861,7 @@ def test_what_a_subagent_is_shown_the_agent_is_shown_too(agent):
     """
     memory = agent.keep("Never force-push.", kind="negative", triggers=["tool:Bash(git push*)"])
     agent.tell("SessionStart", source="startup")
-    until(agent.guards)
+    wait_until(agent.guards)
     push = {"tool_name": "Bash", "tool_input": {"command": "git push"}}
     assert "Never force-push." in agent.tell(
         "PreToolUse", agent_id="a1", agent_type="Explore", **push
@@ -962,10 +962,10 @@ def test_many_hooks_at_once_start_one_worker(agent):
         most = max(most, len(workers(agent.home)))
         time.sleep(0.02)
     assert [0] * 8 == [one.returncode for one in running]
-    until(lambda: 200 == len(agent.events("tool")))
+    wait_until(lambda: 200 == len(agent.events("tool")))
     assert most == 1
-    until(lambda: not is_worker_alive(agent.room.lock))
-    until(lambda: not workers(agent.home))
+    wait_until(lambda: not is_worker_alive(agent.room.lock))
+    wait_until(lambda: not workers(agent.home))
     assert not Path(agent.room.log).exists()
 
 
@@ -994,9 +994,9 @@ def test_a_worker_that_is_killed_loses_nothing(agent):
             tool_response={"stdout": "x"},
         )
         if n == 5:
-            until(lambda: workers(agent.home))
+            wait_until(lambda: workers(agent.home))
             os.kill(int(workers(agent.home)[0]), signal.SIGKILL)
-            until(lambda: not is_worker_alive(agent.room.lock))
+            wait_until(lambda: not is_worker_alive(agent.room.lock))
     agent.settled()
     assert {f"echo {n}" for n in range(10)} == {
         event.payload["command"] for event in agent.events("tool")
@@ -1008,14 +1008,14 @@ def test_while_another_settles_hooks_are_attended_all_the_same(agent):
     spinning.
     """
     config.save_settings(config.load_settings(agent.home), idle=5.0)
-    with opened(agent.home) as mind:
+    with open_mind(agent.home) as mind:
         assert mind.store.acquire(SETTLE_LEASE, "somebody", 300.0, time.time())
         agent.prepares("Which host is the staging server?", HERON)
-        until(lambda: workers(agent.home))
+        wait_until(lambda: workers(agent.home))
         (worker,) = workers(agent.home)
         before = cpu_seconds(worker)
         began = time.monotonic()
-        until(lambda: not is_worker_alive(agent.room.lock) or time.monotonic() - began > 1.0)
+        wait_until(lambda: not is_worker_alive(agent.room.lock) or time.monotonic() - began > 1.0)
         assert cpu_seconds(worker) - before < 0.5
         assert HERON in agent.say("Please go on.")
         mind.store.release(SETTLE_LEASE, "somebody")
@@ -1041,7 +1041,7 @@ def test_a_store_in_trouble_starts_no_worker_after_the_other(agent):
     they are taken in.
     """
     agent.say("Good morning!")
-    until(lambda: not agent.room.list_events() and not is_worker_alive(agent.room.lock))
+    wait_until(lambda: not agent.room.list_events() and not is_worker_alive(agent.room.lock))
     store = agent.home / "reverie.db"
     good = store.read_bytes()
     store.write_bytes(b"x" * len(good))
@@ -1051,7 +1051,7 @@ def test_a_store_in_trouble_starts_no_worker_after_the_other(agent):
         "tool_response": {"stdout": "x", "stderr": ""},
     }
     failed = Path(f"{agent.room.lock}.failed")
-    until(
+    wait_until(
         lambda: (
             agent.tell("PostToolUse", **tool) == ""
             and failed.exists()
@@ -1065,7 +1065,9 @@ def test_a_store_in_trouble_starts_no_worker_after_the_other(agent):
     assert waiting >= 4
     store.write_bytes(good)
     os.utime(failed, (time.time() - 60, time.time() - 60))
-    until(lambda: agent.tell("PostToolUse", **tool) == "" and len(agent.events("tool")) > waiting)
+    wait_until(
+        lambda: agent.tell("PostToolUse", **tool) == "" and len(agent.events("tool")) > waiting
+    )
 
 
 def test_purge_reaches_what_lies_ready(agent):
@@ -1076,9 +1078,9 @@ def test_purge_reaches_what_lies_ready(agent):
         kind="negative",
         triggers=["tool:Bash(git push*)"],
     )
-    until(lambda: "heron" in agent.guards())
-    until(lambda: not is_worker_alive(agent.room.lock))
-    with opened(agent.home) as mind:
+    wait_until(lambda: "heron" in agent.guards())
+    wait_until(lambda: not is_worker_alive(agent.room.lock))
+    with open_mind(agent.home) as mind:
         mind.data.purge(memory.id)
     files = [path.read_bytes() for path in (agent.home / "hooks").rglob("*") if path.is_file()]
     assert not [one for one in files if b"Never force" in one]
@@ -1132,6 +1134,6 @@ def test_cursor_is_answered_in_its_own_shape(agent):
     tell("afterAgentResponse", text="Noted.")
     tell("preCompact", trigger="auto", context_usage_percent=90)
     tell("sessionEnd", reason="completed")
-    until(lambda: any("Tuesdays" in memory.text for memory in browse(agent)))
-    until(lambda: [True, False] == [event.payload["ok"] for event in agent.events("tool")])
-    until(lambda: [0.9] == [event.payload["full"] for event in agent.events("compact")])
+    wait_until(lambda: any("Tuesdays" in memory.text for memory in browse(agent)))
+    wait_until(lambda: [True, False] == [event.payload["ok"] for event in agent.events("tool")])
+    wait_until(lambda: [0.9] == [event.payload["full"] for event in agent.events("compact")])

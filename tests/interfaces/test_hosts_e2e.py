@@ -15,10 +15,16 @@ import pytest
 from reverie.core import config
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.worker_start import is_worker_alive
-from tests.support.agent_clients import PATIENCE, client, model, ran, text_of
-from tests.support.helpers import opened, serving, toy_home, until
+from tests.support.agent_clients import (
+    PATIENCE,
+    conversation_text,
+    find_client_program,
+    has_tool_result,
+    scripted_model_handler,
+)
+from tests.support.helpers import open_mind, serve_http, toy_home, wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 TOLD = "Remember this: the staging server of this project is called heron."
 ASKED = "Which host is the staging server?"
 PORT = "The staging server of this project listens on port 7443."
@@ -35,7 +41,7 @@ class Agent:
         self.user, self.project = folder / "user", folder / "user" / "project"
         (self.project / ".git").mkdir(parents=True)
         self.home = toy_home(folder, idle=1.5).rename(self.user / ".reverie")
-        self.program = client({"claude-code": "claude"}.get(name, name))
+        self.program = find_client_program({"claude-code": "claude"}.get(name, name))
         if name == "codex":
             (self.user / ".codex").mkdir()
             (self.user / ".codex" / "config.toml").write_text(
@@ -95,10 +101,14 @@ class Agent:
             check=False,
         )
         assert done.returncode == 0, done
-        return [text_of(one) for one in self.asked[before:] if prompt in text_of(one)]
+        return [
+            conversation_text(one)
+            for one in self.asked[before:]
+            if prompt in conversation_text(one)
+        ]
 
     def learned(self):
-        with opened(self.home) as mind:
+        with open_mind(self.home) as mind:
             return any("heron" in memory.text for memory in mind.store.browse(mind_filter()))
 
 
@@ -114,7 +124,11 @@ def agent(request, tmp_path):
 
     def answer(sent):
         command = next(
-            (one for prompt, one in commands.items() if prompt in text_of(sent) and not ran(sent)),
+            (
+                one
+                for prompt, one in commands.items()
+                if prompt in conversation_text(sent) and not has_tool_result(sent)
+            ),
             "",
         )
         if not command:
@@ -125,11 +139,11 @@ def agent(request, tmp_path):
             else ("exec_command", {"cmd": command})
         )
 
-    with serving(model(answer, asked)) as url:
+    with serve_http(scripted_model_handler(answer, asked)) as url:
         host = Agent(request.param, tmp_path, url, asked)
         host.commands = commands
         yield host
-        until(lambda: not is_worker_alive(HookFiles(str(host.home)).lock))
+        wait_until(lambda: not is_worker_alive(HookFiles(str(host.home)).lock))
         assert not Path(HookFiles(str(host.home)).log).exists()
 
 
@@ -140,7 +154,7 @@ def test_a_fact_reaches_the_next_session_when_it_is_needed(agent):
     """
     agent.reverie("install", agent.name, "--no-mcp", "--yes")
     assert FENCE not in agent.say(TOLD)[-1]
-    until(agent.learned)
+    wait_until(agent.learned)
     needed = agent.say(ASKED)[-1]
     assert FENCE in needed and "heron" in needed
     assert FENCE not in agent.say(QUIET)[-1]
@@ -162,15 +176,15 @@ def test_a_warning_reaches_the_model_with_the_tools_answer(agent):
         "tool:Bash(git push*--force*)",
     )
     agent.say(QUIET)  # a worker has laid the guards ready
-    until(
+    wait_until(
         lambda: any(
             "Never" in path.read_text() for path in (agent.home / "hooks" / "guards").glob("*.json")
         )
     )
     sent = agent.say("push it")
     assert FENCE not in sent[0] and "Never force-push to main." in sent[-1]
-    with opened(agent.home) as mind:
-        until(lambda: mind.store.events(verbs=("tool",)))
+    with open_mind(agent.home) as mind:
+        wait_until(lambda: mind.store.events(verbs=("tool",)))
         assert ["git push --force"] == [
             one.payload["command"] for one in mind.store.events(verbs=("tool",))
         ]
@@ -197,7 +211,7 @@ def test_what_meaning_finds_comes_while_the_agent_works(agent):
 def test_the_plugin_works_as_the_settings_do(tmp_path):
     """Claude Code takes the plugin: valid, its hooks fire by the name of the command."""
     asked = []
-    with serving(model(lambda _: "Understood.", asked)) as url:
+    with serve_http(scripted_model_handler(lambda _: "Understood.", asked)) as url:
         agent = Agent("claude-code", tmp_path, url, asked)
         for folder in (ROOT, ROOT / "plugins" / "claude-code"):
             done = subprocess.run(
@@ -220,6 +234,6 @@ def test_the_plugin_works_as_the_settings_do(tmp_path):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PATH", f"{script.parent}{os.pathsep}{os.environ['PATH']}")
             agent.say(TOLD, "--plugin-dir", str(plugin))
-            until(agent.learned)
+            wait_until(agent.learned)
             assert "heron" in agent.say(ASKED, "--plugin-dir", str(plugin))[-1]
-        until(lambda: not is_worker_alive(HookFiles(str(agent.home)).lock))
+        wait_until(lambda: not is_worker_alive(HookFiles(str(agent.home)).lock))

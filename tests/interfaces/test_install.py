@@ -25,7 +25,7 @@ from reverie.interfaces.install import settings_entries, trial_run
 from reverie.interfaces.install.hook_line import SILENT, own_program
 from reverie.interfaces.install.settings_targets import WiringPlace, build_mcp_server
 from reverie.storage.erased_texts import REWRITE_PENDING
-from tests.support.helpers import invoked, opened, toy_home
+from tests.support.helpers import open_mind, run_command, toy_home
 
 HOSTS = ("claude-code", "codex", "cursor")
 
@@ -68,25 +68,25 @@ def test_uninstall_restores_exactly(user, host, scope):
         folder.mkdir()
         (folder / "config.toml").write_bytes(b'# mine\nmodel = "x"   # best\n\n\n')
     before = every_file(user)
-    invoked("install", host, scope, "--yes")
+    run_command("install", host, scope, "--yes")
     wired = every_file(user)
     assert wired != before
-    invoked("install", host, scope, "--yes")
+    run_command("install", host, scope, "--yes")
     assert every_file(user) == wired
-    invoked("uninstall", host, scope, "--yes")
+    run_command("uninstall", host, scope, "--yes")
     assert every_file(user) == before
-    assert "is not wired" in invoked("uninstall", host, scope, "--yes").stdout
+    assert "is not wired" in run_command("uninstall", host, scope, "--yes").stdout
 
 
 def test_what_was_added_since_stays(user):
     """Edited after it was wired: only ours is taken out."""
     settings = user / ".claude" / "settings.json"
-    invoked("install", "claude-code", "--yes")
+    run_command("install", "claude-code", "--yes")
     data = json.loads(settings.read_text())
     data["model"] = "opus"
     data["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "say hi"}]})
     settings.write_text(json.dumps(data))
-    invoked("uninstall", "claude-code", "--yes")
+    run_command("uninstall", "claude-code", "--yes")
     assert json.loads(settings.read_text()) == {
         "model": "opus",
         "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say hi"}]}]},
@@ -96,13 +96,13 @@ def test_what_was_added_since_stays(user):
 def test_wired_anew_it_still_comes_back_as_it_was(user):
     """Wired, edited, wired again, unwired: the edit stays, nothing of ours does."""
     settings = user / ".claude" / "settings.json"
-    invoked("install", "claude-code", "--yes")
+    run_command("install", "claude-code", "--yes")
     data = json.loads(settings.read_text())
     settings.write_text(
         json.dumps({**data, "model": "opus", "hooks": {"Stop": data["hooks"]["Stop"]}}, indent=3)
     )
-    invoked("install", "claude-code", "--yes")
-    invoked("uninstall", "claude-code", "--yes")
+    run_command("install", "claude-code", "--yes")
+    run_command("uninstall", "claude-code", "--yes")
     assert json.loads(settings.read_text()) == {"model": "opus"}
 
 
@@ -110,34 +110,34 @@ def test_it_shows_what_it_would_write_and_asks(user):
     """A line for each hook on stderr, or with --diff all of it; where there is nobody to ask, the
     reason alone.
     """
-    result = invoked("install", "claude-code", code=2)
+    result = run_command("install", "claude-code", code=2)
     assert result.stderr == "reverie: Nothing was written: there is nobody to ask. Add --yes\n"
     assert {} == every_file(user)
     assert ["settings.json", ".claude.json"] == [
         Path(path).name
-        for path in json.loads(invoked("install", "claude-code", "--yes", "--json").stdout)[
+        for path in json.loads(run_command("install", "claude-code", "--yes", "--json").stdout)[
             "written"
         ]
     ]
-    shown = invoked("uninstall", "claude-code", "--yes").stderr
+    shown = run_command("uninstall", "claude-code", "--yes").stderr
     assert "(the file goes)" in shown and "  - Stop: " in shown and "MCP server reverie" in shown
-    shown = invoked("install", "claude-code", "--yes").stderr
+    shown = run_command("install", "claude-code", "--yes").stderr
     assert "run.py claude-code" in shown and len(shown.splitlines()) == 12
-    assert len(invoked("uninstall", "claude-code", "--yes", "--diff").stderr.splitlines()) > 50
+    assert len(run_command("uninstall", "claude-code", "--yes", "--diff").stderr.splitlines()) > 50
 
 
 def test_entries_can_be_had_for_wiring_by_hand(user):
     """What the files would hold; nothing is written."""
-    there = json.loads(invoked("install", "cursor", "--print", "--json").stdout)
+    there = json.loads(run_command("install", "cursor", "--print", "--json").stdout)
     assert [str(user / ".cursor" / name) for name in ("hooks.json", "mcp.json")] == list(there)
     assert "run.py cursor" in there[str(user / ".cursor" / "hooks.json")]
-    assert "[mcp_servers.reverie]" in invoked("install", "codex", "--print").stdout
+    assert "[mcp_servers.reverie]" in run_command("install", "codex", "--print").stdout
     assert {} == every_file(user)
 
 
 def test_without_mcp_there_are_hooks_only(user):
     """--no-mcp leaves the servers alone."""
-    invoked("install", "claude-code", "--no-mcp", "--yes")
+    run_command("install", "claude-code", "--no-mcp", "--yes")
     assert [".claude/settings.json"] == sorted(every_file(user))
 
 
@@ -155,11 +155,11 @@ def test_a_users_own_handler_is_never_taken_out(user, line):
         json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": line}]}]}})
     )
     before = settings.read_bytes()
-    invoked("install", "claude-code", "--yes")
+    run_command("install", "claude-code", "--yes")
     assert line in settings.read_text()
     settings.write_text(settings.read_text() + "\n")
-    invoked("install", "claude-code", "--yes")
-    invoked("uninstall", "claude-code", "--yes")
+    run_command("install", "claude-code", "--yes")
+    run_command("uninstall", "claude-code", "--yes")
     assert settings.read_bytes() == before + b"\n"
 
 
@@ -176,13 +176,13 @@ def test_secrets_of_the_host_stay_where_they_are(user):
         json.dumps({"oauthAccount": {"refresh": "r-Zx81kQpL09vRt"}, "primaryApiKey": key})
     )
     before = every_file(user)
-    shown = invoked("install", "claude-code", "--yes", "--diff").stderr
+    shown = run_command("install", "claude-code", "--yes", "--diff").stderr
     ledger = Path(config.default_home()) / "installed" / "claude-code.json"
     kept = ledger.read_text()
     assert ledger.stat().st_mode & 0o777 == 0o600
     for word in (secret, key, "r-Zx81kQpL09vRt"):
         assert word not in kept and word not in shown
-    assert secret not in invoked("uninstall", "claude-code", "--yes", "--diff").stderr
+    assert secret not in run_command("uninstall", "claude-code", "--yes", "--diff").stderr
     assert every_file(user) == before
 
 
@@ -192,11 +192,11 @@ def test_a_byte_order_mark_is_read_and_kept(user):
     settings.parent.mkdir()
     before = b'\xef\xbb\xbf{\r\n  "model": "opus"\r\n}\r\n'
     settings.write_bytes(before)
-    invoked("install", "claude-code", "--no-mcp", "--yes")
+    run_command("install", "claude-code", "--no-mcp", "--yes")
     wired = settings.read_bytes()
     assert wired.startswith(b"\xef\xbb\xbf{") and b"\n" not in wired.replace(b"\r\n", b"")
     assert "Claude Code is wired" in told()
-    invoked("uninstall", "claude-code", "--yes")
+    run_command("uninstall", "claude-code", "--yes")
     assert settings.read_bytes() == before
 
 
@@ -207,10 +207,10 @@ def test_the_host_wrote_its_file_anew(user):
     settings = user / ".claude" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{"hooks":{"Stop":[]},"n":1e5}')
-    invoked("install", "claude-code", "--yes")
+    run_command("install", "claude-code", "--yes")
     for path in (settings, user / ".claude.json"):
         path.write_text(json.dumps(json.loads(path.read_text()), indent=7))
-    invoked("uninstall", "claude-code", "--yes")
+    run_command("uninstall", "claude-code", "--yes")
     assert json.loads(settings.read_text()) == {"hooks": {"Stop": []}, "n": 1e5}
     assert not (user / ".claude.json").exists(), "it was ours alone"
 
@@ -221,11 +221,11 @@ def test_nothing_is_left_behind(user):
     """
     for host in HOSTS:
         for scope in ("--user", "--project"):
-            invoked("install", host, scope, "--yes")
+            run_command("install", host, scope, "--yes")
     (user / ".cursor" / "theirs.txt").write_text("x")
     for host in HOSTS:
         for scope in ("--user", "--project"):
-            invoked("uninstall", host, scope, "--yes")
+            run_command("uninstall", host, scope, "--yes")
     assert [".cursor", ".cursor/theirs.txt", "project", "project/.git"] == sorted(
         str(path.relative_to(user)) for path in user.rglob("*")
     )
@@ -248,22 +248,22 @@ def test_a_damaged_ledger_does_no_harm(user, ledger):
     settings = user / ".claude" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{"model": "opus"}')
-    invoked("install", "claude-code", "--no-mcp", "--yes")
+    run_command("install", "claude-code", "--no-mcp", "--yes")
     (Path(config.default_home()) / "installed" / "claude-code.json").write_text(
         ledger.replace("PATH", str(settings))
     )
-    invoked("install", "claude-code", "--no-mcp", "--yes")
-    invoked("uninstall", "claude-code", "--yes")
+    run_command("install", "claude-code", "--no-mcp", "--yes")
+    run_command("uninstall", "claude-code", "--yes")
     assert settings.read_text() == '{"model": "opus"}'
 
 
 def test_a_file_that_came_after_ours_is_not_ours_to_remove(user):
     """Ours was deleted, another written; that one comes back as it was."""
     settings = user / ".claude" / "settings.json"
-    invoked("install", "claude-code", "--no-mcp", "--yes")
+    run_command("install", "claude-code", "--no-mcp", "--yes")
     settings.write_text("{}")
-    invoked("install", "claude-code", "--no-mcp", "--yes")
-    invoked("uninstall", "claude-code", "--yes")
+    run_command("install", "claude-code", "--no-mcp", "--yes")
+    run_command("uninstall", "claude-code", "--yes")
     assert settings.read_text() == "{}"
 
 
@@ -273,7 +273,7 @@ def test_what_is_write_protected_stays(user):
     settings.parent.mkdir()
     settings.write_text("{}")
     settings.chmod(0o444)
-    assert "write-protected" in invoked("install", "claude-code", "--yes", code=2).stderr
+    assert "write-protected" in run_command("install", "claude-code", "--yes", code=2).stderr
     assert [".claude/settings.json"] == sorted(every_file(user))
 
 
@@ -287,11 +287,11 @@ def test_a_half_pair_in_a_file_is_no_bug(user):
         '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say \\ud83d"}]}]}}'
     )
     before = settings.read_bytes()
-    invoked("install", "claude-code", "--yes")
-    invoked("uninstall", "claude-code", "--yes", "--diff")
+    run_command("install", "claude-code", "--yes")
+    run_command("uninstall", "claude-code", "--yes", "--diff")
     assert settings.read_bytes() == before
     home = os.fsdecode(os.fsencode(user / "h") + b"\xff")
-    assert "is not" in invoked("--home", home, "install", "claude-code", "--yes", code=2).stderr
+    assert "is not" in run_command("--home", home, "install", "claude-code", "--yes", code=2).stderr
     assert settings.read_bytes() == before
 
 
@@ -302,7 +302,7 @@ def test_links_and_modes_are_kept(user):
     real.chmod(0o600)
     (user / ".claude").mkdir()
     (user / ".claude" / "settings.json").symlink_to(real)
-    invoked("install", "claude-code", "--no-mcp", "--yes")
+    run_command("install", "claude-code", "--no-mcp", "--yes")
     assert (user / ".claude" / "settings.json").is_symlink() and "run.py" in real.read_text()
     assert real.stat().st_mode & 0o777 == 0o600
 
@@ -311,14 +311,14 @@ def test_a_file_that_cannot_be_merged_is_left(user):
     """Comments in JSON, or broken: said with the file's name, nothing is written anywhere."""
     (user / ".claude").mkdir()
     (user / ".claude" / "settings.json").write_text("{ // mine\n}")
-    assert "settings.json" in invoked("install", "claude-code", "--yes", code=2).stderr
+    assert "settings.json" in run_command("install", "claude-code", "--yes", code=2).stderr
     assert [".claude/settings.json"] == sorted(every_file(user))
-    assert "claude-code, codex, cursor" in invoked("install", "emacs", code=2).stderr
+    assert "claude-code, codex, cursor" in run_command("install", "emacs", code=2).stderr
 
 
 def test_a_projects_shared_files_name_no_place(user):
     """What is committed with a project works on other machines."""
-    invoked("install", "claude-code", "--project", "--yes")
+    run_command("install", "claude-code", "--project", "--yes")
     assert json.loads((user / "project" / ".mcp.json").read_text()) == {
         "mcpServers": {"reverie": {"command": "reverie", "args": ["mcp"]}}
     }
@@ -326,7 +326,7 @@ def test_a_projects_shared_files_name_no_place(user):
 
 
 def findings(code=0):
-    return json.loads(invoked("doctor", "--json", code=code).stdout)["findings"]
+    return json.loads(run_command("doctor", "--json", code=code).stdout)["findings"]
 
 
 def told(code=0):
@@ -338,7 +338,7 @@ def test_doctor_says_what_is_wired_and_how_to_mend_it(user):
     with what to do.
     """
     assert "No agent is wired" in told(code=1)
-    invoked("install", "claude-code", "--no-mcp", "--yes")
+    run_command("install", "claude-code", "--no-mcp", "--yes")
     assert "Claude Code is wired" in told() and "a hook takes" in told()
     settings = user / ".claude" / "settings.json"
     wired = settings.read_text()
@@ -354,24 +354,24 @@ def test_doctor_says_when_memory_last_surfaced_and_what_failed(user):
     """The last turn that was given something; events that could not be learned from; trouble of
     hooks; off.
     """
-    invoked("install", "claude-code", "--no-mcp", "--yes")
+    run_command("install", "claude-code", "--no-mcp", "--yes")
     home = Path(config.default_home())
     assert "No turn of an agent has reached Reverie yet" in told()
     from reverie.core.model import Event
 
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         mind.store.append(
             [Event("turn", "me/x", time.time() - 7_200, "s", {"messages": [], "given": ["mem_1"]})]
         )
     assert "Memory last surfaced 2h ago, in me/x" in told()
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         mind.store.append([Event("failed", "me/x", time.time(), "s", {"error": "ValueError: odd"})])
     assert "ValueError: odd" in told(code=1)
     HookFiles(str(home)).log_trouble("claude-code: OSError: disk full")
     assert "disk full" in told(code=1)
-    invoked("off", "--space", "me")
+    run_command("off", "--space", "me")
     assert "Memory is off in me. Switch it on: reverie on --space me" in told(code=1)
-    invoked("off", "--everywhere")
+    run_command("off", "--everywhere")
     assert "Memory is off everywhere" in told(code=1)
 
 
@@ -394,7 +394,9 @@ def test_doctor_runs_nothing_that_a_file_says(user, path):
         f"PYTHONPATH=. reverie-hook {host} 2>/dev/null || touch {ran}",
     ):
         for root in (user, user / "project"):
-            invoked("install", host, "--no-mcp", "--project" if root != user else "--user", "--yes")
+            run_command(
+                "install", host, "--no-mcp", "--project" if root != user else "--user", "--yes"
+            )
             file = root / path if root != user else user / path.replace(".local", "")
             ours = next(
                 iter(settings_entries.group_our_handlers(json.loads(file.read_text())).values())
@@ -421,7 +423,7 @@ def alone(text):
 
 def wired_to(user, host="claude-code", *more):
     """Its files, after a wiring that has no trouble."""
-    invoked("install", host, "--yes", *(more or ("--no-mcp",)))
+    run_command("install", host, "--yes", *(more or ("--no-mcp",)))
     assert all(one["well"] for one in findings())
     return user
 
@@ -463,9 +465,9 @@ def test_doctor_tries_our_mcp_server_and_looks_up_others(user, monkeypatch):
     assert "reverie install claude-code" in alone(
         "its MCP server cannot start: /nowhere/python is not there"
     )
-    invoked("uninstall", "claude-code", "--yes")
+    run_command("uninstall", "claude-code", "--yes")
     monkeypatch.setenv("PATH", "/nowhere")
-    assert "not on your path" in invoked("install", "cursor", "--project", "--yes").stderr
+    assert "not on your path" in run_command("install", "cursor", "--project", "--yes").stderr
     assert "PATH" in alone("its MCP server cannot start: reverie is not there")
 
 
@@ -486,7 +488,7 @@ def test_the_mcp_server_is_ours_wherever_it_is_started(user):
 
 def test_doctor_says_when_our_mcp_server_does_not_work(user, monkeypatch):
     """What it says when it is started is told."""
-    invoked("install", "cursor", "--yes")
+    run_command("install", "cursor", "--yes")
     monkeypatch.setattr(trial_run, "HELLO", {"jsonrpc": "2.0", "method": "exit"})
     alone("its MCP server does not work: it answers ''")
 
@@ -494,8 +496,8 @@ def test_doctor_says_when_our_mcp_server_does_not_work(user, monkeypatch):
 def test_who_lacks_the_package_of_the_mcp_server_is_told(user, monkeypatch):
     """When it is wired, and not only when a session looks for its tools; the hooks need it not."""
     monkeypatch.setattr(wire, "find_spec", lambda _: None)
-    assert "pip install 'reverie[mcp]'" in invoked("install", "cursor", "--yes").stderr
-    assert "pip install" not in invoked("install", "codex", "--yes", "--no-mcp").stderr
+    assert "pip install 'reverie[mcp]'" in run_command("install", "cursor", "--yes").stderr
+    assert "pip install" not in run_command("install", "codex", "--yes", "--no-mcp").stderr
 
 
 def test_the_model_is_fetched_by_who_is_asked_to(user, monkeypatch):
@@ -503,16 +505,16 @@ def test_the_model_is_fetched_by_who_is_asked_to(user, monkeypatch):
     though no text waits; where nobody wants a model nobody misses it.
     """
     config.save_settings(config.load_settings(), embedder="minilm")
-    assert "reverie data settle" in invoked("install", "codex", "--no-mcp", "--yes").stderr
+    assert "reverie data settle" in run_command("install", "codex", "--no-mcp", "--yes").stderr
     alone("The embedding model is not on this machine")
     monkeypatch.setattr("reverie.embedding.model_weights.ensure_model_files", none_to_be_had)
-    assert "No index has it" in invoked("data", "settle").stderr
+    assert "No index has it" in run_command("data", "settle").stderr
     config.save_settings(config.load_settings(), embedder="none")
     assert (
-        "No index" not in invoked("data", "settle").stderr
-        and "reverie data settle" not in invoked("doctor").stdout
+        "No index" not in run_command("data", "settle").stderr
+        and "reverie data settle" not in run_command("doctor").stdout
     )
-    assert "reverie data settle" not in invoked("install", "cursor", "--no-mcp", "--yes").stderr
+    assert "reverie data settle" not in run_command("install", "cursor", "--no-mcp", "--yes").stderr
 
 
 def none_to_be_had(*_, **__):
@@ -535,7 +537,7 @@ def test_doctor_knows_what_a_plugin_needs(user, monkeypatch):
         (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
     assert all(one["well"] for one in findings())
-    invoked("install", "claude-code", "--no-mcp", "--yes")
+    run_command("install", "claude-code", "--no-mcp", "--yes")
     assert "claude plugin uninstall reverie@reverie" in alone("wired more than once")
 
 
@@ -545,7 +547,7 @@ def test_doctor_knows_whose_memory_a_hook_opens(user, monkeypatch):
     there = str(config.default_home())
     monkeypatch.setenv("REVERIE_HOME", str(toy_home(user / 'it\'s "odd"')))
     assert f"reverie --home {there} doctor" in alone(f"its hooks open the memory in {there}")
-    invoked("install", "claude-code", "--no-mcp", "--yes")
+    run_command("install", "claude-code", "--no-mcp", "--yes")
     assert all(one["well"] for one in findings())
 
 
@@ -614,7 +616,7 @@ def test_doctor_shows_shared_files_in_conflict(user):
     """What git left in a file that is shared is told with its name."""
     wired_to(user)
     file = user / "team.jsonl"
-    with opened(config.default_home()) as mind:
+    with open_mind(config.default_home()) as mind:
         mind.remember("The staging server is called heron.", space="me/x")
         mind.data.share(file, space="me/x")
     assert all(one["well"] for one in findings())
@@ -626,7 +628,7 @@ def test_doctor_says_that_an_index_is_of_an_earlier_version(user):
     """After an upgrade nobody reads it; indexing again takes its place, and doctor is content."""
     wired_to(user)
     home = config.default_home()
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         mind.remember("The staging server is called heron.", space="me/x")
         (user / "code").mkdir()
         (user / "code" / "a.py").write_text("def f(): pass\n")
@@ -646,11 +648,11 @@ def test_doctor_says_that_a_purge_was_stopped(user):
     """Files may still hold what was erased, until the worker has been there."""
     wired_to(user)
     home = config.default_home()
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         mind.remember("The staging server is called heron.", space="me/x")
         mind.store.set_meta(REWRITE_PENDING, "yes")
     assert alone("A purge or scrub was stopped") == "Finish it: reverie worker"
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         assert finish_erasure(mind.work)
     assert all(one["well"] for one in findings())
 
@@ -666,7 +668,7 @@ def test_doctor_sees_what_runs_twice(user):
     """Codex runs the hooks of all files; Claude Code equal ones once, but a plugin's besides."""
     for host in ("claude-code", "codex"):
         for scope in ("--user", "--project"):
-            invoked("install", host, "--no-mcp", scope, "--yes")
+            run_command("install", host, "--no-mcp", scope, "--yes")
     assert ["Codex is wired more than once: every hook runs twice."] == [
         one["text"] for one in findings(code=1) if not one["well"]
     ]

@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from reverie.core import config
 from reverie.interfaces.mcp.server import PROFILES, build_server
 from reverie.interfaces.mcp.tool_context import ToolContext
 from reverie.testing import SPACE, AbsentEmbedder, BlockedEmbedder, CountingEmbedder
-from tests.support.helpers import invoked, opened, toy_home, until
+from tests.support.helpers import open_mind, run_command, toy_home, wait_until
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
 HELLO = {
@@ -242,7 +242,7 @@ def test_remember_recall_revise_forget(room):
 def test_hints_then_retrieve(room):
     """Phase one names, once in a conversation; phase two reads."""
     server = build_server(room)
-    with opened(room.settings.home) as mind:  # another conversation kept it
+    with open_mind(room.settings.home) as mind:  # another conversation kept it
         id = mind.remember(
             "Staging is called heron, a secret recipe.",
             tags=["staging"],
@@ -284,7 +284,7 @@ def test_a_reminder_says_when_it_is_due(room):
 def test_no_tool_reaches_another_project(room):
     """By id neither: what lies elsewhere is not there; the user's own space is seen from all."""
     server = build_server(room)
-    with opened(room.settings.home) as mind:
+    with open_mind(room.settings.home) as mind:
         theirs = mind.remember(
             "Their staging is called crow.", tags=["staging"], space="me/other"
         ).id
@@ -300,7 +300,7 @@ def test_no_tool_reaches_another_project(room):
         == one(server, "recall", query="crow")["memories"]
     )
     mine = one(server, "remember", text="I prefer short answers.", kind="preference", scope="user")
-    with opened(room.settings.home) as mind:
+    with open_mind(room.settings.home) as mind:
         assert mind.get(mine["id"])[0].space == "me" and mind.get(theirs)[0].text.endswith("crow.")
 
 
@@ -590,7 +590,7 @@ def test_files(room):
     assert re.search(r"memory/\d{4}-\d\d-\d\d\.md$", saved["path"])
     updated = one(server, "memory_update", content="- The staging server is called heron.\n")
     assert updated["path"].endswith("MEMORY.md")
-    with opened(room.settings.home) as mind:
+    with open_mind(room.settings.home) as mind:
         assert [m.kind for m in mind.get([saved["id"], updated["id"]])] == ["event", "fact"]
     found = one(server, "memory_search", query="staging server heron")["results"]
     assert found[0]["path"] == updated["path"] and "heron" in found[0]["snippet"]
@@ -635,7 +635,7 @@ def test_resources(room):
     """A memory with its story, MEMORY.md and today's log; nothing of others, nothing when it is
     off.
     """
-    with opened(room.settings.home) as mind:
+    with open_mind(room.settings.home) as mind:
         id = mind.remember("Staging is called heron.", space=SPACE).id
         theirs = mind.remember("Their crow.", space="me/other").id
         mind.episodes.record("The deploy went well", space=SPACE)
@@ -676,7 +676,7 @@ def test_prompts(room):
     """One brings in what memory has on a topic, fenced; one has the model keep what a conversation
     taught.
     """
-    with opened(room.settings.home) as mind:
+    with open_mind(room.settings.home) as mind:
         mind.remember("Staging is called heron.", tags=["staging"], space=SPACE)
 
     async def talk(client):
@@ -722,7 +722,7 @@ def test_over_http(home):
     """Streamable HTTP: the same tools; hints are given once in each session and not across
     sessions.
     """
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         mind.remember("Staging is called heron.", tags=["staging"], title="Hosts", space=SPACE)
 
     async def hints(client):
@@ -850,14 +850,14 @@ def test_it_goes_when_its_parent_is_gone(home, tmp_path):
     parent: Any = subprocess.Popen(
         [sys.executable, "-c", start], stdin=subprocess.PIPE, env=environment(home)
     )
-    until(lambda: note.exists() and note.read_text())
+    wait_until(lambda: note.exists() and note.read_text())
     pid = int(note.read_text())
     parent.stdin.write(json.dumps(HELLO).encode() + b"\n")
     parent.stdin.flush()
-    until(lambda: said.exists() and said.stat().st_size)  # it serves, and so it watches
+    wait_until(lambda: said.exists() and said.stat().st_size)  # it serves, and so it watches
     parent.kill()
     parent.wait()
-    until(lambda: b"reverie" not in cmdline(pid), 15)
+    wait_until(lambda: b"reverie" not in cmdline(pid), 15)
     parent.stdin.close()
 
 
@@ -893,7 +893,7 @@ def test_many_copies_at_once(home):
         assert not [one for one in got if "error" in one or one["result"].get("isError")]
         process.communicate(timeout=30)
         assert process.returncode == 0
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         assert len(mind.browse(space=SPACE)) == 40 and [] == mind.data.verify()
 
 
@@ -911,15 +911,15 @@ def test_no_tool_waits_for_a_model(room, monkeypatch):
         one(server, "hints", prompt="is staging heron?")["hints"] == []
     )  # this conversation kept it itself
     blocked.release()
-    until(lambda: room.search_mode() == "auto")
-    room.mind.context.embedder, room._warmup = missing, None
-    assert (
-        one(server, "recall", query="staging heron")["memories"] and room.search_mode() == "words"
-    )
-    room.mind.context.embedder = CountingEmbedder()
-    assert room.search_mode() == "words"
-    monkeypatch.setattr("reverie.interfaces.mcp.tool_context.MODEL_RETRY_SECONDS", 0.0)
-    until(lambda: room.search_mode() == "auto")  # it is tried for again, some time later
+    wait_until(lambda: room.search_mode() == "auto")
+    with closing(ToolContext(room.settings, SPACE)) as other:
+        other.mind.context.embedder = missing
+        found = one(build_server(other), "recall", query="staging heron")
+        assert found["memories"] and other.search_mode() == "words"
+        other.mind.context.embedder = CountingEmbedder()
+        assert other.search_mode() == "words"
+        monkeypatch.setattr("reverie.interfaces.mcp.tool_context.MODEL_RETRY_SECONDS", 0.0)
+        wait_until(lambda: other.search_mode() == "auto")  # it is tried for again, some time later
 
 
 @pytest.mark.proves("A114")
@@ -928,10 +928,10 @@ def test_what_is_switched_off_is_off_in_a_server_that_runs(room):
     server = build_server(room)
     one(server, "remember", text="Staging is called heron.")
     home = ("--home", str(room.settings.home), "--space", SPACE)
-    invoked("off", *home)
+    run_command("off", *home)
     assert "switched off" in one(server, "remember", text="Something else.")
     assert one(server, "recall", query="staging")["memories"] == []
-    invoked("on", *home)
+    run_command("on", *home)
     assert one(server, "recall", query="staging")["memories"]
 
 
@@ -941,7 +941,7 @@ def test_the_extra_is_named_when_it_is_missing(home, monkeypatch):
         if name.startswith("reverie.interfaces.mcp"):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
-    assert "pip install 'reverie[mcp]'" in invoked("mcp", code=11).stderr
+    assert "pip install 'reverie[mcp]'" in run_command("mcp", code=11).stderr
 
 
 def test_a_profile_that_is_none(room):

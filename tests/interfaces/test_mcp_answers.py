@@ -16,7 +16,7 @@ pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is no
 from reverie.interfaces.mcp.server import PROFILES, build_server
 from reverie.testing import SPACE
 from tests.interfaces.test_mcp import HELLO, TOKEN, environment, home, one, over, room  # noqa: F401 - fixtures
-from tests.support.helpers import until
+from tests.support.helpers import wait_until
 
 READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
@@ -193,7 +193,7 @@ def test_it_leaves_though_its_client_died_while_it_started(home, tmp_path):  # n
             stderr=subprocess.DEVNULL,
         )
         number = int(pid.read_text())
-        until(lambda: gone(number), 60)
+        wait_until(lambda: gone(number), 60)
 
 
 def gone(pid):

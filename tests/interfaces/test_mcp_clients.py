@@ -18,7 +18,9 @@ pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is no
 
 from reverie.testing import SPACE
 from tests.interfaces.test_mcp import served
-from tests.support.helpers import fetched, opened, toy_home
+from tests.support.helpers import install_npm_packages, open_mind, toy_home
+
+pytestmark = pytest.mark.e2e
 
 PACKAGES = {
     "@modelcontextprotocol/inspector": "0.15.0",
@@ -51,7 +53,7 @@ def npm(tmp_path_factory):
     folder = Path(kept) / "npm" if kept else tmp_path_factory.mktemp("npm")
     wanted = [f"{name}@{version}" for name, version in PACKAGES.items()]
     if not all((folder / "node_modules" / name).is_dir() for name in PACKAGES):
-        fetched(folder, *wanted)
+        install_npm_packages(folder, *wanted)
     return folder / "node_modules" / ".bin"
 
 
@@ -112,7 +114,7 @@ def test_the_inspector_over_stdio(npm, home):
         "--method", "tools/call", "--tool-name", "recall", "--tool-arg", "query=staging"
     )
     assert found["structuredContent"]["memories"][0]["text"] == "Staging is called heron."
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         assert len(mind.browse(space=SPACE)) == 1
 
 

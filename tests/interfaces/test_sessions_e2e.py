@@ -15,10 +15,10 @@ from reverie.core import config
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.worker_start import is_worker_alive
 from tests.interfaces.test_hosts_e2e import ASKED, FENCE, PORT, QUIET, Agent
-from tests.support.agent_clients import PATIENCE, model, text_of
-from tests.support.helpers import opened, serving, until
+from tests.support.agent_clients import PATIENCE, conversation_text, scripted_model_handler
+from tests.support.helpers import open_mind, serve_http, wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 HERON = "The staging server of this project is called heron."
 
 
@@ -50,12 +50,12 @@ def parts(message):
 def agent(tmp_path):
     """Claude Code with our hooks; `agent.model.tools` says what it does."""
     asked, scripted = [], Scripted()
-    with serving(model(scripted, asked)) as url:
+    with serve_http(scripted_model_handler(scripted, asked)) as url:
         host = Agent("claude-code", tmp_path, url, asked)
         host.model = scripted
         host.reverie("install", "claude-code", "--no-mcp", "--yes")
         yield host
-        until(lambda: not is_worker_alive(HookFiles(str(host.home)).lock))
+        wait_until(lambda: not is_worker_alive(HookFiles(str(host.home)).lock))
         assert not Path(HookFiles(str(host.home)).log).exists()
 
 
@@ -91,7 +91,14 @@ def session(agent):
         )
         running.stdin.flush()
         assert any('"type":"result"' in line for line in iter(running.stdout.readline, ""))
-        return next((text_of(one) for one in reversed(agent.asked) if prompt in text_of(one)), "")
+        return next(
+            (
+                conversation_text(one)
+                for one in reversed(agent.asked)
+                if prompt in conversation_text(one)
+            ),
+            "",
+        )
 
     try:
         yield say
@@ -148,7 +155,7 @@ def test_a_failed_tool_brings_the_known_fix(agent):
         for prompt in ("run the thing", "mend the thing", "now run the thing"):
             say(prompt)
     guards = agent.home / "hooks" / "guards"
-    until(lambda: any('"fixes": 1' in path.read_text() for path in guards.glob("*.json")))
+    wait_until(lambda: any('"fixes": 1' in path.read_text() for path in guards.glob("*.json")))
     (agent.project / "ready").unlink()
     with session(agent) as say:
         again = say("run the thing")
@@ -170,7 +177,7 @@ def test_what_is_known_of_a_file_comes_before_it_is_read(agent):
         "look at the file": ("Read", {"file_path": str(agent.project / "src" / "billing.py")})
     }
     agent.say(QUIET)  # a worker has laid the guards ready
-    until(
+    wait_until(
         lambda: any(
             "tax office" in one.read_text()
             for one in (agent.home / "hooks" / "guards").glob("*.json")
@@ -190,5 +197,5 @@ def test_nothing_of_a_compaction_is_lost(agent):
         say("/compact")
         after = say("Please go on.")
     assert "limerick" not in after and "heron" in after  # it was shortened
-    with opened(agent.home) as mind:
-        until(lambda: mind.store.events(verbs=("compact",)))
+    with open_mind(agent.home) as mind:
+        wait_until(lambda: mind.store.events(verbs=("compact",)))

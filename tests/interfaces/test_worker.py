@@ -19,7 +19,7 @@ from reverie.pipeline.leases import SETTLE_LEASE
 from reverie.pipeline.pending_vectors import embed_pending
 from reverie.runtime import settle
 from reverie.runtime.settle import SettleReport, has_work_left, run_settle_step
-from tests.support.helpers import opened, toy_home, until
+from tests.support.helpers import open_mind, toy_home, wait_until
 
 DAY = datetime.fromtimestamp(time.time(), UTC).strftime("%Y%m%d")
 
@@ -65,21 +65,21 @@ def test_remember_leaves_the_embedding_to_a_worker(home):
         check=False,
     )
     assert out.returncode == 0
-    with opened(home) as mind:
-        until(lambda: mind.data.stats().waiting == 0 and mind.data.stats().vectors == 1)
+    with open_mind(home) as mind:
+        wait_until(lambda: mind.data.stats().waiting == 0 and mind.data.stats().vectors == 1)
         assert held(mind)
-        until(lambda: held(mind) is None)
+        wait_until(lambda: held(mind) is None)
     assert [f"reverie-{DAY}.db"] == [p.name for p in (home / "backups").glob("*.db")]
 
 
 def test_work_that_comes_while_it_waits_is_done(home):
     """While idle it looks for more."""
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         mind.remember("one", space="me/demo")
         process = started(home)
-        until(lambda: mind.data.stats().vectors == 1)
+        wait_until(lambda: mind.data.stats().vectors == 1)
         mind.remember("two", space="me/demo")
-        until(lambda: mind.data.stats().vectors == 2)
+        wait_until(lambda: mind.data.stats().vectors == 2)
         assert (process.wait(20), process.stdout.read()) == (0, "")
         process.stdout.close()
         assert held(mind) is None
@@ -87,7 +87,7 @@ def test_work_that_comes_while_it_waits_is_done(home):
 
 def test_only_one_is_at_work(home):
     """Whoever comes second leaves at once; `spawn` starts nobody while somebody holds the lease."""
-    with opened(home, idle=5.0) as mind:
+    with open_mind(home, idle=5.0) as mind:
         mind.remember("one", space="me/demo")
         assert mind.store.acquire(SETTLE_LEASE, "somebody", 30.0, time.time())
         assert not worker.spawn_worker(mind.settings, mind.store)
@@ -101,7 +101,7 @@ def test_a_hundred_commands_start_one_process(home, monkeypatch):
     """The lease is taken before the process exists."""
     begun = []
     monkeypatch.setattr(worker, "start_worker_process", lambda home, holder: begun.append(holder))
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         assert [True, *[False] * 99] == [
             worker.spawn_worker(mind.settings, mind.store) for _ in range(100)
         ]
@@ -111,7 +111,7 @@ def test_a_hundred_commands_start_one_process(home, monkeypatch):
 def test_none_is_started_where_none_is_wanted(home, monkeypatch):
     """idle = 0 means no worker; a model that would have to be fetched starts none either."""
     monkeypatch.setattr(worker, "start_worker_process", lambda home, holder: pytest.fail("started"))
-    with opened(home, idle=0.0) as mind:
+    with open_mind(home, idle=0.0) as mind:
         assert not worker.spawn_worker(mind.settings, mind.store)
     assert not worker.is_embedder_ready(Settings(home=home, embedder="minilm"))
     assert not worker.is_embedder_ready(Settings(home=home, embedder="none"))
@@ -122,7 +122,7 @@ def test_a_start_that_fails_gives_the_lease_back(home, monkeypatch):
         raise OSError("no more processes")
 
     monkeypatch.setattr(worker, "start_worker_process", broken)
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         with pytest.raises(OSError, match="no more"):
             worker.spawn_worker(mind.settings, mind.store)
         assert held(mind) is None
@@ -132,10 +132,10 @@ def test_a_start_that_fails_gives_the_lease_back(home, monkeypatch):
 def test_it_leaves_when_told_to(home, number):
     """SIGTERM and SIGINT end it cleanly: code 0, lease given back."""
     (home / "config.toml").write_text('embedder = "toy"\nidle = 60.0\n')
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         mind.remember("one", space="me/demo")
         process = started(home)
-        until(lambda: mind.data.stats().vectors == 1)
+        wait_until(lambda: mind.data.stats().vectors == 1)
         time.sleep(0.2)
         process.send_signal(number)
         assert (process.wait(10), process.stdout.read()) == (0, "")
@@ -146,10 +146,10 @@ def test_it_leaves_when_told_to(home, number):
 def test_it_leaves_when_its_home_is_gone(home):
     """A folder that was moved away is not recreated."""
     (home / "config.toml").write_text('embedder = "toy"\nidle = 60.0\n')
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         mind.remember("one", space="me/demo")
     process = started(home)
-    until(lambda: (home / "backups").exists())
+    wait_until(lambda: (home / "backups").exists())
     time.sleep(0.3)
     home.rename(home.with_name("elsewhere"))
     assert process.wait(10) == 0
@@ -159,7 +159,7 @@ def test_it_leaves_when_its_home_is_gone(home):
 
 def test_it_leaves_when_a_newer_reverie_has_altered_the_database(home):
     """It could not settle there any more, and would keep the newer one's worker away."""
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         mind.store.acquire(SETTLE_LEASE, "me", 30, time.time())
         one = worker.Worker(mind, "me")
         assert one.may_continue()
@@ -174,7 +174,7 @@ def test_it_leaves_when_the_settings_were_altered(home):
     """A mirror that was switched off is not written by a worker that was there before; the next one
     goes by it.
     """
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         one = worker.Worker(mind, "me")
         assert one.may_continue()
         (home / "config.toml").write_text('embedder = "toy"\nidle = 1.0\nmirror = "off"\n')
@@ -189,7 +189,7 @@ def test_it_leaves_when_the_settings_were_altered(home):
 
 def test_settle_waits_for_another_one_until_all_is_done(home, monkeypatch):
     """It is not over when the last vector is made: events are read and reconciled after that."""
-    with opened(home, idle=0.0) as mind:
+    with open_mind(home, idle=0.0) as mind:
         for n in range(4):
             mind.remember(f"Use tabs for indentation{'.' * n}", space="me/demo")
         embed_pending(mind.store, mind.embedder)
@@ -210,7 +210,7 @@ def test_settle_waits_for_another_one_until_all_is_done(home, monkeypatch):
 def test_settle_says_who_stands_still(home, monkeypatch):
     """Another process that holds the lease and does nothing is waited for a while, and named."""
     monkeypatch.setattr(settle, "STANDSTILL_SECONDS", 0.2)
-    with opened(home, idle=0.0) as mind:
+    with open_mind(home, idle=0.0) as mind:
         mind.remember("one", space="me/demo")
         mind.store.acquire(SETTLE_LEASE, "settler_other", 60, time.time())
         done = mind.settle()
@@ -227,7 +227,7 @@ def test_only_the_newest_backups_are_kept(home):
     (home / "backups").mkdir()
     for day in ("20200101", "20200102", "20200103"):
         (home / "backups" / f"reverie-{day}.db").write_bytes(b"")
-    with opened(home, backups=2) as mind:
+    with open_mind(home, backups=2) as mind:
         mind.remember("one", space="me/demo")
         assert backups.make_daily_backup(mind.store, mind.settings, time.time())
         assert backups.make_daily_backup(mind.store, mind.settings, time.time()) is None
@@ -257,7 +257,7 @@ def test_trouble_is_left_for_status(home):
 def test_it_sleeps_before_it_leaves(tmp_path):
     """When it is quiet and much is new, the worker tidies up, and notes when."""
     folder = toy_home(tmp_path, idle=0.5, sleep_idle=0.0, sleep="prune, links")
-    with opened(folder) as mind:
+    with open_mind(folder) as mind:
         mind.remember_many(
             [
                 {"text": f"Guess number {i}: the cache is cold.", "provenance": "inferred"}
@@ -266,7 +266,7 @@ def test_it_sleeps_before_it_leaves(tmp_path):
             space="me/demo",
         )
         process = started(folder)
-        until(lambda: mind.store.meta("slept_at"), 60)
+        wait_until(lambda: mind.store.meta("slept_at"), 60)
         assert (process.wait(60), process.stdout.read()) == (0, "")
         process.stdout.close()
         assert [1] == [len(mind.store.events(verbs=(verb,))) for verb in ("slept",)]
@@ -276,7 +276,7 @@ def test_it_sleeps_before_it_leaves(tmp_path):
 def test_switched_off_it_never_sleeps(tmp_path):
     """With `sleep = "off"` no sleep is ever due."""
     folder = toy_home(tmp_path, idle=0.5, sleep_idle=0.0, sleep="off")
-    with opened(folder) as mind:
+    with open_mind(folder) as mind:
         mind.remember_many([{"text": f"Guess number {i}."} for i in range(30)], space="me/demo")
         process = started(folder)
         assert (process.wait(60), process.stdout.read()) == (0, "")

@@ -57,7 +57,7 @@ def store():
 
 
 @pytest.fixture
-def opened(store, clock):
+def open_model(store, clock):
     """A model behind a setting, and everything closed in the end."""
     models = []
 
@@ -86,12 +86,12 @@ def calls(store):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.proves("X7")
-def test_a_good_answer_is_read_and_written_down(protocol, opened, store):
+def test_a_good_answer_is_read_and_written_down(protocol, open_model, store):
     """Every call leaves an event with task, model, tokens, duration and outcome; the day's books
     add up.
     """
     with scripted("[3, 1]") as script:
-        llm = opened(getattr(script, protocol))
+        llm = open_model(getattr(script, protocol))
         answers = [llm.ask(ASK, as_list, space="me/demo", session="s1", about=7) for _ in range(2)]
 
     assert [(OK, [3, 1])] * 2 == [(a.outcome, a.value) for a in answers]
@@ -118,12 +118,12 @@ def test_a_good_answer_is_read_and_written_down(protocol, opened, store):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.proves("A6")
-def test_what_is_sent(protocol, opened):
+def test_what_is_sent(protocol, open_model):
     """Instructions apart from data, the model's name, a limit on the answer, the key in its own
     header.
     """
     with scripted("[]") as script:
-        opened(getattr(script, protocol)).ask(ASK, as_list, space="me")
+        open_model(getattr(script, protocol)).ask(ASK, as_list, space="me")
 
     request, headers = script.asked[0], script.headers[0]
     assert ASK.data == script.data()
@@ -147,7 +147,7 @@ def test_what_is_sent(protocol, opened):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_no_other_key_reaches_a_configured_address(protocol, opened, monkeypatch):
+def test_no_other_key_reaches_a_configured_address(protocol, open_model, monkeypatch):
     """Keys and accounts that lie about in the environment stay there."""
     for name in (
         "ANTHROPIC_API_KEY",
@@ -158,7 +158,10 @@ def test_no_other_key_reaches_a_configured_address(protocol, opened, monkeypatch
     ):
         monkeypatch.setenv(name, f"stray-{name.lower()}")
     with scripted("[]") as script:
-        assert OK == opened(getattr(script, protocol), key="").ask(ASK, as_list, space="me").outcome
+        assert (
+            OK
+            == open_model(getattr(script, protocol), key="").ask(ASK, as_list, space="me").outcome
+        )
 
     assert "stray" not in json.dumps(script.headers)
 
@@ -177,10 +180,10 @@ def test_no_other_key_reaches_a_configured_address(protocol, opened, monkeypatch
     ],
 )
 @pytest.mark.proves("CC-34")
-def test_a_useless_answer_is_nothing(protocol, answer, outcome, opened, store):
+def test_a_useless_answer_is_nothing(protocol, answer, outcome, open_model, store):
     """No value, one outcome, one event; a bad answer is no reason to stop asking."""
     with scripted(answer, "[1]") as script:
-        llm = opened(getattr(script, protocol))
+        llm = open_model(getattr(script, protocol))
         got = llm.ask(ASK, as_list, space="me")
         assert (None, outcome) == (got.value, got.outcome)
         assert outcome == calls(store)[0].payload["outcome"]
@@ -204,12 +207,12 @@ def test_a_useless_answer_is_nothing(protocol, answer, outcome, opened, store):
     ],
 )
 @pytest.mark.proves("CC-37")
-def test_the_breaker_opens_and_closes(protocol, answer, outcome, rest, opened, store, clock):
+def test_the_breaker_opens_and_closes(protocol, answer, outcome, rest, open_model, store, clock):
     """After trouble nobody asks for 30 s, or as long as the server wants; a refusal is reported
     once.
     """
     with scripted(answer, "[1]") as script:
-        llm = opened(getattr(script, protocol))
+        llm = open_model(getattr(script, protocol))
         assert outcome == llm.ask(ASK, as_list, space="me").outcome
         clock.tick(rest - 1)
         assert [RESTING] * 3 == [llm.ask(ASK, as_list, space="me").outcome for _ in range(3)]
@@ -222,68 +225,69 @@ def test_the_breaker_opens_and_closes(protocol, answer, outcome, rest, opened, s
     assert (0.0, "") == (llm.day().rest_until, llm.day().why)
 
 
-def test_processes_share_rest_and_budget(opened, clock):
+def test_processes_share_rest_and_budget(open_model, clock):
     """A second process does not knock at a door that the first one found closed."""
     with scripted(Status(500), "[1]") as script:
-        first, second = opened(script.openai), opened(script.openai)
+        first, second = open_model(script.openai), open_model(script.openai)
         first.ask(ASK, as_list, space="me")
         assert RESTING == second.ask(ASK, as_list, space="me").outcome
         assert 1 == len(script.asked)
 
 
-def test_another_model_may_be_asked_at_once(opened):
+def test_another_model_may_be_asked_at_once(open_model):
     """A rest belongs to the model that earned it; the budget to the day."""
     with scripted(Status(404), "[1]") as script:
-        opened(script.openai).ask(ASK, as_list, space="me")
-        other = opened(script.anthropic)
+        open_model(script.openai).ask(ASK, as_list, space="me")
+        other = open_model(script.anthropic)
         assert OK == other.ask(ASK, as_list, space="me").outcome
         assert {REFUSED: 1, OK: 1} == dict(other.day().outcomes["judge"])
 
 
-def test_a_person_may_ask_a_model_that_rests(opened):
+def test_a_person_may_ask_a_model_that_rests(open_model):
     """`reverie data llm --check` does, after a key was put right; a good answer ends the rest."""
     with scripted(Status(401), "[1]") as script:
-        llm = opened(script.openai)
+        llm = open_model(script.openai)
         llm.ask(ASK, as_list, space="me")
         assert OK == llm.ask(ASK, as_list, space="me", checking=True).outcome
         assert llm.available()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_slow_model_is_not_waited_for(protocol, opened):
+def test_a_slow_model_is_not_waited_for(protocol, open_model):
     """The deadline holds for the whole answer; what may have been billed is counted."""
     with scripted(Slow("[1]", 30.0)) as script:
-        llm = opened(getattr(script, protocol))
+        llm = open_model(getattr(script, protocol))
         got = llm.ask(ASK._replace(timeout_seconds=0.2), as_list, space="me")
     assert (TIMEOUT, True) == (got.outcome, got.unavailable)
     assert 0 < llm.day().tokens_in < 100
 
 
-def test_nobody_there(opened):
+def test_nobody_there(open_model):
     """A refused connection is a model that is down."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     assert (
-        DOWN == opened(f"openai:http://127.0.0.1:{port}/v1#m").ask(ASK, as_list, space="me").outcome
+        DOWN
+        == open_model(f"openai:http://127.0.0.1:{port}/v1#m").ask(ASK, as_list, space="me").outcome
     )
 
 
-def test_no_redirect_is_followed(opened):
+def test_no_redirect_is_followed(open_model):
     """The key goes to the configured host only."""
     with (
         scripted("[1]") as elsewhere,
         scripted(Status(307, to=f"{elsewhere.url}/v1/messages")) as script,
     ):
         for setting in (script.anthropic, script.openai):
-            assert REFUSED == opened(setting).ask(ASK, as_list, space="me").outcome
+            assert REFUSED == open_model(setting).ask(ASK, as_list, space="me").outcome
         assert (2, []) == (len(script.asked), elsewhere.asked)
 
 
-def test_the_budget_of_tokens(opened, clock):
+def test_the_budget_of_tokens(open_model, clock):
     """What does not fit into the day's tokens is not asked; a new day begins at midnight UTC."""
     with scripted("[1]") as script:
-        llm = opened(script.openai, tokens=2 * sum(TOKENS))
+        llm = open_model(script.openai, tokens=2 * sum(TOKENS))
         outcomes = [llm.ask(ASK, as_list, space="me").outcome for _ in range(3)]
         assert [OK, OK, SPENT] == outcomes
         assert not llm.available(1)
@@ -292,18 +296,20 @@ def test_the_budget_of_tokens(opened, clock):
         assert TOKENS == (llm.day().tokens_in, llm.day().tokens_out)
 
 
-def test_the_budget_of_dollars(opened):
+def test_the_budget_of_dollars(open_model):
     """Prices that were set count; a model without a known price is held by tokens alone."""
     with scripted("[1]") as script:
         cost = (TOKENS[0] * 3.0 + TOKENS[1] * 15.0) / 1e6
-        priced = opened(script.openai, dollars=1.2 * cost, price=(3.0, 15.0))
+        priced = open_model(script.openai, dollars=1.2 * cost, price=(3.0, 15.0))
         assert [OK, SPENT] == [priced.ask(ASK, as_list, space="me").outcome for _ in range(2)]
         assert pytest.approx(cost) == priced.day().dollars
-        assert OK == opened(script.openai, dollars=2 * cost).ask(ASK, as_list, space="me").outcome
+        assert (
+            OK == open_model(script.openai, dollars=2 * cost).ask(ASK, as_list, space="me").outcome
+        )
 
 
 @pytest.mark.proves("A6")
-def test_known_prices_come_with_the_client(opened):
+def test_known_prices_come_with_the_client(open_model):
     """A model at its provider's usual address has a price without anybody setting one."""
     from reverie.llm.client import RemoteModel
 
@@ -328,10 +334,10 @@ def test_known_prices_come_with_the_client(opened):
 
 
 @pytest.mark.proves("CC-89")
-def test_a_key_that_a_server_repeats_is_written_nowhere(opened, store):
+def test_a_key_that_a_server_repeats_is_written_nowhere(open_model, store):
     """Neither the log nor the books hold the key."""
     with scripted(Status(401, f"Incorrect API key provided: {KEY}")) as script:
-        got = opened(script.openai).ask(ASK, as_list, space="me")
+        got = open_model(script.openai).ask(ASK, as_list, space="me")
     kept = json.dumps([dict(event.payload) for event in store.events()]) + (
         store.meta(META_NAME) or ""
     )
@@ -339,15 +345,15 @@ def test_a_key_that_a_server_repeats_is_written_nowhere(opened, store):
 
 
 @pytest.mark.proves("CC-89")
-def test_no_secret_is_sent(opened):
+def test_no_secret_is_sent(open_model):
     """Whatever the task forgot to redact is redacted on the way."""
     secret = "ghp_" + "a1B2" * 9
     with scripted("[]") as script:
-        opened(script.openai).ask(ASK._replace(data=f"token {secret}"), as_list, space="me")
+        open_model(script.openai).ask(ASK._replace(data=f"token {secret}"), as_list, space="me")
     assert secret not in json.dumps(script.asked) and "token" in script.data()
 
 
-def test_damaged_books_are_a_new_day(opened, store):
+def test_damaged_books_are_a_new_day(open_model, store):
     """A budget is no reason to stop working."""
     for damaged in (
         "{",
@@ -357,7 +363,9 @@ def test_damaged_books_are_a_new_day(opened, store):
     ):
         store.set_meta(META_NAME, damaged)
         with scripted("[1]") as script:
-            assert OK == opened(script.openai, tokens=10_000).ask(ASK, as_list, space="me").outcome
+            assert (
+                OK == open_model(script.openai, tokens=10_000).ask(ASK, as_list, space="me").outcome
+            )
 
 
 @pytest.mark.parametrize(
@@ -383,14 +391,14 @@ def test_offline_opens_no_model():
         assert mind.llm is None
 
 
-def test_closing_breaks_off_a_call(opened, store):
+def test_closing_breaks_off_a_call(open_model, store):
     """Who closes does not wait a minute for a model; the call is counted as stopped, and nobody
     rests for it.
     """
     import threading
 
     with scripted(Slow("[1]", 30.0)) as script:
-        llm = opened(script.openai)
+        llm = open_model(script.openai)
         got = []
         thread = threading.Thread(
             target=lambda: got.append(

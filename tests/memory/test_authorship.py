@@ -13,7 +13,7 @@ from reverie.interfaces.hooks.speaking_model import find_speaking_model
 from reverie.interfaces.hooks.spool import HookFiles, write_json_object
 from reverie.interfaces.memory_folder import MemoryFolder
 from reverie.testing import SPACE, memory
-from tests.support.helpers import invoked, toy_home
+from tests.support.helpers import run_command, toy_home
 
 TEXT = "The staging server is heron."
 MODEL = Author("claude-code", "claude-opus", "anthropic")
@@ -260,8 +260,8 @@ def test_the_list_says_which_are_trusted(tmp_path):
     home, path = toy_home(tmp_path), tmp_path / "team.jsonl"
     path.write_text(lines_of(TEXT))
     for flag, shown in (("--trusted", "(trusted)"), ("--untrusted", "")):
-        invoked("--home", str(home), "data", "share", str(path), flag, "--space", SPACE)
+        run_command("--home", str(home), "data", "share", str(path), flag, "--space", SPACE)
         assert (
-            invoked("--home", str(home), "data", "share", "--space", SPACE).stdout.split()[1:]
+            run_command("--home", str(home), "data", "share", "--space", SPACE).stdout.split()[1:]
             == shown.split()
         )

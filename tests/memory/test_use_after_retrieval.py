@@ -12,7 +12,7 @@ from reverie.memory.usage_signals import SUGGESTED_FIELD
 from reverie.retrieval.search_query import SearchQuery
 from reverie.testing import make_conversation
 from reverie.text.host_messages import HostMessage
-from tests.support.helpers import crowd
+from tests.support.helpers import add_unrelated_memories
 
 pytestmark = pytest.mark.words_only
 
@@ -21,7 +21,7 @@ SPACE = "me/demo"
 
 @pytest.fixture
 def mind(mind):
-    crowd(mind, SPACE)
+    add_unrelated_memories(mind, SPACE)
     return mind
 
 

@@ -15,7 +15,7 @@ from reverie.core.model import Filter
 from reverie.mirror import base_copy, file_exchange, mirror_sync
 from reverie.mirror.mirror_folder import MirrorFolder, to_folder_name
 from reverie.testing import SPACE, make_conversation, memory
-from tests.support.helpers import invoked, opened, toy_home, until
+from tests.support.helpers import open_mind, run_command, toy_home, wait_until
 
 TODAY = "memory/2025-10-09.md"
 
@@ -912,7 +912,7 @@ def test_a_companion_begins_with_what_was_edited_meanwhile(mind):
     sync(mind)
     edit(mind, "heron", "osprey")
     with mind.companion(SPACE, session="s1") as companion:
-        until(lambda: "The staging server is called osprey." in alive(mind))
+        wait_until(lambda: "The staging server is called osprey." in alive(mind))
         assert (
             "osprey" in companion.turn(make_conversation("What is the staging server called?")).text
         )
@@ -921,7 +921,7 @@ def test_a_companion_begins_with_what_was_edited_meanwhile(mind):
 @pytest.mark.proves("C70")
 def test_a_page_is_left_alone_while_somebody_writes_it(tmp_path):
     """Settling waits until a page has been left alone for 1.5 seconds."""
-    with opened(tmp_path / "home") as mind:
+    with open_mind(tmp_path / "home") as mind:
         mind.remember("A fact.", space=SPACE)
         mind.settle()
         edit(mind, "A fact.", "Another fact.")
@@ -933,7 +933,7 @@ def test_a_page_is_left_alone_while_somebody_writes_it(tmp_path):
 def test_two_processes_at_once_do_it_once(tmp_path):
     """Whoever comes second waits and finds it done."""
     home = toy_home(tmp_path)
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         mind.remember("A fact.", space=SPACE)
         sync(mind)
         page(mind).write_text(text(mind) + "".join(f"- New line {n}.\n" for n in range(50)))
@@ -991,29 +991,29 @@ def test_the_command_asks_tells_and_answers(tmp_path):
     """
     home = toy_home(tmp_path)
     here = ("--home", str(home), "--space", SPACE)
-    invoked("remember", "The staging server is called heron.", *here)
-    invoked("remember", "Deploys go out on Tuesdays.", *here)
-    assert "1 page written" in invoked("data", "mirror", *here).stdout
-    path = invoked("data", "mirror", "--where", *here).stdout.strip()
-    with opened(home) as mind:
+    run_command("remember", "The staging server is called heron.", *here)
+    run_command("remember", "Deploys go out on Tuesdays.", *here)
+    assert "1 page written" in run_command("data", "mirror", *here).stdout
+    path = run_command("data", "mirror", "--where", *here).stdout.strip()
+    with open_mind(home) as mind:
         assert path == str(page(mind))
         page(mind).write_text("")
 
-    assert "--yes forgets them" in invoked("data", "mirror", *here).stderr
-    assert "--yes forgets them" in invoked("review", *here).stderr
-    assert len(json.loads(invoked("data", "stats", "--json", *here).stdout)["mirror"]) == 1
-    assert "2 forgotten" in invoked("data", "mirror", "--yes", *here).stdout
-    assert json.loads(invoked("data", "stats", "--json", *here).stdout)["mirror"] == []
-    assert "in step" in invoked("data", "mirror", *here).stdout
+    assert "--yes forgets them" in run_command("data", "mirror", *here).stderr
+    assert "--yes forgets them" in run_command("review", *here).stderr
+    assert len(json.loads(run_command("data", "stats", "--json", *here).stdout)["mirror"]) == 1
+    assert "2 forgotten" in run_command("data", "mirror", "--yes", *here).stdout
+    assert json.loads(run_command("data", "stats", "--json", *here).stdout)["mirror"] == []
+    assert "in step" in run_command("data", "mirror", *here).stdout
     (home / "config.toml").write_text('embedder = "toy"\nidle = 0\nmirror = "off"\n')
-    assert "no mirror" in invoked("data", "mirror", *here, code=2).stderr
+    assert "no mirror" in run_command("data", "mirror", *here, code=2).stderr
 
 
 @pytest.mark.proves("C70")
 def test_watching_takes_in_a_saved_page(tmp_path):
     """`--watch` sees an editor's save and what the program alters, until Ctrl-C."""
     home = toy_home(tmp_path)
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         mind.remember("A fact.", space=SPACE)
         sync(mind)
         command = [
@@ -1031,7 +1031,7 @@ def test_watching_takes_in_a_saved_page(tmp_path):
         )
         try:
             assert "Watching" in watching.stderr.readline()
-            until(lambda: edit_and_look(mind))
+            wait_until(lambda: edit_and_look(mind))
         finally:
             watching.send_signal(2)
         _, told = watching.communicate(timeout=20)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reverie.core.errors import BadInput, NotFound
 from reverie.mirror import shared_lines
 from reverie.testing import SPACE, memory
-from tests.support.helpers import invoked, toy_home
+from tests.support.helpers import run_command, toy_home
 
 ZONE = "Europe/Berlin"
 JAATO = [
@@ -269,26 +269,26 @@ def test_a_file_that_is_left_alone_is_told_everywhere(tmp_path, monkeypatch):
     monkeypatch.setenv("REVERIE_SPACE", SPACE)
     path = tmp_path / "team.jsonl"
     path.write_text("")
-    invoked("data", "share", str(path), "--space", SPACE)
+    run_command("data", "share", str(path), "--space", SPACE)
     path.write_text(
         f"<<<<<<< HEAD\n{json.dumps(JAATO[0])}\n=======\n{json.dumps(JAATO[1])}\n>>>>>>> theirs\n"
     )
-    done = invoked("data", "share", str(path), "--space", SPACE, code=4)
+    done = run_command("data", "share", str(path), "--space", SPACE, code=4)
     assert "lines 1, 3, 5" in done.stderr and "merge=union" in done.stderr
     assert json.loads(
-        invoked("--json", "data", "share", str(path), "--space", SPACE, code=4).stdout
+        run_command("--json", "data", "share", str(path), "--space", SPACE, code=4).stdout
     )["stuck"]
-    listed = invoked("data", "share", "--space", SPACE)
+    listed = run_command("data", "share", "--space", SPACE)
     assert f"{path}  (not in step)" in listed.stdout and "marks of a merge" in listed.stderr
     for words in (("data", "share", "--space", SPACE), ("data", "settle"), ("status",)):
-        told = json.loads(invoked("--json", *words).stdout)
+        told = json.loads(run_command("--json", *words).stdout)
         assert "marks of a merge" in str(told.get("troubles", told.get("shares"))[str(path)])
     assert (
-        "marks of a merge" in invoked("data", "settle").stderr
-        and "marks of a merge" in invoked("status").stdout
+        "marks of a merge" in run_command("data", "settle").stderr
+        and "marks of a merge" in run_command("status").stdout
     )
     path.write_text("\n".join(map(json.dumps, JAATO)) + "\n")
-    assert "not in step" not in invoked("data", "share", "--space", SPACE).stdout
+    assert "not in step" not in run_command("data", "share", "--space", SPACE).stdout
 
 
 def test_a_merge_that_keeps_both_sides(team):
@@ -403,18 +403,20 @@ def test_the_command(tmp_path, monkeypatch):
     path, here = tmp_path / "memories.jsonl", ("--space", SPACE)
     write(path, *JAATO)
     assert (
-        json.loads(invoked("data", "share", str(path), "--import", *here, "--json").stdout)["new"]
+        json.loads(run_command("data", "share", str(path), "--import", *here, "--json").stdout)[
+            "new"
+        ]
         == 2
     )
-    assert "Begin: reverie data share --start" in invoked("data", "share", *here).stdout
-    assert "2 lines" in invoked("data", "share", str(path), *here).stdout
-    assert str(path) in invoked("data", "share", *here).stdout
+    assert "Begin: reverie data share --start" in run_command("data", "share", *here).stdout
+    assert "2 lines" in run_command("data", "share", str(path), *here).stdout
+    assert str(path) in run_command("data", "share", *here).stdout
     other = tmp_path / "other.jsonl"
-    invoked("data", "share", str(other), "--export", *here)
+    run_command("data", "share", str(other), "--export", *here)
     assert {one["id"] for one in lines(other)} == {one["id"] for one in JAATO}
-    invoked("data", "share", str(path), "--stop", *here)
-    assert json.loads(invoked("data", "share", *here, "--json").stdout)["files"] == []
-    invoked("data", "share", str(path), "--stop", "--export", *here, code=2)
+    run_command("data", "share", str(path), "--stop", *here)
+    assert json.loads(run_command("data", "share", *here, "--json").stdout)["files"] == []
+    run_command("data", "share", str(path), "--stop", "--export", *here, code=2)
 
 
 @pytest.mark.proves("E35")
@@ -427,16 +429,16 @@ def test_where_the_file_is_unless_one_says(tmp_path, monkeypatch):
     (tmp_path / "p" / "src").mkdir()
     monkeypatch.chdir(tmp_path / "p" / "src")
     file = tmp_path / "p" / ".jaato" / "memories.jsonl"
-    assert str(file) in invoked("data", "share", "--import", code=2).stderr
+    assert str(file) in run_command("data", "share", "--import", code=2).stderr
     assert not file.parent.exists()
-    invoked("remember", "The cache is keyed by the build id.")
-    invoked("data", "share", "--start")
+    run_command("remember", "The cache is keyed by the build id.")
+    run_command("data", "share", "--start")
     assert [one["content"] for one in lines(file)] == ["The cache is keyed by the build id."]
-    assert json.loads(invoked("data", "share", "--json").stdout)["files"] == [str(file)]
-    invoked("data", "share", "--stop")
+    assert json.loads(run_command("data", "share", "--json").stdout)["files"] == [str(file)]
+    run_command("data", "share", "--stop")
     write(file, *JAATO)
-    assert json.loads(invoked("data", "share", "--import", "--json").stdout)["new"] == 2
-    assert json.loads(invoked("data", "share", "--json").stdout)["files"] == []
+    assert json.loads(run_command("data", "share", "--import", "--json").stdout)["new"] == 2
+    assert json.loads(run_command("data", "share", "--json").stdout)["files"] == []
 
 
 def test_a_page_is_written_as_it_was_read():

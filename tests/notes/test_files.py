@@ -19,7 +19,7 @@ from reverie.notes.note_vectors import split_in_halves
 from reverie.runtime.settle import run_settle_step
 from reverie.storage.indexed_files import UNSURE_STAMP, FileStamp, IndexedFile
 from reverie.testing import SPACE, AbsentEmbedder, CountingEmbedder, memory
-from tests.support.helpers import invoked, toy_home, until
+from tests.support.helpers import run_command, toy_home, wait_until
 
 KEY = "sk-ant-api03-" + "Ab1" * 30 + "AA"
 
@@ -41,7 +41,7 @@ def notes(tmp_path):
 
 
 @pytest.fixture
-def known(tmp_path, notes, clock):
+def indexed_mind(tmp_path, notes, clock):
     """A mind that has indexed them and keeps what its embedder was asked."""
     with memory(tmp_path / "home", now=clock, embedder=CountingEmbedder()) as mind:
         mind.files.add_folder(notes, space=SPACE)
@@ -69,46 +69,46 @@ def asked_since(mind, work):
 
 
 @pytest.mark.proves("C66", "C68", "C91")
-def test_a_passage_names_its_lines(known):
+def test_a_passage_names_its_lines(indexed_mind):
     """Found by words before any vector is there, with path, lines, text, score and reason."""
-    [hit] = known.files.search("staging server", space=SPACE, limit=1)
+    [hit] = indexed_mind.files.search("staging server", space=SPACE, limit=1)
     assert (hit.path.endswith("deploy.md"), hit.first, hit.last) == (True, 1, 3)
     assert "heron" in hit.text
     assert 0 < hit.score <= 1
     assert hit.why[0].startswith("words")
-    assert known.embedder.asked == ["staging server"]
+    assert indexed_mind.embedder.asked == ["staging server"]
 
 
 @pytest.mark.proves("C91", "C92")
-def test_what_is_shown_stands_at_its_lines(known, notes):
+def test_what_is_shown_stands_at_its_lines(indexed_mind, notes):
     """Reading the lines that a passage names gives the passage."""
     for number in (3, 40, 77, 119):
-        for hit in known.files.search(f"paragraph {number} penguins", space=SPACE, limit=3):
-            excerpt = known.files.read(
+        for hit in indexed_mind.files.search(f"paragraph {number} penguins", space=SPACE, limit=3):
+            excerpt = indexed_mind.files.read(
                 hit.path, start=hit.first, lines=hit.last - hit.first + 1, space=SPACE
             )
             assert (hit.text, hit.first, hit.last) == (excerpt.text, excerpt.first, excerpt.last)
 
 
 @pytest.mark.proves("C6", "C9", "C65", "C67")
-def test_words_and_meaning_are_weighed_seven_to_three(known):
+def test_words_and_meaning_are_weighed_seven_to_three(indexed_mind):
     """0.7 of the cosine and 0.3 of the BM25 as a share of the highest."""
-    known.settle()
-    hits = known.files.search("the staging server", space=SPACE, limit=1)
+    indexed_mind.settle()
+    hits = indexed_mind.files.search("the staging server", space=SPACE, limit=1)
     cosine = float(
-        known.embedder.embed(["the staging server"])[0]
-        @ known.embedder.embed(["# Deploy\n\nThe staging server is called heron."])[0]
+        indexed_mind.embedder.embed(["the staging server"])[0]
+        @ indexed_mind.embedder.embed(["# Deploy\n\nThe staging server is called heron."])[0]
     )
     assert hits[0].score == pytest.approx(0.7 * cosine + 0.3, abs=1e-5)
 
 
-def test_meaning_alone_proposes_nothing_below_its_floor(known):
+def test_meaning_alone_proposes_nothing_below_its_floor(indexed_mind):
     """A chunk that only its vector proposes needs a cosine of 0.35."""
-    known.settle()
-    hits = known.files.search("penguins and rivers", space=SPACE, mode="dense", limit=50)
+    indexed_mind.settle()
+    hits = indexed_mind.files.search("penguins and rivers", space=SPACE, mode="dense", limit=50)
     assert hits
     assert min(hit.score for hit in hits) >= 0.35 * 0.7
-    assert [] == known.files.search("zzzz qqqq", space=SPACE, mode="dense")
+    assert [] == indexed_mind.files.search("zzzz qqqq", space=SPACE, mode="dense")
 
 
 @pytest.mark.proves("C66")
@@ -122,79 +122,82 @@ def test_words_answer_where_no_model_does(tmp_path, notes):
 
 
 @pytest.mark.proves("C68")
-def test_the_same_question_gives_the_same_answer(known):
+def test_the_same_question_gives_the_same_answer(indexed_mind):
     """Best first, ties by path and line."""
-    known.settle()
-    first = known.files.search("penguins", space=SPACE, limit=20)
-    assert first == known.files.search("penguins", space=SPACE, limit=20)
+    indexed_mind.settle()
+    first = indexed_mind.files.search("penguins", space=SPACE, limit=20)
+    assert first == indexed_mind.files.search("penguins", space=SPACE, limit=20)
     assert [hit.score for hit in first] == sorted((hit.score for hit in first), reverse=True)
 
 
 @pytest.mark.proves("CC-11")
-def test_a_sibling_project_does_not_see_the_folder(known, notes):
+def test_a_sibling_project_does_not_see_the_folder(indexed_mind, notes):
     """A folder is its space's and of those below it."""
-    assert known.files.search("heron", space=f"{SPACE}/session")
-    assert [] == known.files.search("heron", space="me/other")
+    assert indexed_mind.files.search("heron", space=f"{SPACE}/session")
+    assert [] == indexed_mind.files.search("heron", space="me/other")
     with pytest.raises(BadInput, match="not in a folder"):
-        known.files.read(notes / "deploy.md", space="me/other")
+        indexed_mind.files.read(notes / "deploy.md", space="me/other")
 
 
 @pytest.mark.proves("C91")
-def test_a_file_that_changed_or_went_says_so(known, notes):
+def test_a_file_that_changed_or_went_says_so(indexed_mind, notes):
     """A passage of a changed file says that it may be old; one of a deleted file is not shown."""
     os.utime(notes / "deploy.md", (1e9, 1e9))
-    known.files.sync(space=SPACE)
+    indexed_mind.files.sync(space=SPACE)
     (notes / "deploy.md").write_text("The staging server is called egret.\n")
-    [hit] = known.files.search("staging", space=SPACE)
+    [hit] = indexed_mind.files.search("staging", space=SPACE)
     assert hit.why[-1] == "changed since it was indexed"
     (notes / "deploy.md").unlink()
-    assert [] == known.files.search("staging", space=SPACE)
+    assert [] == indexed_mind.files.search("staging", space=SPACE)
 
 
-def test_secrets_never_reach_the_index(tmp_path, notes, known):
+def test_secrets_never_reach_the_index(tmp_path, notes, indexed_mind):
     """Redacted before it is kept, lines keep their numbers, and the index file does not hold it."""
     (notes / "keys.md").write_text(f"# Keys\n\nAPI_KEY={KEY}\n\nThe relay is called osprey.\n")
-    known.files.sync(space=SPACE)
-    [hit] = known.files.search("osprey relay", space=SPACE, limit=1)
+    indexed_mind.files.sync(space=SPACE)
+    [hit] = indexed_mind.files.search("osprey relay", space=SPACE, limit=1)
     assert "[REDACTED:" in hit.text
-    assert known.files.read("keys.md", start=5, space=SPACE).text == "The relay is called osprey."
-    assert KEY not in known.files.read("keys.md", space=SPACE).text
-    known.close()
+    assert (
+        indexed_mind.files.read("keys.md", start=5, space=SPACE).text
+        == "The relay is called osprey."
+    )
+    assert KEY not in indexed_mind.files.read("keys.md", space=SPACE).text
+    indexed_mind.close()
     every = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
     assert [] == [path for path in every if KEY.encode() in path.read_bytes()]
 
 
 @pytest.mark.proves("C63")
-def test_vectors_follow_a_few_at_a_time(known):
+def test_vectors_follow_a_few_at_a_time(indexed_mind):
     """A step of settling embeds some chunks, and none while a memory waits: no turn is held up for
     long.
     """
-    known.remember("The relay is called osprey.", space=SPACE)
-    waiting = known.files.folders(space=SPACE)[0].indexed.waiting
+    indexed_mind.remember("The relay is called osprey.", space=SPACE)
+    waiting = indexed_mind.files.folders(space=SPACE)[0].indexed.waiting
     assert waiting > 4
-    assert run_settle_step(known.work, 8).embedded == 1
-    assert known.files.folders(space=SPACE)[0].indexed.waiting == waiting
-    assert run_settle_step(known.work, 8).embedded == 2
-    assert known.files.folders(space=SPACE)[0].indexed.waiting == waiting - 2
+    assert run_settle_step(indexed_mind.work, 8).embedded == 1
+    assert indexed_mind.files.folders(space=SPACE)[0].indexed.waiting == waiting
+    assert run_settle_step(indexed_mind.work, 8).embedded == 2
+    assert indexed_mind.files.folders(space=SPACE)[0].indexed.waiting == waiting - 2
 
 
 @pytest.mark.proves("C63", "C65")
-def test_the_end_of_a_long_chunk_is_found_by_meaning(known):
+def test_the_end_of_a_long_chunk_is_found_by_meaning(indexed_mind):
     """A model that reads only the beginning of a chunk is given both halves; the nearer one counts."""
-    known.settle()
+    indexed_mind.settle()
     late = split_in_halves(
-        max((one.chunk.text for one in known.store.files.chunks(range(1, 99))), key=len)
+        max((one.chunk.text for one in indexed_mind.store.files.chunks(range(1, 99))), key=len)
     )[1]
-    assert known.files.search(late, space=SPACE, mode="dense", limit=1)[0].score == pytest.approx(
-        0.7, abs=1e-5
-    )
+    assert indexed_mind.files.search(late, space=SPACE, mode="dense", limit=1)[
+        0
+    ].score == pytest.approx(0.7, abs=1e-5)
 
 
 @pytest.mark.proves("CC-26")
-def test_vectors_of_another_model_are_not_compared(tmp_path, known, notes, clock):
+def test_vectors_of_another_model_are_not_compared(tmp_path, indexed_mind, notes, clock):
     """After a change of model words answer until the new vectors are there, and both are kept."""
-    known.settle()
-    known.close()
+    indexed_mind.settle()
+    indexed_mind.close()
     with memory(tmp_path / "home", now=clock, embedder=CountingEmbedder("other/1")) as mind:
         assert all(
             not reason.startswith("meaning")
@@ -213,96 +216,96 @@ def test_vectors_of_another_model_are_not_compared(tmp_path, known, notes, clock
 
 
 @pytest.mark.proves("C60")
-def test_nothing_changed_opens_no_file(known, notes, monkeypatch):
+def test_nothing_changed_opens_no_file(indexed_mind, notes, monkeypatch):
     """What has its stamp is not read again."""
     for path in notes.iterdir():
         os.utime(path, (1e9, 1e9))
-    known.files.sync(space=SPACE)
+    indexed_mind.files.sync(space=SPACE)
     monkeypatch.setattr(
         "reverie.notes.note_indexing.read_text_file", lambda *_: pytest.fail("a file was opened")
     )
-    done = known.files.sync(space=SPACE)
+    done = indexed_mind.files.sync(space=SPACE)
     assert (done.files, done.indexed, done.bytes) == (2, 0, 0)
 
 
 @pytest.mark.proves("CC-72")
-def test_the_same_bytes_are_not_cut_again(known, notes):
+def test_the_same_bytes_are_not_cut_again(indexed_mind, notes):
     """A file that was only touched keeps its chunks and vectors."""
 
     def touch():
         os.utime(notes / "long.md", (2e9, 2e9))
-        assert known.files.sync(space=SPACE).indexed == 0
+        assert indexed_mind.files.sync(space=SPACE).indexed == 0
 
-    assert [] == asked_since(known, touch)
+    assert [] == asked_since(indexed_mind, touch)
 
 
 @pytest.mark.proves("CC-72", "C63", "C71")
-def test_only_changed_chunks_are_embedded_again(known, notes):
+def test_only_changed_chunks_are_embedded_again(indexed_mind, notes):
     """A line in the middle costs the chunks around it."""
 
     def edit():
         lines = (notes / "long.md").read_text().split("\n")
         lines[120] = "A line about a walrus."
         (notes / "long.md").write_text("\n".join(lines))
-        done = known.files.sync(space=SPACE).chunks
+        done = indexed_mind.files.sync(space=SPACE).chunks
         assert done.kept > done.added > 0
 
-    embedded = asked_since(known, edit)
+    embedded = asked_since(indexed_mind, edit)
     assert 1 <= len(embedded) <= 6
     assert any("walrus" in text for text in embedded)
-    assert known.files.search("walrus", space=SPACE)
+    assert indexed_mind.files.search("walrus", space=SPACE)
 
 
 @pytest.mark.proves("C71")
-def test_a_renamed_file_is_not_embedded_again(known, notes):
+def test_a_renamed_file_is_not_embedded_again(indexed_mind, notes):
     """Its chunks have the vectors of their texts."""
 
     def rename():
         (notes / "long.md").rename(notes / "renamed.md")
-        done = known.files.sync(space=SPACE)
+        done = indexed_mind.files.sync(space=SPACE)
         assert (done.indexed, done.gone) == (1, 1)
 
-    assert [] == asked_since(known, rename)
-    assert {path for path, *_ in found(known, "penguins")} == {"renamed.md"}
+    assert [] == asked_since(indexed_mind, rename)
+    assert {path for path, *_ in found(indexed_mind, "penguins")} == {"renamed.md"}
 
 
 @pytest.mark.proves("CC-72")
-def test_a_deleted_file_is_forgotten(known, notes):
+def test_a_deleted_file_is_forgotten(indexed_mind, notes):
     """Its chunks are found neither by words nor by meaning."""
-    known.settle()
+    indexed_mind.settle()
     (notes / "deploy.md").unlink()
-    assert known.files.sync(space=SPACE).chunks.dropped == 1
-    known.settle()
+    assert indexed_mind.files.sync(space=SPACE).chunks.dropped == 1
+    indexed_mind.settle()
     assert [] == [
         path
         for mode in ("auto", "words", "dense")
-        for path, *_ in found(known, "staging server heron", mode=mode)
+        for path, *_ in found(indexed_mind, "staging server heron", mode=mode)
         if path == "deploy.md"
     ]
-    assert known.files.folders(space=SPACE)[0].indexed.files == 1
+    assert indexed_mind.files.folders(space=SPACE)[0].indexed.files == 1
 
 
-def test_a_folder_that_vanished_is_kept_in_mind(known, notes):
+def test_a_folder_that_vanished_is_kept_in_mind(indexed_mind, notes):
     """A drive that is unplugged takes nothing with it."""
-    before = known.files.folders(space=SPACE)[0].indexed
+    before = indexed_mind.files.folders(space=SPACE)[0].indexed
     notes.rename(notes.with_name("away"))
-    assert known.files.sync(space=SPACE).missing == (str(notes),)
+    assert indexed_mind.files.sync(space=SPACE).missing == (str(notes),)
     assert (
-        known.files.folders(space=SPACE)[0].there,
-        known.files.folders(space=SPACE)[0].indexed,
+        indexed_mind.files.folders(space=SPACE)[0].there,
+        indexed_mind.files.folders(space=SPACE)[0].indexed,
     ) == (
         False,
         before,
     )
     notes.with_name("away").rename(notes)
-    assert known.files.sync(space=SPACE).indexed == 0
+    assert indexed_mind.files.sync(space=SPACE).indexed == 0
 
 
-def test_permission_denied_takes_nothing_away(known, notes, monkeypatch):
+def test_permission_denied_takes_nothing_away(indexed_mind, notes, monkeypatch):
     """What cannot be opened just now, a folder or a file, is counted and stays found."""
     (notes / "closed").mkdir()
     (notes / "closed" / "deep.md").write_text("The cellar holds a bittern.\n")
-    known.files.sync(space=SPACE)
+    indexed_mind.files.sync(space=SPACE)
     (notes / "deploy.md").write_text("The staging server is called heron no more.\n")
     scandir, opened = os.scandir, os.open
 
@@ -316,24 +319,24 @@ def test_permission_denied_takes_nothing_away(known, notes, monkeypatch):
 
     monkeypatch.setattr("reverie.notes.folder_walk.os.scandir", denied(scandir, "closed"))
     monkeypatch.setattr("reverie.notes.folder_walk.os.open", denied(opened, "deploy.md"))
-    done = known.files.sync(space=SPACE)
+    done = indexed_mind.files.sync(space=SPACE)
     monkeypatch.undo()
     assert (done.gone, dict(done.skipped)) == (0, {"unreadable": 2})
-    assert found(known, "bittern") == [("deep.md", 1, 1)]
-    assert found(known, "heron", mode="words") == [("deploy.md", 1, 3)]
+    assert found(indexed_mind, "bittern") == [("deep.md", 1, 1)]
+    assert found(indexed_mind, "heron", mode="words") == [("deploy.md", 1, 3)]
 
 
 @pytest.mark.proves("CC-73")
-def test_a_root_that_became_a_link_is_not_followed(tmp_path, known, notes):
+def test_a_root_that_became_a_link_is_not_followed(tmp_path, indexed_mind, notes):
     """The folder that was added is meant, not what somebody put in its place."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "private.md").write_text("The vault holds a bittern.\n")
     notes.rename(tmp_path / "away")
     notes.symlink_to(tmp_path / "elsewhere")
-    assert known.files.sync(space=SPACE).missing == (str(notes),)
-    assert [] == known.files.search("bittern vault", space=SPACE)
+    assert indexed_mind.files.sync(space=SPACE).missing == (str(notes),)
+    assert [] == indexed_mind.files.search("bittern vault", space=SPACE)
     with pytest.raises(BadInput):
-        known.files.read(notes / "private.md", space=SPACE)
+        indexed_mind.files.read(notes / "private.md", space=SPACE)
 
 
 def test_what_lies_in_a_closed_folder_is_not_gone():
@@ -353,7 +356,7 @@ def test_what_lies_in_a_closed_folder_is_not_gone():
     assert ([file.path for file in plan.changed], plan.gone) == (["new.md"], ["gone.md"])
 
 
-def test_a_file_that_grows_while_it_is_read_is_read_again(known, notes, monkeypatch):
+def test_a_file_that_grows_while_it_is_read_is_read_again(indexed_mind, notes, monkeypatch):
     """What was read is indexed; its stamp is not trusted, so the rest follows at the next sync."""
     place, real = notes / "growing.md", os.fstat
     done: list[int] = []
@@ -369,31 +372,33 @@ def test_a_file_that_grows_while_it_is_read_is_read_again(known, notes, monkeypa
         return was
 
     monkeypatch.setattr("reverie.notes.folder_walk.os.fstat", stat)
-    known.files.sync(space=SPACE)
+    indexed_mind.files.sync(space=SPACE)
     monkeypatch.undo()
     assert done
-    assert known.store.files.indexed_files(str(notes))["growing.md"].stamp == UNSURE_STAMP
-    known.files.sync(space=SPACE)
-    assert found(known, "godwit") == [("growing.md", 1, 2)]
+    assert indexed_mind.store.files.indexed_files(str(notes))["growing.md"].stamp == UNSURE_STAMP
+    indexed_mind.files.sync(space=SPACE)
+    assert found(indexed_mind, "godwit") == [("growing.md", 1, 2)]
 
 
-def test_files_of_odd_encodings_are_found(known, notes):
+def test_files_of_odd_encodings_are_found(indexed_mind, notes):
     """Latin-1 and UTF-16 are read; what is binary is left out, with the reason."""
     (notes / "latin.md").write_bytes("Das Gerät heißt Möwe.".encode("cp1252"))
     (notes / "wide.md").write_bytes("Das Boot heißt Kormoran.".encode("utf-16"))
     (notes / "odd.md").write_bytes(b"a\0b")
-    done = known.files.sync(space=SPACE)
+    done = indexed_mind.files.sync(space=SPACE)
     assert dict(done.skipped) == {"binary": 1}
-    assert {path for path, *_ in (*found(known, "Möwe"), *found(known, "Kormoran"))} == {
+    assert {
+        path for path, *_ in (*found(indexed_mind, "Möwe"), *found(indexed_mind, "Kormoran"))
+    } == {
         "latin.md",
         "wide.md",
     }
 
 
 @pytest.mark.proves("C64", "C89")
-def test_an_index_that_is_lost_comes_back(tmp_path, known, notes, clock):
+def test_an_index_that_is_lost_comes_back(tmp_path, indexed_mind, notes, clock):
     """Derived; which folders are searched survives it, and so does a damaged file."""
-    known.close()
+    indexed_mind.close()
     [index] = (tmp_path / "home" / "cache").glob("*.db")
     for damage in (index.unlink, lambda: index.write_bytes(b"no database" * 1_000)):
         damage()
@@ -405,76 +410,75 @@ def test_an_index_that_is_lost_comes_back(tmp_path, known, notes, clock):
 
 
 @pytest.mark.proves("C64")
-def test_an_index_that_is_deleted_meanwhile_is_begun_anew(tmp_path, known, notes, clock):
+def test_an_index_that_is_deleted_meanwhile_is_begun_anew(tmp_path, indexed_mind, notes, clock):
     """Whoever has it open goes on with the file that is there, also for vectors, and sees what
     others write.
     """
-    known.settle()
-    place = Path(known.store.files.path)
+    indexed_mind.settle()
+    place = Path(indexed_mind.store.files.path)
     for tail in ("", "-wal", "-shm"):
         place.with_name(place.name + tail).unlink(missing_ok=True)
-    assert [] == known.files.search("heron", space=SPACE)
+    assert [] == indexed_mind.files.search("heron", space=SPACE)
     with memory(tmp_path / "home", now=clock) as other:
         other.files.sync(space=SPACE)
-        assert found(known, "heron") == [("deploy.md", 1, 3)]
+        assert found(indexed_mind, "heron") == [("deploy.md", 1, 3)]
         (notes / "new.md").write_text("The relay is called curlew.\n")
-        known.files.sync(space=SPACE)
-        known.settle()
+        indexed_mind.files.sync(space=SPACE)
+        indexed_mind.settle()
         assert found(other, "curlew")[0][0] == "new.md"
         assert (
-            known.files.folders(space=SPACE)[0].indexed
+            indexed_mind.files.folders(space=SPACE)[0].indexed
             == other.files.folders(space=SPACE)[0].indexed
         )
         assert other.files.folders(space=SPACE)[0].indexed.waiting == 0
-    assert [] == known.data.verify()
+    assert [] == indexed_mind.data.verify()
 
 
 @pytest.mark.proves("C64")
-def test_an_index_that_is_begun_afresh_stays_everybodys(tmp_path, known, notes, clock):
+def test_an_index_that_is_begun_afresh_stays_everybodys(tmp_path, indexed_mind, notes, clock):
     """`afresh` in another process leaves the file in its place; who has it open sees what is new in
     it.
     """
-    known.settle()
+    indexed_mind.settle()
     with memory(tmp_path / "home", now=clock) as other:
         assert found(other, "heron")
-        before = Path(known.store.files.path).stat().st_ino
-        assert known.files.sync(space=SPACE, afresh=True).indexed == 2
-        assert Path(known.store.files.path).stat().st_ino == before
+        before = Path(indexed_mind.store.files.path).stat().st_ino
+        assert indexed_mind.files.sync(space=SPACE, afresh=True).indexed == 2
+        assert Path(indexed_mind.store.files.path).stat().st_ino == before
         assert found(other, "heron", mode="words") == [("deploy.md", 1, 3)]
         (notes / "new.md").write_text("The relay is called curlew.\n")
         other.files.sync(space=SPACE)
-        assert found(known, "curlew")[0][0] == "new.md"
-        known.settle()
+        assert found(indexed_mind, "curlew")[0][0] == "new.md"
+        indexed_mind.settle()
         assert found(other, "relay curlew", mode="dense")[0][0] == "new.md"
 
 
 @pytest.mark.proves("C64")
-def test_a_thread_that_reads_is_not_disturbed_by_another_file(known):
+def test_a_thread_that_reads_is_not_disturbed_by_another_file(indexed_mind):
     """A connection that is in use when the file is replaced is let go of, not closed under its
     reader.
     """
-    index = known.store.files
-    with index._reading() as db:
-        rows = db.execute("select num from chunk")
-        first = rows.fetchone()
-        Path(index.path).unlink()
-        assert index.roots() == []
-        assert len(rows.fetchall()) + len([first]) > 1
+    index = indexed_mind.store.files
+    texts = index.texts()
+    first = next(texts)
+    Path(index.path).unlink()
+    assert index.roots() == []
+    assert len([first, *texts]) > 1
 
 
 @pytest.mark.proves("C64")
-def test_an_index_that_does_not_hold_together_is_found_and_mended(known):
+def test_an_index_that_does_not_hold_together_is_found_and_mended(indexed_mind):
     """`verify` looks at the index too; `repair` throws it away, and the next sync makes it again."""
-    assert [] == known.data.verify()
-    with closing(sqlite3.connect(known.store.files.path)) as db, db:
+    assert [] == indexed_mind.data.verify()
+    with closing(sqlite3.connect(indexed_mind.store.files.path)) as db, db:
         db.execute("delete from chunk where num = (select min(num) from chunk)")
-    assert [problem.what for problem in known.data.verify()] == ["files"]
-    assert known.data.verify(repair=True)[0].repaired
-    assert known.files.sync(space=SPACE).indexed == 2
-    assert [] == known.data.verify()
-    with closing(sqlite3.connect(known.store.files.path)) as db, db:
+    assert [problem.what for problem in indexed_mind.data.verify()] == ["files"]
+    assert indexed_mind.data.verify(repair=True)[0].repaired
+    assert indexed_mind.files.sync(space=SPACE).indexed == 2
+    assert [] == indexed_mind.data.verify()
+    with closing(sqlite3.connect(indexed_mind.store.files.path)) as db, db:
         db.execute("drop table vector")
-    assert known.files.sync(space=SPACE, afresh=True).indexed == 2
+    assert indexed_mind.files.sync(space=SPACE, afresh=True).indexed == 2
 
 
 def test_a_sync_that_was_cut_short_goes_on(tmp_path, clock):
@@ -499,7 +503,7 @@ def test_a_sync_that_was_cut_short_goes_on(tmp_path, clock):
 
 
 @pytest.mark.proves("CC-72")
-def test_random_edits_leave_what_a_fresh_index_holds(tmp_path, known, notes, clock):
+def test_random_edits_leave_what_a_fresh_index_holds(tmp_path, indexed_mind, notes, clock):
     """After edits, deletions and renames in any order, the index is what indexing afresh makes of
     the files.
     """
@@ -522,13 +526,13 @@ def test_random_edits_leave_what_a_fresh_index_holds(tmp_path, known, notes, clo
             (notes / f"new-{step}.md").write_text(
                 f"# Step {step}\n\n" + "A line about gulls.\n" * rng.randrange(200)
             )
-        known.files.sync(space=SPACE)
+        indexed_mind.files.sync(space=SPACE)
     with memory(tmp_path / "fresh", now=clock) as fresh:
         fresh.files.add_folder(notes, space=SPACE)
         fresh.files.sync(space=SPACE)
-        assert held(known, notes) == held(fresh, notes)
+        assert held(indexed_mind, notes) == held(fresh, notes)
         for query in ("heron", "gulls", "penguins"):
-            assert sorted(found(known, query, mode="words", limit=200)) == sorted(
+            assert sorted(found(indexed_mind, query, mode="words", limit=200)) == sorted(
                 found(fresh, query, mode="words", limit=200)
             )
 
@@ -544,7 +548,7 @@ def held(mind, folder):
 
 
 @pytest.mark.proves("C60")
-def test_folders_survive_and_can_be_removed(tmp_path, known, notes, clock):
+def test_folders_survive_and_can_be_removed(tmp_path, indexed_mind, notes, clock):
     """Which folders are searched is in the log; removing one erases what was indexed, not the
     files.
     """
@@ -558,12 +562,12 @@ def test_folders_survive_and_can_be_removed(tmp_path, known, notes, clock):
     assert (notes / "deploy.md").is_file()
 
 
-def test_a_folder_of_two_spaces_stays_for_the_other(known, notes):
+def test_a_folder_of_two_spaces_stays_for_the_other(indexed_mind, notes):
     """Removing it from one does not take it from the other."""
-    known.files.add_folder(notes, space="me/other")
-    known.files.remove_folder(notes, space=SPACE)
-    assert known.files.search("heron", space="me/other")
-    assert [] == known.files.search("heron", space=SPACE)
+    indexed_mind.files.add_folder(notes, space="me/other")
+    indexed_mind.files.remove_folder(notes, space=SPACE)
+    assert indexed_mind.files.search("heron", space="me/other")
+    assert [] == indexed_mind.files.search("heron", space=SPACE)
 
 
 def holding(home, word):
@@ -574,15 +578,15 @@ def holding(home, word):
 
 
 @pytest.mark.proves("C60")
-def test_what_is_removed_leaves_the_file_of_the_index(tmp_path, known, notes):
+def test_what_is_removed_leaves_the_file_of_the_index(tmp_path, indexed_mind, notes):
     """ "erased" means that its words stand neither in the tables, nor in FTS5's segments, nor in the
     journal.
     """
     (notes / "one.md").write_text("The zyxquartzmill is closed.\n")
-    known.files.sync(space=SPACE)
-    known.settle()
+    indexed_mind.files.sync(space=SPACE)
+    indexed_mind.settle()
     assert holding(tmp_path / "home" / "cache", b"yxquartz")
-    known.files.remove_folder(notes, space=SPACE)
+    indexed_mind.files.remove_folder(notes, space=SPACE)
     assert [] == holding(tmp_path / "home" / "cache", b"yxquartz")
 
 
@@ -612,19 +616,19 @@ def test_what_is_purged_is_found_in_no_page_and_no_version(tmp_path, clock):
 
 
 @pytest.mark.proves("X20", "CC-74")
-def test_a_version_of_the_users_own_file_is_named_not_erased(tmp_path, known, notes):
+def test_a_version_of_the_users_own_file_is_named_not_erased(tmp_path, indexed_mind, notes):
     """What a purge leaves because it is not ours, it says; a short text counts as a whole line
     only.
     """
-    written = known.files.update(
+    written = indexed_mind.files.update(
         "deploy.md", "The relay is called curlew, on port nine.", space=SPACE
     )
-    known.files.update("deploy.md", "more", space=SPACE)
-    short = known.remember("relay", space=SPACE)
-    assert known.data.purge(short.id).unreached == ()
-    [left] = known.data.purge(written.memory.id).unreached
+    indexed_mind.files.update("deploy.md", "more", space=SPACE)
+    short = indexed_mind.remember("relay", space=SPACE)
+    assert indexed_mind.data.purge(short.id).unreached == ()
+    [left] = indexed_mind.data.purge(written.memory.id).unreached
     assert left.parent.parent == tmp_path / "home" / "versions"
-    known.files.restore("deploy.md", space=SPACE)
+    indexed_mind.files.restore("deploy.md", space=SPACE)
     assert "curlew" in (notes / "deploy.md").read_text()
 
 
@@ -641,19 +645,19 @@ def test_an_index_that_somebody_reads_is_named(tmp_path, clock):
             assert mind.data.purge(gone.id).unreached == (Path(mind.store.files.path),)
 
 
-def test_reveries_own_files_are_no_notes(tmp_path, known):
+def test_reveries_own_files_are_no_notes(tmp_path, indexed_mind):
     """The home, what is above it, and what is no folder are refused with what to do; off is off."""
     for path in (tmp_path / "home", tmp_path / "home" / "cache", tmp_path, tmp_path / "none"):
         with pytest.raises(BadInput):
-            known.files.add_folder(path, space=SPACE)
-    known.context.settings = known.settings._replace(enabled=False)
+            indexed_mind.files.add_folder(path, space=SPACE)
+    indexed_mind.context.settings = indexed_mind.settings._replace(enabled=False)
     with pytest.raises(Disabled):
-        known.files.add_folder(tmp_path / "notes", space=SPACE)
-    assert [] == known.files.search("heron", space=SPACE)
+        indexed_mind.files.add_folder(tmp_path / "notes", space=SPACE)
+    assert [] == indexed_mind.files.search("heron", space=SPACE)
 
 
 @pytest.mark.proves("C59")
-def test_the_mirror_is_always_searched(tmp_path, known):
+def test_the_mirror_is_always_searched(tmp_path, indexed_mind):
     """MEMORY.md and the daily logs of a space, and nothing of the spaces below it."""
     mirror = tmp_path / "home" / "spaces" / "me" / "demo"
     for name in (
@@ -665,8 +669,11 @@ def test_the_mirror_is_always_searched(tmp_path, known):
     ):
         (mirror / name).parent.mkdir(parents=True, exist_ok=True)
         (mirror / name).write_text(f"The plover nests in {name}.\n")
-    known.files.sync(space=SPACE)
-    paths = {os.path.relpath(hit.path, mirror) for hit in known.files.search("plover", space=SPACE)}
+    indexed_mind.files.sync(space=SPACE)
+    paths = {
+        os.path.relpath(hit.path, mirror)
+        for hit in indexed_mind.files.search("plover", space=SPACE)
+    }
     assert paths == {"MEMORY.md", "memory/2025-10-09.md"}
 
 
@@ -674,7 +681,7 @@ def test_the_mirror_is_always_searched(tmp_path, known):
 
 
 @pytest.mark.proves("CC-73", "C92")
-def test_line_ranges_are_right(known, notes):
+def test_line_ranges_are_right(indexed_mind, notes):
     """From 1, both ends included, beyond the end nothing."""
     (notes / "five.md").write_text("1\n2\r\n3\n4\n5")
     for start, lines, text in (
@@ -684,17 +691,17 @@ def test_line_ranges_are_right(known, notes):
         (6, 1, ""),
         (1, 0, ""),
     ):
-        excerpt = known.files.read("five.md", start=start, lines=lines, space=SPACE)
+        excerpt = indexed_mind.files.read("five.md", start=start, lines=lines, space=SPACE)
         assert (excerpt.text, excerpt.first, excerpt.total) == (text, start, 5)
         assert excerpt.last - excerpt.first + 1 == (text.count("\n") + 1 if text else 0)
     with pytest.raises(BadInput):
-        known.files.read("five.md", start=0, space=SPACE)
+        indexed_mind.files.read("five.md", start=0, space=SPACE)
     with pytest.raises(NotFound):
-        known.files.read("none.md", space=SPACE)
+        indexed_mind.files.read("none.md", space=SPACE)
 
 
 @pytest.mark.proves("CC-73", "C92")
-def test_nothing_outside_the_folders_is_read_or_written(tmp_path, known, notes):
+def test_nothing_outside_the_folders_is_read_or_written(tmp_path, indexed_mind, notes):
     """Neither by name, nor through links, nor what is hidden or ignored or no text."""
     outside = tmp_path / "outside.md"
     outside.write_text("private")
@@ -716,8 +723,8 @@ def test_nothing_outside_the_folders_is_read_or_written(tmp_path, known, notes):
         "program.py",
     ):
         for verb in (
-            known.files.read,
-            lambda path, **rest: known.files.update(path, "text", "replace", **rest),
+            indexed_mind.files.read,
+            lambda path, **rest: indexed_mind.files.update(path, "text", "replace", **rest),
         ):
             with pytest.raises(BadInput):
                 verb(path, space=SPACE)
@@ -726,38 +733,43 @@ def test_nothing_outside_the_folders_is_read_or_written(tmp_path, known, notes):
 
 
 @pytest.mark.proves("A111")
-def test_an_odd_line_of_an_ignore_file_is_skipped_and_told(known, notes):
+def test_an_odd_line_of_an_ignore_file_is_skipped_and_told(indexed_mind, notes):
     """As in git, lines that are no pattern say nothing; the others hold, and so does the folder."""
     (notes / ".gitignore").write_text("!\nsecret.md\n\\\n")
     (notes / "sub").mkdir()
     (notes / "sub" / ".gitignore").write_text("/\n!\nother.md\n")
     for name in ("secret.md", "sub/other.md", "sub/plain.md"):
         (notes / name).write_text("The plover.\n")
-    done = known.files.sync(space=SPACE)
+    done = indexed_mind.files.sync(space=SPACE)
     assert done.skipped == {
         "ignored": 2,
         "hidden": 2,
         "lines of ignore files that are no pattern": 3,
     }
-    assert [path for path, *_ in found(known, "plover", mode="words")] == ["plain.md"]
+    assert [path for path, *_ in found(indexed_mind, "plover", mode="words")] == ["plain.md"]
     with pytest.raises(BadInput, match="is ignored"):
-        known.files.read("secret.md", space=SPACE)
+        indexed_mind.files.read("secret.md", space=SPACE)
 
 
 # Writing
 
 
 @pytest.mark.proves("C93", "C94")
-def test_a_note_is_an_episode_and_a_line_of_todays_log(tmp_path, known):
+def test_a_note_is_an_episode_and_a_line_of_todays_log(tmp_path, indexed_mind):
     """Appended to the day's log, kept as an episodic memory, found in both."""
-    memory, path, why = known.files.save_note("Met Ann about the relay.", space=SPACE)
-    known.files.save_note("Ann agreed.", space=SPACE)
+    memory, path, why = indexed_mind.files.save_note("Met Ann about the relay.", space=SPACE)
+    indexed_mind.files.save_note("Ann agreed.", space=SPACE)
     log = tmp_path / "home" / "spaces" / "me" / "demo" / "memory" / "2025-10-09.md"
     assert ["- 08:53 Met Ann about the relay.", "- 08:53 Ann agreed."] == [
         line.partition(" <!--")[0] for line in log.read_text().splitlines() if "mem_" in line
     ]
-    assert (memory.kind, known.get(memory.id), path, why) == ("event", [memory], str(log), "")
-    assert found(known, "Ann relay", mode="words")[0][0] == "2025-10-09.md"
+    assert (memory.kind, indexed_mind.get(memory.id), path, why) == (
+        "event",
+        [memory],
+        str(log),
+        "",
+    )
+    assert found(indexed_mind, "Ann relay", mode="words")[0][0] == "2025-10-09.md"
 
 
 def own_page(log):
@@ -775,28 +787,28 @@ def no_lines(log):
     [(own_page, "has not been written by Reverie"), (no_lines, "12 of 12 lines are gone")],
 )
 @pytest.mark.proves("C93")
-def test_a_note_that_the_log_does_not_take_says_so(tmp_path, known, spoil, why):
+def test_a_note_that_the_log_does_not_take_says_so(tmp_path, indexed_mind, spoil, why):
     """The memory is kept, the page is left alone, and the answer says that and why."""
     log = tmp_path / "home" / "spaces" / "me" / "demo" / "memory" / "2025-10-09.md"
     if spoil is no_lines:
         for number in range(12):
-            known.files.save_note(f"Note {number} of the relay.", space=SPACE)
+            indexed_mind.files.save_note(f"Note {number} of the relay.", space=SPACE)
     spoil(log)
     before = log.read_text()
-    noted = known.files.save_note("Met Ann.", space=SPACE)
+    noted = indexed_mind.files.save_note("Met Ann.", space=SPACE)
     assert noted.path is None
     assert why in noted.why
-    assert (known.get(noted.memory.id), log.read_text()) == ([noted.memory], before)
+    assert (indexed_mind.get(noted.memory.id), log.read_text()) == ([noted.memory], before)
 
 
 @pytest.mark.proves("C93")
-def test_a_note_says_that_a_page_is_write_protected(known, monkeypatch):
+def test_a_note_says_that_a_page_is_write_protected(indexed_mind, monkeypatch):
     """As above, for a page that may be read only, one that is just being written, and a disk that
     is full.
     """
-    known.files.save_note("Met Ann.", space=SPACE)
+    indexed_mind.files.save_note("Met Ann.", space=SPACE)
     monkeypatch.setattr("reverie.mirror.mirror_folder.os.access", lambda *_: False)
-    assert "may not be written" in known.files.save_note("Met Bob.", space=SPACE).why
+    assert "may not be written" in indexed_mind.files.save_note("Met Bob.", space=SPACE).why
     monkeypatch.undo()
     for error in (
         StoreBusy("Another process is at the mirror"),
@@ -806,9 +818,9 @@ def test_a_note_says_that_a_page_is_write_protected(known, monkeypatch):
         def fails(*_, error=error, **__):
             raise error
 
-        monkeypatch.setattr(known.data, "mirror", fails)
-        noted = known.files.save_note(f"Met {error}.", space=SPACE)
-        assert (noted.path, known.get(noted.memory.id)) == (None, [noted.memory])
+        monkeypatch.setattr(indexed_mind.data, "mirror", fails)
+        noted = indexed_mind.files.save_note(f"Met {error}.", space=SPACE)
+        assert (noted.path, indexed_mind.get(noted.memory.id)) == (None, [noted.memory])
         assert noted.why in str(error)
 
 
@@ -818,69 +830,69 @@ def test_a_note_without_a_mirror_says_so(tmp_path, clock):
     with memory(tmp_path / "other", now=clock, mirror="off") as mind:
         assert "switched off" in mind.files.save_note("Met Ann.", space=SPACE).why
     home = toy_home(tmp_path, mirror="off")
-    told = invoked("files", "note", "Met Ann.", "--home", str(home), "--space", SPACE).stdout
+    told = run_command("files", "note", "Met Ann.", "--home", str(home), "--space", SPACE).stdout
     assert "remembered; the day's page was not written: the Markdown mirror is switched off" in told
 
 
 @pytest.mark.proves("CC-73")
-def test_a_name_that_could_be_in_two_folders_is_asked_about(tmp_path, known, notes):
+def test_a_name_that_could_be_in_two_folders_is_asked_about(tmp_path, indexed_mind, notes):
     """What exists in one folder is meant; what is new could be in either. The mirror has only its
     own names.
     """
-    known.files.save_note("Met Ann.", space=SPACE)
-    assert known.files.update("new.md", "one", space=SPACE).path == str(notes / "new.md")
+    indexed_mind.files.save_note("Met Ann.", space=SPACE)
+    assert indexed_mind.files.update("new.md", "one", space=SPACE).path == str(notes / "new.md")
     (tmp_path / "more").mkdir()
-    known.files.add_folder(tmp_path / "more", space=SPACE)
-    assert known.files.update("new.md", "two", space=SPACE).path == str(notes / "new.md")
+    indexed_mind.files.add_folder(tmp_path / "more", space=SPACE)
+    assert indexed_mind.files.update("new.md", "two", space=SPACE).path == str(notes / "new.md")
     with pytest.raises(BadInput, match="give the whole path"):
-        known.files.update("newer.md", "three", space=SPACE)
+        indexed_mind.files.update("newer.md", "three", space=SPACE)
 
 
 @pytest.mark.proves("C95", "C97")
-def test_appending_keeps_what_was_there(known, notes):
+def test_appending_keeps_what_was_there(indexed_mind, notes):
     """The new text on lines of its own, found at once, remembered as a semantic memory."""
-    written = known.files.update("deploy.md", "Production is called osprey.", space=SPACE)
+    written = indexed_mind.files.update("deploy.md", "Production is called osprey.", space=SPACE)
     assert (notes / "deploy.md").read_text().endswith("heron.\nProduction is called osprey.\n")
-    assert found(known, "osprey", mode="words") == [("deploy.md", 1, 4)]
+    assert found(indexed_mind, "osprey", mode="words") == [("deploy.md", 1, 4)]
     assert (written.memory.kind, written.memory.files) == ("fact", (str(notes / "deploy.md"),))
-    assert known.recall("production", space=SPACE)[0].memory == written.memory
+    assert indexed_mind.recall("production", space=SPACE)[0].memory == written.memory
 
 
 @pytest.mark.proves("CC-74", "C96")
-def test_every_version_can_be_brought_back(known, notes):
+def test_every_version_can_be_brought_back(indexed_mind, notes):
     """Replaced twice, restored to each version, byte for byte; restoring can be taken back too."""
     place = notes / "deploy.md"
     first = b"# Deploy\r\n\r\nThe key is hunter2 \xe2\x82\xac\r\n"
     place.write_bytes(first)
-    known.files.update(place, "second", "replace", space=SPACE)
-    known.files.update(place, "third", "replace", space=SPACE)
+    indexed_mind.files.update(place, "second", "replace", space=SPACE)
+    indexed_mind.files.update(place, "third", "replace", space=SPACE)
     assert place.read_bytes() == b"third\r\n"
-    latest, oldest = known.files.history(place, space=SPACE)
+    latest, oldest = indexed_mind.files.history(place, space=SPACE)
     assert (latest.why, oldest.size) == ("replace", len(first))
-    known.files.restore(place, oldest.number, space=SPACE)
+    indexed_mind.files.restore(place, oldest.number, space=SPACE)
     assert place.read_bytes() == first
-    known.files.restore(place, space=SPACE)
+    indexed_mind.files.restore(place, space=SPACE)
     assert place.read_bytes() == b"third\r\n"
-    assert len(known.files.history(place, space=SPACE)) == 4
+    assert len(indexed_mind.files.history(place, space=SPACE)) == 4
 
 
 @pytest.mark.proves("CC-74")
-def test_a_file_that_is_new_can_be_emptied_again(known, notes):
+def test_a_file_that_is_new_can_be_emptied_again(indexed_mind, notes):
     """Before, there was none."""
-    known.files.update(notes / "sub" / "new.md", "A text.", space=SPACE)
-    [version] = known.files.history(notes / "sub" / "new.md", space=SPACE)
+    indexed_mind.files.update(notes / "sub" / "new.md", "A text.", space=SPACE)
+    [version] = indexed_mind.files.history(notes / "sub" / "new.md", space=SPACE)
     assert (version.hash, version.size) == ("", 0)
-    known.files.restore(notes / "sub" / "new.md", space=SPACE)
+    indexed_mind.files.restore(notes / "sub" / "new.md", space=SPACE)
     assert (notes / "sub" / "new.md").read_bytes() == b""
 
 
 @pytest.mark.proves("C95")
-def test_line_breaks_and_modes_stay(known, notes):
+def test_line_breaks_and_modes_stay(indexed_mind, notes):
     """CR LF stays CR LF, and a file that only its owner reads stays so."""
     place = notes / "windows.md"
     place.write_bytes(b"one\r\ntwo\r\n")
     place.chmod(0o600)
-    known.files.update(place, "three\nfour", space=SPACE)
+    indexed_mind.files.update(place, "three\nfour", space=SPACE)
     assert place.read_bytes() == b"one\r\ntwo\r\nthree\r\nfour\r\n"
     assert place.stat().st_mode & 0o777 == 0o600
 
@@ -897,29 +909,31 @@ def test_line_breaks_and_modes_stay(known, notes):
     ],
 )
 @pytest.mark.proves("C95")
-def test_appending_leaves_mixed_line_ends_as_they_are(known, notes, old, new):
+def test_appending_leaves_mixed_line_ends_as_they_are(indexed_mind, notes, old, new):
     """The old bytes stay, whatever their line ends; the new lines end as most of the old ones do,
     or LF.
     """
     place = notes / "mixed.md"
     place.write_bytes(old)
-    known.files.update(place, "four\r\nfive", space=SPACE)
+    indexed_mind.files.update(place, "four\r\nfive", space=SPACE)
     assert place.read_bytes() == old + new
 
 
-def test_secrets_are_not_written_and_not_lost(known, notes):
+def test_secrets_are_not_written_and_not_lost(indexed_mind, notes):
     """A secret in the text is taken out; a mark is not put in a secret's place; what is not UTF-8
     is left alone.
     """
     place = notes / "keys.md"
     place.write_text(f"API_KEY={KEY}\n")
     with pytest.raises(BadInput, match="would be lost"):
-        known.files.update(place, known.files.read(place, space=SPACE).text, "replace", space=SPACE)
-    known.files.update(place, f"Again: {KEY}", space=SPACE)
+        indexed_mind.files.update(
+            place, indexed_mind.files.read(place, space=SPACE).text, "replace", space=SPACE
+        )
+    indexed_mind.files.update(place, f"Again: {KEY}", space=SPACE)
     assert place.read_text().count(KEY) == 1
     (notes / "latin.md").write_bytes(b"caf\xe9\n")
     with pytest.raises(BadInput, match="UTF-8"):
-        known.files.update("latin.md", "more", space=SPACE)
+        indexed_mind.files.update("latin.md", "more", space=SPACE)
     assert (notes / "latin.md").read_bytes() == b"caf\xe9\n"
 
 
@@ -927,17 +941,17 @@ TOKEN = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"
 
 
 @pytest.mark.proves("CC-73")
-def test_a_secret_in_a_name_is_not_written_down(tmp_path, known, notes):
+def test_a_secret_in_a_name_is_not_written_down(tmp_path, indexed_mind, notes):
     """Neither in events and memories, nor in the index; what may be, is, and what may not, says so."""
     with pytest.raises(BadInput, match="name holds a secret"):
-        known.files.update(f"{TOKEN}.md", "hi", space=SPACE)
+        indexed_mind.files.update(f"{TOKEN}.md", "hi", space=SPACE)
     assert not (notes / f"{TOKEN}.md").exists()
     (notes / f"{TOKEN}.md").write_text("The relay is called curlew.\n")
     for _ in range(2):
-        assert known.files.sync(space=SPACE).skipped == {"a secret in its name": 1}
+        assert indexed_mind.files.sync(space=SPACE).skipped == {"a secret in its name": 1}
     with pytest.raises(BadInput, match="name holds a secret"):
-        known.files.update(f"{TOKEN}.md", "hi", "replace", space=SPACE)
-    assert [] == known.files.search("curlew", space=SPACE, mode="words")
+        indexed_mind.files.update(f"{TOKEN}.md", "hi", "replace", space=SPACE)
+    assert [] == indexed_mind.files.search("curlew", space=SPACE, mode="words")
     assert [] == holding(tmp_path / "home", TOKEN.encode())
 
 
@@ -945,13 +959,13 @@ def test_a_secret_in_a_name_is_not_written_down(tmp_path, known, notes):
     "name", ["deploy.md/x.md", "a" * 300 + ".md", "a/" * 3_000 + "b.md", "nul\0.md", "\ud800.md"]
 )
 @pytest.mark.proves("CC-73", "CC-67")
-def test_a_name_that_no_file_can_have_is_refused(known, notes, name):
+def test_a_name_that_no_file_can_have_is_refused(indexed_mind, notes, name):
     """An error of ours that names the file, for reading, writing and history; nothing is kept."""
-    before = known.data.stats().memories
+    before = indexed_mind.data.stats().memories
     for verb in (
-        known.files.read,
-        lambda path, **more: known.files.update(path, "text", **more),
-        known.files.history,
+        indexed_mind.files.read,
+        lambda path, **more: indexed_mind.files.update(path, "text", **more),
+        indexed_mind.files.history,
     ):
         with pytest.raises(BadInput):
             verb(name, space=SPACE)
@@ -959,48 +973,54 @@ def test_a_name_that_no_file_can_have_is_refused(known, notes, name):
             verb(str(notes / name), space=SPACE)
         with pytest.raises(BadInput):
             verb("~nobody-has-this-name/x.md", space=SPACE)
-    assert known.data.stats().memories == before
+    assert indexed_mind.data.stats().memories == before
 
 
 @pytest.mark.proves("CC-74")
-def test_a_file_that_may_not_be_read_or_written_is_named(known, notes, monkeypatch):
+def test_a_file_that_may_not_be_read_or_written_is_named(indexed_mind, notes, monkeypatch):
     """By its own name, not by that of the half-written one beside it; nothing is changed."""
 
     def denied(*_, **__):
         raise PermissionError(13, "Permission denied", str(notes / ".deploy.md.1.part"))
 
-    before = known.data.stats().memories
+    before = indexed_mind.data.stats().memories
     with monkeypatch.context() as patch:
         patch.setattr("reverie.core.atomic_file.os.open", denied)
         with pytest.raises(BadInput, match=r"/deploy\.md cannot be written: Permission denied"):
-            known.files.update("deploy.md", "more", space=SPACE)
+            indexed_mind.files.update("deploy.md", "more", space=SPACE)
         with pytest.raises(BadInput, match=r"/deploy\.md cannot be read: Permission denied"):
-            known.files.read("deploy.md", space=SPACE)
+            indexed_mind.files.read("deploy.md", space=SPACE)
     with monkeypatch.context() as patch:
         patch.setattr("reverie.runtime.mind.file_verbs.os.access", lambda *_: False)
         with pytest.raises(BadInput, match=r"/deploy\.md is write-protected"):
-            known.files.update("deploy.md", "more", space=SPACE)
-    assert (known.data.stats().memories, known.files.history("deploy.md", space=SPACE)) == (
+            indexed_mind.files.update("deploy.md", "more", space=SPACE)
+    assert (
+        indexed_mind.data.stats().memories,
+        indexed_mind.files.history("deploy.md", space=SPACE),
+    ) == (
         before,
         [],
     )
 
 
 @pytest.mark.proves("CC-74")
-def test_a_write_that_fails_leaves_everything_as_it_was(known, notes, monkeypatch):
+def test_a_write_that_fails_leaves_everything_as_it_was(indexed_mind, notes, monkeypatch):
     """The file, the memories and the history; one intention, one transaction."""
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    before = known.data.stats().memories
+    before = indexed_mind.data.stats().memories
     monkeypatch.setattr("os.replace", full)
     monkeypatch.setattr("reverie.notes.file_versions.Path.replace", full)
     with pytest.raises(OSError, match="No space"):
-        known.files.update("deploy.md", "lost", "replace", space=SPACE)
+        indexed_mind.files.update("deploy.md", "lost", "replace", space=SPACE)
     monkeypatch.undo()
     assert (notes / "deploy.md").read_text().startswith("# Deploy")
-    assert (known.data.stats().memories, known.files.history("deploy.md", space=SPACE)) == (
+    assert (
+        indexed_mind.data.stats().memories,
+        indexed_mind.files.history("deploy.md", space=SPACE),
+    ) == (
         before,
         [],
     )
@@ -1011,12 +1031,12 @@ def test_a_write_that_fails_leaves_everything_as_it_was(known, notes, monkeypatc
 
 
 @pytest.mark.proves("CC-12")
-def test_two_threads_write_one_file(known, notes):
+def test_two_threads_write_one_file(indexed_mind, notes):
     """Nobody's line is lost."""
 
     def write(name):
         for number in range(10):
-            known.files.update("deploy.md", f"{name} {number}", space=SPACE)
+            indexed_mind.files.update("deploy.md", f"{name} {number}", space=SPACE)
 
     threads = [threading.Thread(target=write, args=(name,)) for name in ("ann", "bob")]
     for thread in threads:
@@ -1025,7 +1045,7 @@ def test_two_threads_write_one_file(known, notes):
         thread.join()
     lines = (notes / "deploy.md").read_text().split("\n")
     assert {f"{name} {number}" for name in ("ann", "bob") for number in range(10)} <= set(lines)
-    assert len(known.files.history("deploy.md", space=SPACE)) == 20
+    assert len(indexed_mind.files.history("deploy.md", space=SPACE)) == 20
 
 
 SYNC = """
@@ -1062,21 +1082,21 @@ def test_two_processes_sync_at_once(tmp_path, notes):
 def test_the_commands(tmp_path, notes):
     """Row by row: add, list, search, show, update, history, restore, note, sync, remove."""
     home = ["--home", str(toy_home(tmp_path)), "--space", SPACE]
-    assert "2 files" in invoked("files", "add", str(notes), *home).stdout
-    assert "2 files" in invoked("files", "list", *home).stdout
-    assert "deploy.md:1-3" in invoked("files", "search", "heron", *home).stdout
-    shown = invoked("files", "show", "deploy.md", "--start", "3", *home).stdout
+    assert "2 files" in run_command("files", "add", str(notes), *home).stdout
+    assert "2 files" in run_command("files", "list", *home).stdout
+    assert "deploy.md:1-3" in run_command("files", "search", "heron", *home).stdout
+    shown = run_command("files", "show", "deploy.md", "--start", "3", *home).stdout
     assert shown == "The staging server is called heron.\n"
-    invoked("files", "update", "deploy.md", "gone", "--replace", *home)
-    assert "replace" in invoked("files", "history", "deploy.md", *home).stdout
-    invoked("files", "restore", "deploy.md", *home)
+    run_command("files", "update", "deploy.md", "gone", "--replace", *home)
+    assert "replace" in run_command("files", "history", "deploy.md", *home).stdout
+    run_command("files", "restore", "deploy.md", *home)
     assert (notes / "deploy.md").read_text().startswith("# Deploy")
-    assert "mem_" in invoked("files", "note", "Met", "Ann.", *home).stdout
-    assert "4 files: 0 indexed" in invoked("files", "sync", *home).stdout
-    invoked("files", "show", "/etc/passwd", *home, code=2)
-    invoked("files", "remove", str(notes), *home)
-    invoked("files", "remove", str(notes), *home, code=1)
-    assert '"passages": []' in invoked("files", "search", "heron", "--json", *home).stdout
+    assert "mem_" in run_command("files", "note", "Met", "Ann.", *home).stdout
+    assert "4 files: 0 indexed" in run_command("files", "sync", *home).stdout
+    run_command("files", "show", "/etc/passwd", *home, code=2)
+    run_command("files", "remove", str(notes), *home)
+    run_command("files", "remove", str(notes), *home, code=1)
+    assert '"passages": []' in run_command("files", "search", "heron", "--json", *home).stdout
 
 
 @pytest.mark.proves("C70")
@@ -1084,7 +1104,7 @@ def test_watching_finds_what_changes(tmp_path, notes):
     """An edit is indexed by itself; Ctrl-C ends it cleanly."""
     home = toy_home(tmp_path)
     words = ["--home", str(home), "--space", SPACE]
-    invoked("files", "add", str(notes), *words)
+    run_command("files", "add", str(notes), *words)
     watching = subprocess.Popen(
         [sys.executable, "-m", "reverie", "files", "sync", "--watch", *words],
         stdout=subprocess.PIPE,
@@ -1098,7 +1118,7 @@ def test_watching_finds_what_changes(tmp_path, notes):
                 (notes / "new.md").write_text(f"The relay is called curlew. {random.random()}\n")
                 return mind.files.search("curlew", space=SPACE)
 
-            until(noticed)
+            wait_until(noticed)
     finally:
         watching.send_signal(2)
         _, heard = watching.communicate(timeout=30)

@@ -16,7 +16,7 @@ from reverie.porting.importers import jaato as jaato_files
 from reverie.porting.importers import jcode as jcode_files
 from reverie.porting.importers.jcode import hash_project_path
 from reverie.testing import memory
-from tests.support.helpers import crowd, invoked, opened, turn
+from tests.support.helpers import add_unrelated_memories, open_mind, run_command, take_turn
 from tests.support.other_programs import (
     JAATO,
     MAKERS,
@@ -36,7 +36,7 @@ SPACE = "me/p"
 
 
 def run(home, *words, **more):
-    return invoked(*words, "--home", str(home), **more)
+    return run_command(*words, "--home", str(home), **more)
 
 
 def everything(mind):
@@ -453,7 +453,7 @@ def test_skills_and_goals_come_up(tmp_path, mind):
         "invoices",
         (str(tmp_path / "s" / ".claude" / "skills" / "invoices" / "SKILL.md"),),
     )
-    crowd(mind, SPACE)
+    add_unrelated_memories(mind, SPACE)
     goal = mind.remember(
         "The accounting package is to be rid of floats by the end of March.",
         kind="goal",
@@ -462,7 +462,7 @@ def test_skills_and_goals_come_up(tmp_path, mind):
     mind.settle()
     with mind.companion(f"{SPACE}/s1") as companion:
         blocks = [
-            turn(companion, text)
+            take_turn(companion, text)
             for text in (
                 "please print and number the invoices of the month",
                 "good morning, lovely weather",
@@ -534,7 +534,7 @@ def test_on_the_command_line(source, tmp_path):
 
 
 @pytest.fixture
-def beside(tmp_path, monkeypatch):
+def project_with_old_stores(tmp_path, monkeypatch):
     """A project with jaato's file, of a user who has jcode's folder."""
     (tmp_path / "p" / "src").mkdir(parents=True)
     (tmp_path / "p" / ".git").mkdir()
@@ -546,32 +546,37 @@ def beside(tmp_path, monkeypatch):
 
 
 @pytest.mark.proves("CC-88", "X46")
-def test_what_lies_beside_an_empty_memory_comes_along_once(beside):
+def test_what_lies_beside_an_empty_memory_comes_along_once(project_with_old_stores):
     """It is offered by `doctor`, taken along by `import` and told; the second time nothing is new."""
-    before = prints(beside / "p") | prints(beside / "user")
-    offered = run(beside / "home", "doctor", "--space", SPACE, code=1).stdout.replace("\n", " ")
+    before = prints(project_with_old_stores / "p") | prints(project_with_old_stores / "user")
+    offered = run(
+        project_with_old_stores / "home", "doctor", "--space", SPACE, code=1
+    ).stdout.replace("\n", " ")
     assert all(name in offered for name in ("jaato keeps memories in", "jcode keeps memories in"))
-    told = run(beside / "home", "data", "import", "--space", SPACE).stdout
+    told = run(project_with_old_stores / "home", "data", "import", "--space", SPACE).stdout
     assert (
         ".jaato (jaato): new: 1 memory (fact 1)" in told
         and ".jcode (jcode): new: 2 memories" in told
     )
-    with memory(beside / "home") as mind:
+    with memory(project_with_old_stores / "home") as mind:
         kept = everything(mind)
         assert JAATO["id"] in kept and len(kept) == 3
         mind.forget(kept[JAATO["id"]].id)
-    again = json.loads(run(beside / "home", "data", "import", "--space", SPACE, "--json").stdout)[
-        "imports"
-    ]
+    again = json.loads(
+        run(project_with_old_stores / "home", "data", "import", "--space", SPACE, "--json").stdout
+    )["imports"]
     assert {
         (one["from"], sum(one["new"].values()), one["known"], one["left"]) for one in again
     } == {("jaato", 0, 1, False), ("jcode", 0, 2, False)}
-    with memory(beside / "home") as mind:
+    with memory(project_with_old_stores / "home") as mind:
         assert not everything(mind)[JAATO["id"]].active  # who let go of one does not get it back
     assert (
-        "keeps memories in" not in run(beside / "home", "doctor", "--space", SPACE, code=1).stdout
+        "keeps memories in"
+        not in run(project_with_old_stores / "home", "doctor", "--space", SPACE, code=1).stdout
     )
-    assert before == prints(beside / "p") | prints(beside / "user")
+    assert before == prints(project_with_old_stores / "p") | prints(
+        project_with_old_stores / "user"
+    )
 
 
 def test_where_nothing_lies_beside_it_is_told_whose_was_looked_for(tmp_path, monkeypatch):
@@ -589,34 +594,46 @@ def test_where_nothing_lies_beside_it_is_told_whose_was_looked_for(tmp_path, mon
 
 
 @pytest.mark.proves("CC-88", "X46")
-def test_what_lies_beside_memories_is_left_and_told(beside):
+def test_what_lies_beside_memories_is_left_and_told(project_with_old_stores):
     """Nothing is mixed or altered unless somebody names it; what is empty is filled all the same."""
-    run(beside / "home", "remember", "Ours.", "--space", SPACE)
-    before = prints(beside / "p") | prints(beside / "user")
-    result = run(beside / "home", "data", "import", "--space", SPACE)
+    run(project_with_old_stores / "home", "remember", "Ours.", "--space", SPACE)
+    before = prints(project_with_old_stores / "p") | prints(project_with_old_stores / "user")
+    result = run(project_with_old_stores / "home", "data", "import", "--space", SPACE)
     assert "Left as it is" in result.stderr
-    assert f"reverie data import {beside / 'p' / '.jaato'}" in result.stderr.replace("\n", "")
-    with memory(beside / "home") as mind:
+    assert (
+        f"reverie data import {project_with_old_stores / 'p' / '.jaato'}"
+        in result.stderr.replace("\n", "")
+    )
+    with memory(project_with_old_stores / "home") as mind:
         assert [one.text for one in mind.browse(space=SPACE) if one.space == SPACE] == ["Ours."]
         assert {one.details["imported_from"]["system"] for one in mind.browse(space="me")} == {
             "jcode"
         }
-    assert before == prints(beside / "p") | prints(beside / "user")
-    run(beside / "home", "data", "import", str(beside / "p" / ".jaato"), "--space", SPACE)
-    with memory(beside / "home") as mind:
+    assert before == prints(project_with_old_stores / "p") | prints(
+        project_with_old_stores / "user"
+    )
+    run(
+        project_with_old_stores / "home",
+        "data",
+        "import",
+        str(project_with_old_stores / "p" / ".jaato"),
+        "--space",
+        SPACE,
+    )
+    with memory(project_with_old_stores / "home") as mind:
         assert len([one for one in mind.browse(space=SPACE) if one.space == SPACE]) == 2
 
 
 @pytest.mark.proves("CC-88", "CC-9")
-def test_one_that_cannot_be_read_keeps_nobody_from_the_others(beside):
+def test_one_that_cannot_be_read_keeps_nobody_from_the_others(project_with_old_stores):
     """A file that cannot be read is named; the others are imported."""
     put(
-        beside / "user" / ".aircher" / "data" / "episodic.duckdb",
+        project_with_old_stores / "user" / ".aircher" / "data" / "episodic.duckdb",
         b"\0" * 8 + b"DUCK" + b"\0" * 4_096,
     )
-    done = json.loads(run(beside / "home", "data", "import", "--space", SPACE, "--json").stdout)[
-        "imports"
-    ]
+    done = json.loads(
+        run(project_with_old_stores / "home", "data", "import", "--space", SPACE, "--json").stdout
+    )["imports"]
     assert {one["from"]: sum(one["new"].values()) for one in done} == {
         "jcode": 2,
         "aircher": 0,
@@ -662,7 +679,7 @@ def records(tmp_path, *some, name="memories.jsonl"):
 def test_nobody_waits_for_files_to_be_read_and_cleaned(home, tmp_path, monkeypatch):
     """While records are planned others write, and a dry run writes nothing at all."""
     path = records(tmp_path, {})
-    with opened(home.settings.home) as other:
+    with open_mind(home.settings.home) as other:
 
         def slow(found, into):
             other.remember("Meanwhile.", space=SPACE)
@@ -679,7 +696,7 @@ def test_nobody_waits_for_files_to_be_read_and_cleaned(home, tmp_path, monkeypat
 def test_what_somebody_else_takes_in_meanwhile_is_known(home, tmp_path, monkeypatch):
     """Two imports of one file at a time bring it once."""
     path = records(tmp_path, {})
-    with opened(home.settings.home) as other:
+    with open_mind(home.settings.home) as other:
 
         def late(found, into):
             monkeypatch.setattr(import_plan, "build_record_memory", memory_of)

@@ -28,7 +28,7 @@ from reverie.porting.export_validation import VERSION
 from reverie.privacy.sensitive_files import SENSITIVE_MARK
 from reverie.testing import CountingEmbedder, make_conversation, memory
 from reverie.text.host_messages import MAX_MESSAGE_CHARS
-from tests.support.helpers import invoked, toy_home, until
+from tests.support.helpers import run_command, toy_home, wait_until
 from tests.support.scripted import scripted
 
 SPACE = "me/demo"
@@ -594,7 +594,7 @@ def test_nothing_of_a_session_that_is_off_is_kept(agent, clock):
     """
     with memory(agent.home, now=clock) as mind:
         mind.remember("The staging server is called heron.", space=agent.space)
-        invoked("off", "--session", "s1", "--home", str(agent.home))
+        run_command("off", "--session", "s1", "--home", str(agent.home))
         worked(agent, "s1")
         assert agent.room.list_events() == []
         assert agent.tell("UserPromptSubmit", prompt="Which host is the staging server?") == {}
@@ -610,7 +610,7 @@ def test_nothing_of_a_session_that_is_off_is_kept(agent, clock):
         assert {event.session for event in mind.store.events() if event.session} == {"s2", "s3"}
         assert holding(agent.home, f"{PLANTED}s2")
 
-        invoked("on", "--session", "s1", "--home", str(agent.home))
+        run_command("on", "--session", "s1", "--home", str(agent.home))
         assert agent.tell("UserPromptSubmit", prompt="Which host is the staging server?") != {}
 
 
@@ -621,13 +621,13 @@ def test_what_waits_when_a_session_is_switched_off_is_not_taken_in(agent, clock)
         worked(agent, "s1")
         desk = HookConsumer(mind)
         assert len(agent.room.list_events()) >= 4
-        invoked("off", "--session", "s1", "--home", str(agent.home))
+        run_command("off", "--session", "s1", "--home", str(agent.home))
         while desk.consume_events():
             pass
         assert agent.room.list_events() == [] and mind.store.events() == []
         desk.close()
 
-        invoked("on", "--session", "s1", "--home", str(agent.home))
+        run_command("on", "--session", "s1", "--home", str(agent.home))
         assert mind.store.acquire(
             SETTLE_LEASE, "somebody", SETTLE_LEASE_SECONDS, real.now()
         )  # so that nobody learns yet
@@ -638,7 +638,7 @@ def test_what_waits_when_a_session_is_switched_off_is_not_taken_in(agent, clock)
         assert mind.store.events(session="s1", verbs=["turn"]) and mind.store.events(
             session="s1", verbs=["tool"]
         )
-        invoked("off", "--session", "s1", "--home", str(agent.home))
+        run_command("off", "--session", "s1", "--home", str(agent.home))
         desk.consume_events()
         mind.store.release(SETTLE_LEASE, "somebody")
         mind.settle()
@@ -671,7 +671,7 @@ def test_a_running_worker_obeys(agent, monkeypatch):
         )
 
     tell("UserPromptSubmit", "s2", prompt=f"Remember that {PLANTED}s2 is staging.")
-    until(lambda: is_worker_alive(agent.room.lock))
+    wait_until(lambda: is_worker_alive(agent.room.lock))
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "s1")
     switch = [sys.executable, "-m", "reverie", "off", "--session", "--home", str(agent.home)]
     assert (
@@ -680,8 +680,8 @@ def test_a_running_worker_obeys(agent, monkeypatch):
     )
     tell("UserPromptSubmit", "s1", prompt=f"Remember that {PLANTED}s1 is staging.")
     tell("UserPromptSubmit", "s3", prompt=f"Remember that {PLANTED}s3 is staging.")
-    until(lambda: not agent.room.list_events())
-    until(lambda: not is_worker_alive(agent.room.lock))
+    wait_until(lambda: not agent.room.list_events())
+    wait_until(lambda: not is_worker_alive(agent.room.lock))
     with memory(agent.home, embedder="none") as mind:
         mind.settle()
         assert {one.session for one in mind.browse(space=agent.space)} == {"s2", "s3"}
@@ -783,25 +783,26 @@ def test_the_command_line_says_which_session_is_off(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     assert (
         "Name it: reverie off --session ID"
-        in invoked("off", "--session", "--home", str(home), code=2).stderr
+        in run_command("off", "--session", "--home", str(home), code=2).stderr
     )
-    assert "--session s9" in invoked("off", "s9", "--home", str(home), code=2).stderr
+    assert "--session s9" in run_command("off", "s9", "--home", str(home), code=2).stderr
     monkeypatch.setenv("CODEX_THREAD_ID", "s7")
-    assert "off in the session s7" in invoked("off", "--session", "--home", str(home)).stdout
+    assert "off in the session s7" in run_command("off", "--session", "--home", str(home)).stdout
     assert config.load_settings(home).off_sessions == ("s7",)
-    status = json.loads(invoked("status", "--json", "--home", str(home)).stdout)
+    status = json.loads(run_command("status", "--json", "--home", str(home)).stdout)
     assert status["on"] is False and status["off_sessions"] == ["s7"]
-    assert "off in this session (s7)" in invoked("doctor", "--home", str(home), code=1).stdout
+    assert "off in this session (s7)" in run_command("doctor", "--home", str(home), code=1).stdout
     assert (
-        "reverie on --session" in invoked("remember", "heron", "--home", str(home), code=3).stderr
+        "reverie on --session"
+        in run_command("remember", "heron", "--home", str(home), code=3).stderr
     )
     server = ToolContext(config.load_settings(home), SPACE)
     with pytest.raises(Disabled), server.mind as mind:
         mind.remember("heron", space=SPACE)
     monkeypatch.delenv("CODEX_THREAD_ID")
     assert ToolContext(config.load_settings(home), SPACE).settings.enabled
-    assert "off in 1 sessions" in invoked("doctor", "--home", str(home), code=1).stdout
-    answer = json.loads(invoked("on", "--session", "s7", "--json", "--home", str(home)).stdout)
+    assert "off in 1 sessions" in run_command("doctor", "--home", str(home), code=1).stdout
+    answer = json.loads(run_command("on", "--session", "s7", "--json", "--home", str(home)).stdout)
     assert answer == {"on": True, "session": "s7", "off_sessions": []}
 
 

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from bench.privacy.cases import SHAPES, _draw
+from bench.privacy.cases import SHAPES, draw
 from reverie.core import config
 from reverie.core.errors import BadInput
 from reverie.interfaces.frameworks.agent_loop import Beside
@@ -17,14 +17,14 @@ from reverie.testing import SPACE, make_conversation, memory
 from tests.activity.test_learned_patterns import commit, git
 from tests.interfaces.test_hook_processes import Host
 from tests.support import other_programs as others
-from tests.support.helpers import opened, toy_home
+from tests.support.helpers import open_mind, toy_home
 
 
 def made(seed=31):
     """One secret of each type, as it is shown and the part of it that must not be kept."""
     rng = random.Random(seed)
     for kind, pieces in SHAPES.items():
-        shown = "".join(piece if isinstance(piece, str) else _draw(rng, *piece) for piece in pieces)
+        shown = "".join(piece if isinstance(piece, str) else draw(rng, *piece) for piece in pieces)
         shown = f"https://{shown}@o1.ingest.sentry.io/42" if kind == "sentry-dsn" else shown
         yield (
             kind,
@@ -294,7 +294,7 @@ def test_no_hook_keeps_a_secret(tmp_path):
         )
     assert host.room.list_events()
     assert kept(home) == []
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         desk = HookConsumer(mind)
         while desk.has_work() and desk.consume_events():
             pass

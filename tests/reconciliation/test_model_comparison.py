@@ -12,7 +12,7 @@ from reverie.core.model import UNDECIDED_RELATIONS
 from reverie.embedding.toy import ToyEmbedder
 from reverie.reconciliation import model_weighing
 from reverie.testing import SPACE, memory
-from tests.support.helpers import until
+from tests.support.helpers import wait_until
 from tests.support.scripted import Slow, Status, scripted
 
 OLD, NEW = "Never push to main.", "Do not push directly to the main branch."
@@ -36,7 +36,7 @@ def says(relation, confidence=0.9):
 
 
 @pytest.fixture
-def weighed(clock):
+def open_compared_mind(clock):
     """A function that opens a mind with a scripted model, keeps two memories and settles."""
     minds = []
 
@@ -89,10 +89,10 @@ def state(mind):
     ],
 )
 @pytest.mark.proves("A80", "A83", "A84", "A85", "A86", "CC-57", "CC-71")
-def test_an_opinion_and_what_follows(weighed, answer, outcome, left, ties):
+def test_an_opinion_and_what_follows(open_compared_mind, answer, outcome, left, ties):
     """The question is answered, counted, and taken back by one undo."""
     with scripted(answer) as script:
-        mind, old, new = weighed(script)
+        mind, old, new = open_compared_mind(script)
         assert (left, ties, [{outcome: 1}]) == (texts(mind), open_ties(mind), outcomes(mind))
         assert [("older", OLD), ("newer", NEW)] == [
             (row["which"], row["note"]) for row in script.rows()
@@ -108,10 +108,10 @@ def test_an_opinion_and_what_follows(weighed, answer, outcome, left, ties):
 
 
 @pytest.mark.proves("B135")
-def test_taking_it_back_is_the_way_back(weighed, clock):
+def test_taking_it_back_is_the_way_back(open_compared_mind, clock):
     """Undo leaves memories and links as they were before the model was asked."""
     with scripted(Status(500), says("updates")) as script:
-        mind, _, _ = weighed(script)
+        mind, _, _ = open_compared_mind(script)
         before = state(mind)
         clock.tick(600)
         mind.settle()
@@ -141,10 +141,10 @@ def test_taking_it_back_is_the_way_back(weighed, clock):
     ],
 )
 @pytest.mark.proves("CC-34", "CC-71")
-def test_a_useless_answer_changes_nothing(weighed, answer):
+def test_a_useless_answer_changes_nothing(open_compared_mind, answer):
     """Malformed, hostile, empty, rejected: counted, and the pair waits for a person as before."""
     with scripted(answer) as script:
-        mind, _, _ = weighed(script)
+        mind, _, _ = open_compared_mind(script)
         assert ([NEW, OLD], ["resembles"], [{"no answer": 1}]) == (
             texts(mind),
             open_ties(mind),
@@ -161,20 +161,20 @@ SOURCES = ["user_corrected", "user_stated", "observed", "extracted", "inferred"]
 @pytest.mark.parametrize("relation", ["same", "updates", "contradicts", "apart"])
 @pytest.mark.parametrize("place", range(1, len(SOURCES)))
 @pytest.mark.proves("CC-57", "CC-71")
-def test_nothing_weaker_takes_the_place_of_a_better_source(weighed, relation, place):
+def test_nothing_weaker_takes_the_place_of_a_better_source(open_compared_mind, relation, place):
     """Whatever a model says, who is better believed goes on to count."""
     with scripted(says(relation, 1.0)) as script:
-        mind, old, _ = weighed(
+        mind, old, _ = open_compared_mind(
             script, one={"provenance": SOURCES[place - 1]}, other={"provenance": SOURCES[place]}
         )
         assert mind.get([old])[0].active
         assert script.asked
 
 
-def test_the_better_source_stays_when_both_say_the_same(weighed):
+def test_the_better_source_stays_when_both_say_the_same(open_compared_mind):
     """Also where it came later: it is the other wording that steps back."""
     with scripted(says("same")) as script:
-        mind, old, new = weighed(
+        mind, old, new = open_compared_mind(
             script, one={"provenance": "inferred"}, other={"provenance": "user_corrected"}
         )
         assert [NEW] == texts(mind)
@@ -182,22 +182,22 @@ def test_the_better_source_stays_when_both_say_the_same(weighed):
 
 
 @pytest.mark.proves("B109", "B122")
-def test_what_is_said_only_once_is_not_merged_away(weighed):
+def test_what_is_said_only_once_is_not_merged_away(open_compared_mind):
     """The one that stays holds every number of the other, whatever the model says."""
     with scripted(says("same")) as script:
-        mind, _, _ = weighed(script, new=LATE)
+        mind, _, _ = open_compared_mind(script, new=LATE)
         assert [LATE] == texts(mind)
     with scripted(says("same")) as script:
-        mind, _, _ = weighed(script, new=LATE, one={"provenance": "user_stated"})
+        mind, _, _ = open_compared_mind(script, new=LATE, one={"provenance": "user_stated"})
         assert ([LATE, OLD], [{"left": 1}]) == (texts(mind), outcomes(mind))
 
 
-def test_a_flag_that_was_wrong_is_taken_away(weighed):
+def test_a_flag_that_was_wrong_is_taken_away(open_compared_mind):
     """A contradiction that rules were not sure of: neither memory is contradicted any more, and
     undo flags both.
     """
     with scripted(says("apart")) as script:
-        mind, old, new = weighed(script, new="Push straight to main.")
+        mind, old, new = open_compared_mind(script, new="Push straight to main.")
         flagged = [m.conflicts_with for m in mind.get([old, new])]
         assert ([(), ()], []) == (flagged, open_ties(mind))
         mind.undo(mind.store.events(verbs=["weigh"])[0].seq)
@@ -205,28 +205,28 @@ def test_a_flag_that_was_wrong_is_taken_away(weighed):
 
 
 @pytest.mark.proves("X22")
-def test_what_was_parted_is_not_asked_again(weighed):
+def test_what_was_parted_is_not_asked_again(open_compared_mind):
     """The pair is decided: neither sleep nor a review brings it up."""
     with scripted(says("apart")) as script:
-        mind, _, _ = weighed(script)
+        mind, _, _ = open_compared_mind(script)
         mind.sleep(["merge", "redundancy", "contradictions"], afresh=True)
         mind.settle()
         assert ([], [], 1) == (open_ties(mind), mind.review.cases(space=SPACE), len(script.asked))
 
 
-def test_rules_that_are_sure_are_not_asked_about(weighed):
+def test_rules_that_are_sure_are_not_asked_about(open_compared_mind):
     """A plain contradiction is flagged for a person; no question, no cost."""
     with scripted(says("apart")) as script:
-        mind, _, _ = weighed(script, new="Never push to dev.")
+        mind, _, _ = open_compared_mind(script, new="Never push to dev.")
         assert (["contradicts"], []) == (open_ties(mind), script.asked)
 
 
 @pytest.mark.parametrize("answer", [Status(500), Status(429), Status(401)])
 @pytest.mark.proves("CC-63")
-def test_a_model_that_is_away_loses_nothing(weighed, clock, answer):
+def test_a_model_that_is_away_loses_nothing(open_compared_mind, clock, answer):
     """The cursor stays; when the model is back, the pair is asked about."""
     with scripted(answer, says("same")) as script:
-        mind, _, _ = weighed(script)
+        mind, _, _ = open_compared_mind(script)
         before = mind.store.cursor(model_weighing.NAME)
         mind.settle()
         assert (1, ["resembles"], []) == (len(script.asked), open_ties(mind), outcomes(mind))
@@ -288,10 +288,10 @@ def test_many_pairs_are_not_all_asked_about(clock, monkeypatch):
         assert (1, 3, ["resembles"]) == (len(script.asked), len(texts(mind)), open_ties(mind))
 
 
-def test_an_empty_budget_waits(weighed, clock):
+def test_an_empty_budget_waits(open_compared_mind, clock):
     """What does not fit into today's tokens is asked tomorrow."""
     with scripted(says("same")) as script:
-        mind, _, _ = weighed(script, llm_tokens_per_day=1_000)
+        mind, _, _ = open_compared_mind(script, llm_tokens_per_day=1_000)
         assert [] == script.asked
         mind.llm.limits = mind.llm.limits._replace(tokens=100_000)
         clock.tick(days=1)
@@ -299,7 +299,7 @@ def test_an_empty_budget_waits(weighed, clock):
         assert [OLD] == texts(mind)
 
 
-def test_three_times_too_slow_is_a_failure(weighed, clock, monkeypatch):
+def test_three_times_too_slow_is_a_failure(open_compared_mind, clock, monkeypatch):
     """An event that the model never finishes must not hold up all others."""
     from reverie.llm import pair_task
 
@@ -310,7 +310,7 @@ def test_three_times_too_slow_is_a_failure(weighed, clock, monkeypatch):
         lambda *args: whole(*args)._replace(timeout_seconds=0.5),
     )
     with scripted(Slow("{}", 20.0)) as script:
-        mind, _, _ = weighed(script)
+        mind, _, _ = open_compared_mind(script)
         for _ in range(2):
             clock.tick(31)
             mind.settle()
@@ -323,7 +323,7 @@ def test_three_times_too_slow_is_a_failure(weighed, clock, monkeypatch):
 
 
 @pytest.mark.parametrize("meanwhile", ["resolve", "revise", "forget"])
-def test_a_person_who_is_faster_is_not_overruled(weighed, clock, meanwhile):
+def test_a_person_who_is_faster_is_not_overruled(open_compared_mind, clock, meanwhile):
     """What was decided or altered while the model thought stands (rests_on is read again)."""
 
     def late(_request):
@@ -336,7 +336,7 @@ def test_a_person_who_is_faster_is_not_overruled(weighed, clock, meanwhile):
         return says("same")
 
     with scripted(Status(500), late, says("near")) as script:
-        mind, old, new = weighed(script)
+        mind, old, new = open_compared_mind(script)
         clock.tick(600)
         mind.settle()
         assert {"too late": 1} == outcomes(mind)[0]
@@ -344,7 +344,7 @@ def test_a_person_who_is_faster_is_not_overruled(weighed, clock, meanwhile):
         assert mind.get([old])[0].retired_why != "merged"
 
 
-def test_what_is_read_again_includes_the_ties(weighed, clock, monkeypatch):
+def test_what_is_read_again_includes_the_ties(open_compared_mind, clock, monkeypatch):
     """Somebody who only unties the pair, between the decision and the transaction, is not
     overruled.
     """
@@ -357,7 +357,7 @@ def test_what_is_read_again_includes_the_ties(weighed, clock, monkeypatch):
         return decision
 
     with scripted(Status(500), says("same")) as script:
-        mind, old, new = weighed(script)
+        mind, old, new = open_compared_mind(script)
         monkeypatch.setattr(model_weighing, "decide_answers", meddling)
         clock.tick(600)
         mind.settle()
@@ -390,10 +390,10 @@ def test_pairs_that_sleep_finds_are_asked_about(clock):
         assert [OLD] == texts(bare)
 
 
-def test_where_memory_is_off_nothing_is_sent(weighed, clock):
+def test_where_memory_is_off_nothing_is_sent(open_compared_mind, clock):
     """Switched off after the pair was tied: the model is not told of it."""
     with scripted(Status(500), says("same")) as script:
-        mind, _, _ = weighed(script)
+        mind, _, _ = open_compared_mind(script)
         mind.context.settings = mind.settings._replace(off=(SPACE,))
         clock.tick(600)
         mind.settle()
@@ -424,7 +424,7 @@ def test_a_block_that_waits_loses_what_stepped_back(clock):
             clock.tick(600)
             companion.turn([{"role": "user", "content": "What about main?"}])
             assert companion.wait(20)
-            until(lambda: False in gone)
+            wait_until(lambda: False in gone)
 
 
 # Gaps

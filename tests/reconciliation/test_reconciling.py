@@ -25,7 +25,7 @@ from reverie.runtime.mind import Mind
 from reverie.runtime.settle import READERS, has_work_left, run_settle_step
 from reverie.storage.column_cache import Shard
 from reverie.testing import AbsentEmbedder, make_conversation, memory
-from tests.support.helpers import at_once, until
+from tests.support.helpers import run_in_threads, wait_until
 
 SPACE = "me/demo"
 TABS = "Use tabs for indentation in this project."
@@ -59,7 +59,7 @@ def copied(mind):
 
 
 @pytest.fixture(scope="module")
-def model():
+def real_model():
     """The real model; its files are fetched once."""
     from reverie.embedding import open_embedder
 
@@ -75,12 +75,12 @@ def model():
 
 @pytest.mark.parametrize("group", ["test-first", "tabs", "small-prs"])
 @pytest.mark.proves("CC-56", "A81")
-def test_many_restatements_are_one_strong_memory(model, clock, group):
+def test_many_restatements_are_one_strong_memory(real_model, clock, group):
     """Said in ever other words, a wish is one memory that grows; nothing is lost or taken for
     another.
     """
     kind, texts = restatements()[group]
-    with memory(now=clock, embedder=model) as mind:
+    with memory(now=clock, embedder=real_model) as mind:
         for place, text in enumerate(texts):
             clock.tick()
             keep(mind, text, kind=kind, session=f"s{place}", provenance="user_stated")
@@ -95,20 +95,20 @@ def test_many_restatements_are_one_strong_memory(model, clock, group):
 
 
 @pytest.mark.proves("CC-56", "A86")
-def test_what_contradicts_a_wish_is_not_merged_into_it(model):
+def test_what_contradicts_a_wish_is_not_merged_into_it(real_model):
     """Fifty wordings among ten texts against them, shuffled: no text of one side goes into the
     other.
     """
-    passage = passed(fifties()["test-first"], model, 3)
+    passage = passed(fifties()["test-first"], real_model, 3)
 
     assert passage.settled.wrong == () and passage.slept.wrong == ()
     assert passage.settled.strongest >= 47
 
 
 @pytest.mark.proves("A79")
-def test_a_short_name_finds_its_long_one(model, clock):
+def test_a_short_name_finds_its_long_one(real_model, clock):
     """Far apart by their vectors, near by their words: "PRs" are pull requests."""
-    with memory(now=clock, embedder=model) as mind:
+    with memory(now=clock, embedder=real_model) as mind:
         for text in ("Keep pull requests small.", "PRs should be small."):
             clock.tick()
             keep(mind, text, kind="preference")
@@ -267,64 +267,69 @@ PORT, MOVED = (
 
 
 @pytest.fixture
-def real(model, clock):
-    with memory(now=clock, embedder=model) as mind:
+def real_mind(real_model, clock):
+    with memory(now=clock, embedder=real_model) as mind:
         yield mind
 
 
 @pytest.mark.proves("A85", "A87", "A88", "A89", "CC-5")
-def test_who_says_that_something_is_no_longer_so(real, clock):
+def test_who_says_that_something_is_no_longer_so(real_mind, clock):
     """An explicit change replaces what it changes; that stays readable and can be brought back."""
-    old = keep(real, PORT)
+    old = keep(real_mind, PORT)
     clock.tick()
-    new = keep(real, MOVED)
-    real.settle()
-    assert [m.id for m in here(real)] == [new.id]
-    assert real.explain(old.id).superseded_by == new.id
-    real.restore(old.id)
-    real.settle()
-    assert len(here(real)) == 2
+    new = keep(real_mind, MOVED)
+    real_mind.settle()
+    assert [m.id for m in here(real_mind)] == [new.id]
+    assert real_mind.explain(old.id).superseded_by == new.id
+    real_mind.restore(old.id)
+    real_mind.settle()
+    assert len(here(real_mind)) == 2
 
 
 @pytest.mark.proves("A83", "CC-57")
-def test_a_correction_wins(real, clock):
+def test_a_correction_wins(real_mind, clock):
     """What the user puts right replaces what was observed, with no sign but that it is a
     correction.
     """
-    old = keep(real, PORT)
+    old = keep(real_mind, PORT)
     clock.tick()
     new = keep(
-        real, "The dev server runs on port 9090.", kind="correction", provenance="user_corrected"
+        real_mind,
+        "The dev server runs on port 9090.",
+        kind="correction",
+        provenance="user_corrected",
     )
-    real.settle()
-    assert real.get(old.id)[0].superseded_by == new.id and here(real) == real.get(new.id)
+    real_mind.settle()
+    assert real_mind.get(old.id)[0].superseded_by == new.id and here(real_mind) == real_mind.get(
+        new.id
+    )
 
 
 @pytest.mark.parametrize(
     ("old", "new"), [("user_stated", "inferred"), ("user_corrected", "user_stated")]
 )
 @pytest.mark.proves("CC-57", "CC-6", "A86", "B124")
-def test_a_weaker_source_is_flagged(real, old, new):
+def test_a_weaker_source_is_flagged(real_mind, old, new):
     """Both stay and know of each other; the queue asks."""
-    one = keep(real, PORT, provenance=old)
-    other = keep(real, MOVED, provenance=new)
-    real.settle()
-    assert [m.conflicts_with for m in here(real)] == [(other.id,), (one.id,)]
-    (case,) = real.review.cases(space=SPACE)
+    one = keep(real_mind, PORT, provenance=old)
+    other = keep(real_mind, MOVED, provenance=new)
+    real_mind.settle()
+    assert [m.conflicts_with for m in here(real_mind)] == [(other.id,), (one.id,)]
+    (case,) = real_mind.review.cases(space=SPACE)
     assert (case.kind, case.one.id, case.other.id, case.event) == (
         "contradiction",
         one.id,
         other.id,
-        last(real).seq,
+        last(real_mind).seq,
     )
-    assert real.data.stats().undecided == 1
+    assert real_mind.data.stats().undecided == 1
 
 
 # The queue
 
 
 @pytest.fixture
-def asked(mind):
+def conflicting_pair(mind):
     """A pair that waits for a decision, and a third memory."""
     one, other = (
         keep(mind, "Tabs are used.", tags=["a"]),
@@ -340,35 +345,42 @@ def asked(mind):
     ("decision", "left"), [("one", [0]), ("other", [1]), ("both", [0, 1]), ("merge", [0])]
 )
 @pytest.mark.proves("B124", "B134")
-def test_a_decision_holds(mind, asked, decision, left):
+def test_a_decision_holds(mind, conflicting_pair, decision, left):
     """Keep either, both or one of both: the pair is not asked about again, and all of it can be
     undone.
     """
     before = copied(mind)
-    mind.review.resolve(*asked, decision)
-    assert [m.id for m in here(mind) if m.id in asked] == [asked[n] for n in left]
+    mind.review.resolve(*conflicting_pair, decision)
+    assert [m.id for m in here(mind) if m.id in conflicting_pair] == [
+        conflicting_pair[n] for n in left
+    ]
     assert mind.review.cases(space=SPACE) == [] and mind.data.stats().undecided == 0
-    assert all(not m.conflicts_with for m in mind.get(list(asked)))
+    assert all(not m.conflicts_with for m in mind.get(list(conflicting_pair)))
     assert last(mind, "review").payload["decision"] == decision
     mind.undo(last(mind, "review").seq)
     assert copied(mind) == before and len(mind.review.cases(space=SPACE)) == 1
 
 
 @pytest.mark.proves("B134")
-def test_editing_makes_one_of_two(mind, asked):
+def test_editing_makes_one_of_two(mind, conflicting_pair):
     """A new text for both: tags united, the old wordings readable, secrets taken out; one event."""
     mind.review.resolve(
-        *asked, "edit", text="Tabs, and spaces in YAML; the key is sk-ant-api03-" + "a1B2" * 24
+        *conflicting_pair,
+        "edit",
+        text="Tabs, and spaces in YAML; the key is sk-ant-api03-" + "a1B2" * 24,
     )
-    one, other = mind.get(list(asked))
+    one, other = mind.get(list(conflicting_pair))
     assert one.text.startswith("Tabs, and spaces in YAML") and "a1B2a1B2" not in one.text
     assert (one.tags, other.text, other.superseded_by) == (("a", "b"), "Spaces are used.", one.id)
     mind.undo(last(mind, "review").seq)
-    assert [m.text for m in mind.get(list(asked))] == ["Tabs are used.", "Spaces are used."]
+    assert [m.text for m in mind.get(list(conflicting_pair))] == [
+        "Tabs are used.",
+        "Spaces are used.",
+    ]
 
 
 @pytest.mark.proves("CC-14")
-def test_looking_changes_nothing(mind, asked):
+def test_looking_changes_nothing(mind, conflicting_pair):
     """Reading the queue leaves no trace."""
     before = list(mind.store.dump())
     mind.review.cases(space=SPACE)
@@ -387,17 +399,17 @@ def test_a_pair_that_was_kept_is_left_alone(mind):
 
 
 @pytest.mark.proves("CC-87")
-def test_the_queue_is_not_flooded(real):
+def test_the_queue_is_not_flooded(real_mind):
     """A list of much alike wishes asks about three a wish and seldom more, by day and by night."""
-    real.remember_many(
+    real_mind.remember_many(
         [{"text": f"I prefer option {n} for case {n}."} for n in range(40)], space=SPACE
     )
-    real.settle()
+    real_mind.settle()
     for _ in range(2):
-        cases = real.review.cases(space=SPACE, limit=1000)
+        cases = real_mind.review.cases(space=SPACE, limit=1000)
         asked = Counter(memory.id for case in cases for memory in (case.one, case.other))
         assert cases and max(asked.values()) <= 5 and len(cases) <= 1.5 * 40 + 5
-        real.sleep()
+        real_mind.sleep()
 
 
 @pytest.mark.proves("CC-11", "CC-55")
@@ -469,21 +481,21 @@ def test_a_decision_is_read_once(mind, monkeypatch):
         {"decision": "one", "text": "x"},
     ],
 )
-def test_a_decision_must_be_one(mind, asked, wrong):
+def test_a_decision_must_be_one(mind, conflicting_pair, wrong):
     with pytest.raises(BadInput):
-        mind.review.resolve(*asked, **wrong)
+        mind.review.resolve(*conflicting_pair, **wrong)
 
 
 @pytest.mark.proves("CC-13")
-def test_who_comes_too_late_decides_nothing(mind, asked):
+def test_who_comes_too_late_decides_nothing(mind, conflicting_pair):
     """A memory that was forgotten while somebody looked at the queue stays forgotten."""
-    mind.forget(asked[1])
+    mind.forget(conflicting_pair[1])
     with pytest.raises(BadInput, match="does not count"):
-        mind.review.resolve(*asked, "merge")
+        mind.review.resolve(*conflicting_pair, "merge")
     assert mind.review.cases(space=SPACE) == []
 
 
-def test_another_space_is_not_asked_about(mind, asked):
+def test_another_space_is_not_asked_about(mind, conflicting_pair):
     """The queue of a project shows that project and what lies above it."""
     assert (
         mind.review.cases(space="me/else") == []
@@ -537,7 +549,9 @@ def test_two_at_once_do_it_once(tmp_path, clock):
         one.remember_many([{"text": TABS}] * 5, space=SPACE)
         for _ in range(5):
             keep(one, TABS)
-        at_once(*(lambda m=m: [run_settle_step(m.work) for _ in range(4)] for m in (one, two)))
+        run_in_threads(
+            *(lambda m=m: [run_settle_step(m.work) for _ in range(4)] for m in (one, two))
+        )
         one.settle()
         assert [m.strength for m in here(one)] == [10] and not one.store.events(verbs=["failed"])
 
@@ -591,8 +605,8 @@ def test_what_was_put_right_is_not_injected(clock):
             )
             mind.store.release(SETTLE_LEASE, "somebody else")
             another.turn(make_conversation("Good morning."))
-            until(lambda: not mind.get(old.id)[0].active)
-            until(lambda: not waiting(companion))
+            wait_until(lambda: not mind.get(old.id)[0].active)
+            wait_until(lambda: not waiting(companion))
 
 
 def waiting(companion):

@@ -7,7 +7,7 @@ import pytest
 
 from reverie.core.errors import BadInput, ModelUnavailable, StoreReadOnly
 from reverie.testing import SPACE
-from tests.support.helpers import invoked, opened, toy_home
+from tests.support.helpers import open_mind, run_command, toy_home
 
 pytestmark = pytest.mark.words_only
 
@@ -70,10 +70,10 @@ def test_hints_are_given_once_in_a_conversation(mind):
 def test_hints_stay_given_in_a_new_process(tmp_path):
     """What was hinted is known after a restart."""
     home = toy_home(tmp_path)
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         kept(mind, "Heron, the staging server", "staging")
         assert len(mind.hints("what about staging?", space=SPACE, session="one", mode="words")) == 1
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         assert mind.hints("what about staging?", space=SPACE, session="one", mode="words") == []
 
 
@@ -260,16 +260,16 @@ def test_what_is_used_and_worth_most(mind, clock):
 def test_usage_on_the_command_line(tmp_path, monkeypatch):
     """`stats --used` tells which memories were used how often."""
     monkeypatch.setenv("REVERIE_HOME", str(toy_home(tmp_path)))
-    with opened(tmp_path / "home") as mind:
+    with open_mind(tmp_path / "home") as mind:
         mind.retrieve([kept(mind, "Staging is heron.")], space=SPACE)
     assert (
         "Of 1 memories 1 were used, 1 times in all"
-        in invoked("data", "stats", "--used", "--space", SPACE).stdout
+        in run_command("data", "stats", "--used", "--space", SPACE).stdout
     )
     assert (
-        json.loads(invoked("data", "stats", "--used", "--space", SPACE, "--json").stdout)["best"][
-            0
-        ]["access_count"]
+        json.loads(run_command("data", "stats", "--used", "--space", SPACE, "--json").stdout)[
+            "best"
+        ][0]["access_count"]
         == 1
     )
 
@@ -286,7 +286,9 @@ def test_where_nothing_is_kept_no_model_is_asked(tmp_path, monkeypatch):
         raise ModelUnavailable("There is no model")
 
     monkeypatch.setattr("reverie.embedding.toy.ToyEmbedder.embed", refuse)
-    assert "words alone" not in invoked("recall", "heron", "--space", SPACE).stderr and asked == []
-    with opened(tmp_path / "home") as mind:
+    assert (
+        "words alone" not in run_command("recall", "heron", "--space", SPACE).stderr and asked == []
+    )
+    with open_mind(tmp_path / "home") as mind:
         kept(mind, "Staging is heron.")
-    assert "words alone" in invoked("recall", "heron", "--space", SPACE).stderr and asked
+    assert "words alone" in run_command("recall", "heron", "--space", SPACE).stderr and asked

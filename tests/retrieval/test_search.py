@@ -21,7 +21,7 @@ from reverie.retrieval.trigger_search import match_triggers
 from reverie.storage import OPENERS, open_store
 from reverie.testing import NOON, SPACE, make_event, make_memory
 from reverie.text.tokenization import fingerprint_text
-from tests.support.helpers import at_once
+from tests.support.helpers import run_in_threads
 
 MODEL = "model/1"
 URLS = {
@@ -146,7 +146,7 @@ def test_reading_while_another_thread_writes(store):
             except Exception as err:
                 trouble.append(err)
 
-    at_once(write, read, read)
+    run_in_threads(write, read, read)
     assert trouble == []
 
 

@@ -7,7 +7,7 @@ from reverie.testing import SPACE
 
 
 @pytest.fixture
-def two(mind):
+def two_memories(mind):
     """Two memories that count."""
     return tuple(
         mind.remember(text, space=SPACE) for text in ("Staging is heron.", "Production is crane.")
@@ -20,36 +20,36 @@ def edges(mind, memory):
 
 @pytest.mark.parametrize("how", ["link", "supersede"])
 @pytest.mark.proves("A87")
-def test_what_does_not_count_takes_nobodys_place(mind, two, how):
+def test_what_does_not_count_takes_nobodys_place(mind, two_memories, how):
     """Or neither of the two would count."""
-    old, new = two
+    old, new = two_memories
     mind.forget(new.id)
     with pytest.raises(BadInput, match="restore it first"):
         mind.link(new.id, old.id, "supersedes") if how == "link" else mind.supersede(old.id, new.id)
     assert mind.get(old.id)[0].active
 
 
-def test_what_was_forgotten_is_not_said_to_be_superseded(mind, two):
+def test_what_was_forgotten_is_not_said_to_be_superseded(mind, two_memories):
     """Why something went is not written over."""
-    old, new = two
+    old, new = two_memories
     mind.forget(old.id, why="wrong")
     with pytest.raises(BadInput, match=r"does not count any more \(wrong\)"):
         mind.supersede(old.id, new.id)
     assert "wrong" == mind.get(old.id)[0].retired_why
 
 
-def test_restoring_leaves_the_links_that_somebody_made(mind, two):
+def test_restoring_leaves_the_links_that_somebody_made(mind, two_memories):
     """Only the tie that came with the stepping back goes with it."""
-    one, other = two
+    one, other = two_memories
     mind.link(one.id, other.id, "derived_from")
     mind.forget(other.id)
     mind.restore(other.id)
     assert (one.id, "derived_from", other.id) in edges(mind, other)
 
 
-def test_untying_says_what_it_cannot_do(mind, two):
+def test_untying_says_what_it_cannot_do(mind, two_memories):
     """What has stepped back comes back by `restore`, not by a weight."""
-    old, new = two
+    old, new = two_memories
     mind.link(new.id, old.id, "supersedes")
     with pytest.raises(BadInput, match="restore"):
         mind.link(new.id, old.id, "supersedes", 0)
@@ -58,9 +58,9 @@ def test_untying_says_what_it_cannot_do(mind, two):
 
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.proves("A86", "CC-6")
-def test_a_contradiction_is_untied_from_both_ends(mind, two, turned):
+def test_a_contradiction_is_untied_from_both_ends(mind, two_memories, turned):
     """Neither edge nor flag is left, and nobody is asked."""
-    one, other = two
+    one, other = two_memories
     mind.link(one.id, other.id, "contradicts")
     assert 1 == len(mind.review.cases(space=SPACE))
     mind.link(*((other.id, one.id) if turned else (one.id, other.id)), "contradicts", 0)
@@ -71,10 +71,10 @@ def test_a_contradiction_is_untied_from_both_ends(mind, two, turned):
 
 @pytest.mark.parametrize("rel", ["has_tag", "in_cluster", "about"])
 @pytest.mark.proves("B7", "B8")
-def test_ties_to_tags_clusters_and_files_are_no_ties_of_memories(mind, two, rel):
+def test_ties_to_tags_clusters_and_files_are_no_ties_of_memories(mind, two_memories, rel):
     """A tag is put on with `tag`; an edge of that name between memories would be damage."""
     with pytest.raises(BadInput, match="does not tie memories"):
-        mind.link(two[0].id, two[1].id, rel)
+        mind.link(two_memories[0].id, two_memories[1].id, rel)
 
 
 @pytest.mark.parametrize("verb", ["undo", "review", "sleep", "learn"])

@@ -64,7 +64,7 @@ print(json.dumps({**report, "spans": spans}))
 
 
 @pytest.fixture(scope="module")
-def crowd(tmp_path_factory):
+def shared_home(tmp_path_factory):
     """The home after everybody was at it, and what each says it did."""
     home = tmp_path_factory.mktemp("crowd")
     share = OPERATIONS // PROCESSES
@@ -87,17 +87,17 @@ def crowd(tmp_path_factory):
 
 
 @pytest.mark.proves("CC-12")
-def test_no_caller_meets_a_lock(crowd):
+def test_no_caller_meets_a_lock(shared_home):
     """2,000 operations in 8 processes: not one error reaches a caller."""
-    _, reports = crowd
+    _, reports = shared_home
 
     assert [trouble for report in reports for trouble in report["trouble"]] == []
 
 
 @pytest.mark.proves("CC-12", "CC-13", "X45")
-def test_nothing_is_lost(crowd):
+def test_nothing_is_lost(shared_home):
     """Everything that was kept, revised, forgotten and recorded is so."""
-    home, reports = crowd
+    home, reports = shared_home
     with memory(home) as mind:
         for report in reports:
             kept, gone = mind.get(report["kept"]), mind.get(report["gone"])
@@ -112,9 +112,9 @@ def test_nothing_is_lost(crowd):
 
 
 @pytest.mark.proves("A7", "A8", "B89")
-def test_one_settles_at_a_time(crowd):
+def test_one_settles_at_a_time(shared_home):
     """No step of settling overlaps another one's, and each was made by whoever held the lease."""
-    _, reports = crowd
+    _, reports = shared_home
     spans = sorted(tuple(span) for report in reports for span in report["spans"])
 
     assert all(held for _, _, held in spans)
@@ -123,9 +123,9 @@ def test_one_settles_at_a_time(crowd):
     assert sum(report["settled"] for report in reports) > 0
 
 
-def test_the_crowd_leaves_it_clean(crowd):
+def test_the_crowd_leaves_it_clean(shared_home):
     """Afterwards `verify` has nothing to say, and one more settling finishes the work."""
-    home, _ = crowd
+    home, _ = shared_home
     with memory(home, now=now) as mind:
         before = mind.data.verify()
         mind.settle()

@@ -15,7 +15,7 @@ from reverie.core.errors import BadInput, Disabled, NotFound
 from reverie.extraction.rule_extraction import extract_lessons
 from reverie.memory.procedure import read_practice_record
 from reverie.testing import SPACE, make_conversation, memory
-from tests.support.helpers import invoked, toy_home, turn
+from tests.support.helpers import run_command, take_turn, toy_home
 
 DAY = 86_400.0
 
@@ -124,11 +124,11 @@ def test_the_companion_sets_and_clears_working_memory(home, clock):
     end.
     """
     with home.companion(SPACE, session="s1") as companion:
-        turn(companion, "Please refactor the parser", clock=clock)
+        take_turn(companion, "Please refactor the parser", clock=clock)
         home.settle()
         assert "Please refactor the parser" == home.sessions.held("s1", space=SPACE).turn
         home.sessions.hold({"step": 1}, session="s1", space=SPACE)
-        turn(companion, "Please refactor the parser", "and then the lexer", clock=clock)
+        take_turn(companion, "Please refactor the parser", "and then the lexer", clock=clock)
         home.settle()
         held = home.sessions.held("s1", space=SPACE)
         assert ({"step": 1}, True) == (held.content, "lexer" in held.turn)
@@ -233,7 +233,7 @@ def test_working_memory_survives_a_crash(tmp_path):
         [sys.executable, "-c", code], env={**os.environ, "REVERIE_HOME": str(folder)}, check=False
     )
     assert 9 == done.returncode
-    result = invoked("--home", str(folder), "session", "held", "s1", "--space", "me/demo")
+    result = run_command("--home", str(folder), "session", "held", "s1", "--space", "me/demo")
     assert "halfway through" in result.stdout
 
 
@@ -356,7 +356,7 @@ def test_the_journal_tells_of_days(home, clock):
     home.feelings.record("relief", space=SPACE)
     home.record("tool", {"tool": "Bash", "ok": True}, space=f"{SPACE}/s1", session="s1")
     with home.companion(SPACE, session="s1") as companion:
-        turn(companion, "Which port has staging?", clock=clock)
+        take_turn(companion, "Which port has staging?", clock=clock)
     days = home.episodes.journal(space=SPACE)
     assert ["2025-10-09", "2025-10-02", "2025-10-01"] == [day.date for day in days]
     now, second, first = days
@@ -658,7 +658,7 @@ def test_a_full_type_loses_the_least_retained(mind, clock, monkeypatch):
 def test_the_command_line_has_all_of_it(tmp_path):
     """Each kind of remembering by a command."""
     home = toy_home(tmp_path)
-    run = lambda *words: invoked("--home", str(home), "--space", SPACE, *words).stdout
+    run = lambda *words: run_command("--home", str(home), "--space", SPACE, *words).stdout
     run("session", "hold", "s1", '{"step": 2}')
     assert '{"step": 2}' in run("session", "held", "s1")
     run("session", "release", "s1")
@@ -695,10 +695,12 @@ def test_the_command_line_has_all_of_it(tmp_path):
     assert "Deployed heron" in run("recall", "heron", "--type", "episodic")
     assert "Deployed heron" not in run("list", "--type", "procedural")
     assert (
-        "memory type" in invoked("--home", str(home), "recall", "a", "--type", "odd", code=2).stderr
+        "memory type"
+        in run_command("--home", str(home), "recall", "a", "--type", "odd", code=2).stderr
     )
     assert (
-        "not a day" in invoked("--home", str(home), "episode", "journal", "someday", code=2).stderr
+        "not a day"
+        in run_command("--home", str(home), "episode", "journal", "someday", code=2).stderr
     )
 
 

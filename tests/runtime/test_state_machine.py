@@ -39,8 +39,8 @@ from reverie.mirror.apply_page_edits import list_past_texts
 from reverie.pipeline.event_reader import RETRY_CURSOR
 from reverie.storage.erased_texts import PassageEraser
 from reverie.testing import Clock, make_conversation, memory
-from tests.support.crash_at_statement import CRASHES, FAILURES, lit
-from tests.support.invariants import everything, reconciled_well
+from tests.support.crash_at_statement import CRASHES, FAILURES, failing_at_statement
+from tests.support.invariants import all_memories, assert_nothing_lost
 from tests.support.vocabulary import NIGHT, TEXTS
 
 SPACES = ("me/a", "me/a", "me/a", "me/b", "me", "me/a/s")
@@ -152,7 +152,7 @@ class Reverie(RuleBasedStateMachine):
         """All memories of the store but scratch pads, which come and go with what a conversation is
         at.
         """
-        return {id: m for id, m in everything(self.mind.store).items() if m.kind != "scratch"}
+        return {id: m for id, m in all_memories(self.mind.store).items() if m.kind != "scratch"}
 
     def state(self, *types):
         """Everything canonical without the log, or only rows of some types."""
@@ -195,7 +195,7 @@ class Reverie(RuleBasedStateMachine):
         *where, again = fuse
         self.leave()
         crashed, result = False, None
-        with lit(self.mind.store, *where):
+        with failing_at_statement(self.mind.store, *where):
             try:
                 result = verb()
             except CRASHES as err:
@@ -232,7 +232,7 @@ class Reverie(RuleBasedStateMachine):
         )
         return result, fresh
 
-    def unpredicted(self, verb, well=reconciled_well):
+    def unpredicted(self, verb, well=assert_nothing_lost):
         """A verb of which only the invariants are known; what it returns, None after a crash."""
         before = self.there()
         result, crashed = self.crashing(verb)
@@ -614,7 +614,7 @@ class Reverie(RuleBasedStateMachine):
         assert self.companion.wait(20)
         self.mind.settle()
         assert not self.companion.trouble
-        reconciled_well(before, self.there())
+        assert_nothing_lost(before, self.there())
         self.resync()
         self.last = None
 
@@ -746,7 +746,7 @@ class Reverie(RuleBasedStateMachine):
     def finds_what_it_should(self):
         if not hasattr(self, "mind"):
             return
-        pads = everything(self.mind.store).keys() - self.kept.keys()
+        pads = all_memories(self.mind.store).keys() - self.kept.keys()
         for space in ("me/a", "me/a/s"):
             seen, visible = visible_spaces(space), self.visible(space)
             word = WORDS[len(self.past) % len(WORDS)]

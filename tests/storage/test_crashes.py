@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from reverie.testing import NOON, Clock, memory
-from tests.support.invariants import everything, reconciled_well
+from tests.support.invariants import all_memories, assert_nothing_lost
 from tests.support.vocabulary import NIGHT
 
 KILLS = 200
@@ -138,18 +138,18 @@ def test_killed_while_it_settles_and_sleeps(tmp_path):
             before = {}
             if kill % 10:
                 with memory(folder, now=clock) as mind:
-                    before = everything(mind.store)
+                    before = all_memories(mind.store)
             nursery.one_life(folder, clock.at, kill, "", 0.01 + chance.random() * 0.15)
             clock.tick(100)
             with memory(folder, now=clock) as mind:
-                after = everything(mind.store)
+                after = all_memories(mind.store)
                 assert mind.data.verify() == [], f"after kill {kill}"
-                reconciled_well(before, after)
+                assert_nothing_lost(before, after)
                 if kill % 10 == 9:
                     mind.settle()
                     mind.sleep(NIGHT)
                     assert mind.data.verify() == []
-                    reconciled_well(after, everything(mind.store))
+                    assert_nothing_lost(after, all_memories(mind.store))
                     retired += sum(not m.active for m in after.values())
     assert retired > 40
 

@@ -11,7 +11,7 @@ import pytest
 
 from reverie.core.config import load_settings
 from reverie.interfaces.hooks.hook_consumer import HookConsumer
-from tests.support.helpers import invoked, opened
+from tests.support.helpers import open_mind, run_command
 
 HOMES = sorted((Path(__file__).parent / "homes").glob("*.tar.gz"))
 SPACE = "me/demo"
@@ -27,7 +27,7 @@ def older_home(request, tmp_path):
 
 def test_its_memories_are_found_explained_and_undone(older_home):
     """What was remembered, superseded, linked and felt is as it was, and can be taken back."""
-    with opened(older_home) as mind:
+    with open_mind(older_home) as mind:
         assert mind.data.verify() == []
         found = mind.recall("what is the staging server called?", space=SPACE)
         assert "osprey" in found[0].memory.text
@@ -53,7 +53,7 @@ def test_its_settings_are_read(older_home):
 
 def test_what_its_hooks_wrote_is_taken_in(older_home):
     """Events that waited when the new version came are read like its own."""
-    with opened(older_home) as mind:
+    with open_mind(older_home) as mind:
         consumer = HookConsumer(mind)
         assert consumer.consume_events() == 2
         consumer.close()
@@ -65,7 +65,7 @@ def test_what_its_hooks_wrote_is_taken_in(older_home):
 def test_its_pages_stay_in_step(older_home):
     """A line that a person changed on one of its pages is taken in as before."""
     page = older_home / "spaces" / "me" / "demo" / "MEMORY.md"
-    with opened(older_home) as mind:
+    with open_mind(older_home) as mind:
         mind.data.mirror(SPACE)
         page.write_text(page.read_text("utf-8").replace("osprey", "ospray"), "utf-8")
         mind.data.mirror(SPACE)
@@ -74,5 +74,5 @@ def test_its_pages_stay_in_step(older_home):
 
 def test_the_command_line_opens_it(older_home):
     """Commands read it; verify finds nothing wrong."""
-    assert "osprey" in invoked("--home", str(older_home), "list", "--space", SPACE).stdout
-    assert invoked("--home", str(older_home), "data", "verify").exit_code == 0
+    assert "osprey" in run_command("--home", str(older_home), "list", "--space", SPACE).stdout
+    assert run_command("--home", str(older_home), "data", "verify").exit_code == 0

@@ -28,7 +28,7 @@ from reverie.core.model import (
 from reverie.storage import open_store
 from reverie.testing import NOON, SPACE, make_event, make_memory
 from reverie.text.tokenization import fingerprint_text, tokenize_query
-from tests.support.helpers import at_once
+from tests.support.helpers import run_in_threads
 
 BACKENDS = {
     "sqlite file": lambda folder: f"sqlite:///{folder / 'store.db'}",
@@ -57,7 +57,7 @@ def store(url):
 
 
 @pytest.fixture
-def other(backend, url, store):
+def other_store(backend, url, store):
     """A second store object on the same database, as another process would have."""
     if backend in PRIVATE:
         pytest.skip("nobody else can see it")
@@ -67,13 +67,13 @@ def other(backend, url, store):
 
 
 @pytest.fixture
-def other_or_same(backend, request, store):
+def other_or_same_store(backend, request, store):
     """A second store object where the backend allows one."""
-    return store if backend in PRIVATE else request.getfixturevalue("other")
+    return store if backend in PRIVATE else request.getfixturevalue("other_store")
 
 
 @pytest.fixture
-def empty(tmp_path_factory, backend):
+def empty_store(tmp_path_factory, backend):
     """A further store with nothing in it."""
     store = open_store(BACKENDS[backend](tmp_path_factory.mktemp("empty")))
     yield store
@@ -879,13 +879,13 @@ def test_a_change_of_model_queues_everything(store):
 
 
 @pytest.mark.proves("CC-26", "X13")
-def test_two_models_share_a_store(store, other_or_same):
+def test_two_models_share_a_store(store, other_or_same_store):
     """Each model has its queue and its vectors; neither throws the other's away."""
     one, two = keep(store, "one", "two")
-    assert (store.await_vectors("model/1"), other_or_same.await_vectors("model/2")) == (2, 2)
+    assert (store.await_vectors("model/1"), other_or_same_store.await_vectors("model/2")) == (2, 2)
     for memory in (one, two):
         embed(store, memory, 1, 0, model="model/1")
-        embed(other_or_same, memory, 0, 1, model="model/2")
+        embed(other_or_same_store, memory, 0, 1, model="model/2")
     three = keep(store, "three")
 
     assert [store.await_vectors(model) for model in ("model/1", "model/2", "model/1")] == [1, 1, 1]
@@ -911,7 +911,7 @@ def test_two_models_share_a_store(store, other_or_same):
 
 
 @pytest.mark.proves("CC-4", "CC-26", "A25", "B93")
-def test_every_vector_goes_with_its_text(store, empty):
+def test_every_vector_goes_with_its_text(store, empty_store):
     """Revising or purging takes the vectors of all models along, and every model waits anew."""
     revised, purged, kept = keep(store, "old", "gone", "kept")
     for model in ("model/1", "model/2"):
@@ -924,10 +924,12 @@ def test_every_vector_goes_with_its_text(store, empty):
     for model in ("model/1", "model/2"):
         assert store.unembedded_texts(9, model) == [(revised.id, "new")]
         assert store.vectors(model, [revised.id, kept.id]).keys() == {kept.id}
-    assert empty.load(store.dump())["vector"] == 2
-    assert [json.dumps(row) for row in empty.dump()] == [json.dumps(row) for row in store.dump()]
-    assert empty.await_vectors("model/2") == 1
-    assert (store.verify(), empty.verify()) == ([], [])
+    assert empty_store.load(store.dump())["vector"] == 2
+    assert [json.dumps(row) for row in empty_store.dump()] == [
+        json.dumps(row) for row in store.dump()
+    ]
+    assert empty_store.await_vectors("model/2") == 1
+    assert (store.verify(), empty_store.verify()) == ([], [])
 
 
 def test_a_stale_vector_is_refused(store):
@@ -1024,21 +1026,21 @@ def test_columns_follow_every_change(store):
 
 
 @pytest.mark.proves("CC-12")
-def test_columns_follow_other_processes(store, other):
+def test_columns_follow_other_processes(store, other_store):
     """What another store object does is seen at the next question."""
     one = keep(store, "one")
-    assert columns(other) == {one.id: None}
+    assert columns(other_store) == {one.id: None}
 
     embed(store, one, 1, 0)
-    two = keep(other, "two")
-    assert columns(other) == columns(store) == {one.id: (1.0, 0.0), two.id: None}
+    two = keep(other_store, "two")
+    assert columns(other_store) == columns(store) == {one.id: (1.0, 0.0), two.id: None}
 
-    other.apply([Retire(id=one.id, at=NOON)], make_event("forget"))
+    other_store.apply([Retire(id=one.id, at=NOON)], make_event("forget"))
     assert columns(store) == {two.id: None}
 
     store.purge([two.id])
-    assert columns(other) == {}
-    assert find(other, "one two") == []
+    assert columns(other_store) == {}
+    assert find(other_store, "one two") == []
 
 
 @pytest.mark.proves("CC-12")
@@ -1056,7 +1058,7 @@ def test_many_threads_read_and_write_at_once(store):
         except BaseException as err:
             trouble.append(err)
 
-    at_once(*(partial(work, name) for name in ("ann", "ben", "cat", "dan")))
+    run_in_threads(*(partial(work, name) for name in ("ann", "ben", "cat", "dan")))
 
     assert trouble == []
     assert (store.stats().memories, store.stats().vectors, store.verify()) == (100, 100, [])
@@ -1091,53 +1093,55 @@ def filled(store):
 
 
 @pytest.mark.proves("CC-7", "CC-90", "A94", "B6", "B16")
-def test_export_and_import_are_identical(store, empty):
+def test_export_and_import_are_identical(store, empty_store):
     """Memories, edges, history, events, vectors, cursors return the same to the letter."""
     filled(store)
     rows = list(store.dump())
     through_json = [json.loads(json.dumps(row)) for row in rows]
-    new = empty.load(through_json)
+    new = empty_store.load(through_json)
 
-    assert [json.dumps(row) for row in empty.dump()] == [json.dumps(row) for row in rows]
+    assert [json.dumps(row) for row in empty_store.dump()] == [json.dumps(row) for row in rows]
     assert new["memory"] == 3
     assert new["vector"] == 1
-    assert columns(empty) == columns(store)
-    assert find(empty, "three") == find(store, "three")
-    assert empty.verify() == []
+    assert columns(empty_store) == columns(store)
+    assert find(empty_store, "three") == find(store, "three")
+    assert empty_store.verify() == []
 
 
 @pytest.mark.proves("CC-8", "CC-90")
-def test_importing_twice_adds_nothing(store, empty):
+def test_importing_twice_adds_nothing(store, empty_store):
     """What is already there is left alone, whatever happened to it since."""
     one, *_ = filled(store)
     rows = list(store.dump())
-    empty.load(rows)
-    again = empty.load(rows)
+    empty_store.load(rows)
+    again = empty_store.load(rows)
     before = list(store.dump())
     same = store.load(rows)
     store.apply([Revise(id=one.id, fields={"tags": ()})], make_event("tag"))
     store.load(rows)
 
-    assert (again, same, list(empty.dump())) == ({}, {}, before)
+    assert (again, same, list(empty_store.dump())) == ({}, {}, before)
     assert store.get([one.id])[0].tags == ()
     assert store.verify() == []
 
 
 @pytest.mark.proves("CC-12")
-def test_two_exports_come_together(store, empty):
+def test_two_exports_come_together(store, empty_store):
     """Importing into a store that has something keeps both, with both histories."""
-    mine = keep(empty, "mine")
+    mine = keep(empty_store, "mine")
     theirs, *_ = filled(store)
-    empty.load(store.dump())
+    empty_store.load(store.dump())
 
-    assert {m.text for m in empty.browse(Filter())} == {"mine", "uno", "three"}
-    assert [r.op for r in empty.history(theirs.id)] == [r.op for r in store.history(theirs.id)]
-    assert len(empty.history(mine.id)) == 1
-    assert empty.verify() == []
+    assert {m.text for m in empty_store.browse(Filter())} == {"mine", "uno", "three"}
+    assert [r.op for r in empty_store.history(theirs.id)] == [
+        r.op for r in store.history(theirs.id)
+    ]
+    assert len(empty_store.history(mine.id)) == 1
+    assert empty_store.verify() == []
 
 
 @pytest.mark.proves("CC-9")
-def test_one_bad_row_never_loses_the_others(store, empty):
+def test_one_bad_row_never_loses_the_others(store, empty_store):
     """Unknown keys are ignored, missing ones get defaults, broken rows are counted, the rest is
     kept.
     """
@@ -1173,11 +1177,11 @@ def test_one_bad_row_never_loses_the_others(store, empty):
         "at": 5.0,
         "colour": "red",
     }
-    new = empty.load([*bad[:6], *rows, *bad[6:], short])
+    new = empty_store.load([*bad[:6], *rows, *bad[6:], short])
 
     assert new["memory"] == 4
     assert new["refused"] >= 8
-    kept = empty.get(["mem_short"])[0]
+    kept = empty_store.get(["mem_short"])[0]
     assert (kept.text, kept.created_at, kept.updated_at, kept.kind, kept.strength) == (
         "short",
         5.0,
@@ -1185,15 +1189,15 @@ def test_one_bad_row_never_loses_the_others(store, empty):
         "fact",
         1,
     )
-    assert empty.verify() == []
+    assert empty_store.verify() == []
 
 
-def test_an_export_is_one_moment(store, other):
+def test_an_export_is_one_moment(store, other_store):
     """Whoever reads slowly still gets one consistent state, while others write."""
     keep(store, "one", "two")
     rows = store.dump()
     first = next(rows)
-    keep(other, "three")
+    keep(other_store, "three")
     rest = list(rows)
 
     assert len([r for r in (first, *rest) if r["type"] == "memory"]) == 2

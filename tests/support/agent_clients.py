@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.helpers import fetched
+from tests.support.helpers import install_npm_packages
 
 PACKAGES = {"claude": "@anthropic-ai/claude-code@2.1.197", "codex": "@openai/codex@0.169.0"}
 PATIENCE = 90
 CALLS = itertools.count(1)  # two messages, or two calls, of one name would be joined into one
 
 
-def client(name):
+def find_client_program(name):
     """The path of a client's program; skips where it cannot be had."""
     package = PACKAGES[name]
     cache = (
@@ -32,7 +32,7 @@ def client(name):
     )
     program = cache / "node_modules" / ".bin" / name
     if not program.exists():
-        fetched(cache, package)
+        install_npm_packages(cache, package)
         postinstall = cache / "node_modules" / "@anthropic-ai" / "claude-code" / "install.cjs"
         if postinstall.exists():
             subprocess.run(
@@ -45,7 +45,7 @@ def client(name):
     return program
 
 
-def model(answer, asked):
+def scripted_model_handler(answer, asked):
     """A model: `answer(request)` gives a text, or (tool, input) for a call of a tool. Every request
     goes to `asked`.
     """
@@ -76,16 +76,18 @@ def model(answer, asked):
             if "count_tokens" in self.path:
                 return self.reply(b'{"input_tokens": 100}')
             asked.append(request)
-            events = (responses if "responses" in self.path else messages)(answer(request))
+            events = (to_openai_stream if "responses" in self.path else to_anthropic_stream)(
+                answer(request)
+            )
             if request.get("stream"):
                 lines = (f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events)
                 return self.reply("".join(lines).encode(), "text/event-stream")
-            return self.reply(json.dumps(whole(answer(request))).encode())
+            return self.reply(json.dumps(to_anthropic_message(answer(request))).encode())
 
     return Handler
 
 
-def whole(said):
+def to_anthropic_message(said):
     return {
         "id": f"msg_{next(CALLS)}",
         "type": "message",
@@ -98,9 +100,9 @@ def whole(said):
     }
 
 
-def messages(said):
+def to_anthropic_stream(said):
     """An answer as Anthropic streams it."""
-    start = {**whole(""), "content": [], "stop_reason": None}
+    start = {**to_anthropic_message(""), "content": [], "stop_reason": None}
     if isinstance(said, str):
         block, delta, stop = (
             {"type": "text", "text": ""},
@@ -124,7 +126,7 @@ def messages(said):
     ]
 
 
-def responses(said):
+def to_openai_stream(said):
     """An answer as OpenAI's Responses stream it."""
     if isinstance(said, str):
         item = {
@@ -155,11 +157,13 @@ def responses(said):
     ]
 
 
-def text_of(request):
+def conversation_text(request):
     """Everything that a request tells the model of the conversation."""
     return json.dumps(request.get("messages") or request.get("input"), ensure_ascii=False)
 
 
-def ran(request):
+def has_tool_result(request):
     """Whether a tool has answered already."""
-    return "tool_result" in text_of(request) or "function_call_output" in text_of(request)
+    return "tool_result" in conversation_text(
+        request
+    ) or "function_call_output" in conversation_text(request)

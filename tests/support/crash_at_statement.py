@@ -17,7 +17,7 @@ FAILURES = (
 CRASHES = (StoreError, MemoryError, KeyboardInterrupt)  # what reaches the caller
 
 
-class Fuse:
+class FailingConnection:
     """A connection that passes everything on and raises once, before or after the n-th
     statement.
     """
@@ -38,12 +38,12 @@ class Fuse:
 
 
 @contextmanager
-def lit(store, statement, failure, late):
+def failing_at_statement(store, statement, failure, late):
     """Within, the n-th statement that the store writes with fails; yields the fuse, of which `left`
     tells.
     """
-    connections = store._db
-    fuse = Fuse(connections.writer, statement, failure, late)
+    connections = store.connections
+    fuse = FailingConnection(connections.writer, statement, failure, late)
     connections.writer = fuse
     try:
         yield fuse

@@ -43,19 +43,19 @@ def toy_home(tmp_path, idle=0.0, **more):
     return tmp_path / "home"
 
 
-def opened(home, **settings):
+def open_mind(home, **settings):
     """A mind over a home, in real time."""
     return memory(home, now=clock.now, **settings)
 
 
-def invoked(*words, stdin=None, code=0):
+def run_command(*words, stdin=None, code=0):
     """Run a command in this process; its result."""
     result = CliRunner().invoke(app, list(words), input=stdin)
     assert result.exit_code == code, (words, result.output, result.stderr)
     return result
 
 
-def until(condition, seconds=30.0):
+def wait_until(condition, seconds=30.0):
     """Wait for something that another process does."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -65,7 +65,7 @@ def until(condition, seconds=30.0):
     pytest.fail("that never came")
 
 
-def at_once(*works):
+def run_in_threads(*works):
     """Do these at the same time, each in a thread, to the end."""
     threads = [threading.Thread(target=work) for work in works]
     for thread in threads:
@@ -74,7 +74,7 @@ def at_once(*works):
         thread.join()
 
 
-def turn(companion, *texts, clock=None, tick=60.0):
+def take_turn(companion, *texts, clock=None, tick=60.0):
     """One turn, and everything it leads to; with a clock, so much later."""
     if clock:
         clock.tick(tick)
@@ -83,7 +83,7 @@ def turn(companion, *texts, clock=None, tick=60.0):
     return block
 
 
-def crowd(mind, space):
+def add_unrelated_memories(mind, space):
     """Unrelated memories around the ones that matter."""
     mind.remember_many(
         [{"text": f"Remark {n} about garden plants, row {n % 7}."} for n in range(80)], space=space
@@ -91,7 +91,7 @@ def crowd(mind, space):
 
 
 @contextmanager
-def serving(handler):
+def serve_http(handler):
     """A web server on loopback; its address."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -103,7 +103,7 @@ def serving(handler):
             thread.join()
 
 
-def fetched(folder, *packages, seconds=300.0):
+def install_npm_packages(folder, *packages, seconds=300.0):
     """Packages from npm in a folder; skips where they cannot be had, or not in time."""
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")
@@ -124,7 +124,7 @@ def fetched(folder, *packages, seconds=300.0):
 
 
 @contextmanager
-def mounted(*args):
+def mounted_filesystem(*args):
     """A mount of our own, or a skipped test."""
     target = Path(args[-1])
     target.mkdir(exist_ok=True)
@@ -140,8 +140,8 @@ def mounted(*args):
 
 
 @contextmanager
-def read_only(folder, at):
+def mounted_read_only(folder, at):
     """A folder that nobody may write, root included."""
-    with mounted("--bind", folder, at):
+    with mounted_filesystem("--bind", folder, at):
         subprocess.run(["mount", "-o", "remount,ro,bind", str(at)], check=True)
         yield at

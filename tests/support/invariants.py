@@ -6,12 +6,12 @@ from reverie.core.model import Filter
 MANY = 1_000_000
 
 
-def everything(store):
+def all_memories(store):
     """All memories of a store, by id."""
     return {m.id: m for m in store.browse(Filter(active=None, limit=MANY))}
 
 
-def lead(after, id):
+def find_last_successor(after, id):
     """Where the successors of a memory lead."""
     seen = set()
     while not after[id].active and after[id].superseded_by:
@@ -21,11 +21,11 @@ def lead(after, id):
     return after[id]
 
 
-def rank(m):
+def belief_rank(m):
     return m.provenance == "user_corrected", m.trust
 
 
-def reconciled_well(before, after):
+def assert_nothing_lost(before, after):
     """What must be so whatever settling and sleep decide: nothing lost, each loser leads to a
     better one.
     """
@@ -40,8 +40,8 @@ def reconciled_well(before, after):
             assert m.provenance != "user_corrected"
             continue
         heir = after[m.superseded_by]
-        assert rank(heir) >= rank(m), "a memory stepped back for a weaker one"
-        end = lead(after, m.id)
+        assert belief_rank(heir) >= belief_rank(m), "a memory stepped back for a weaker one"
+        end = find_last_successor(after, m.id)
         assert end.active or end.retired_why == "faded"
     assert not [id for id in before if after[id].active and not before[id].active], (
         "something came back by itself"

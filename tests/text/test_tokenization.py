@@ -11,7 +11,7 @@ from reverie.text.tokenization import MAX_TERMS, fingerprint_text, to_index_text
 
 
 @pytest.fixture
-def found() -> Iterator[object]:
+def is_found() -> Iterator[object]:
     """A function that says whether a query finds a text in a real FTS5 table."""
     db = sqlite3.connect(":memory:")
     db.execute(
@@ -52,9 +52,9 @@ def found() -> Iterator[object]:
     ],
 )
 @pytest.mark.proves("CC-31")
-def test_what_is_there_is_found(found, text, query):
+def test_what_is_there_is_found(is_found, text, query):
     """Variants of writing, identifiers and scripts without spaces find the same memory."""
-    assert found(text, query)
+    assert is_found(text, query)
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_what_is_there_is_found(found, text, query):
     ],
 )
 @pytest.mark.proves("CC-29")
-def test_no_query_is_an_error(found, query):
+def test_no_query_is_an_error(is_found, query):
     """Quotes, operators and odd characters are text, never syntax."""
-    found("anything", query)
+    is_found("anything", query)
 
 
 def test_stop_words_are_dropped_unless_nothing_else_is_left():

@@ -225,8 +225,8 @@ def redaction_kinds(redactions: Sequence[Redaction]) -> list[str]:
 class MemoryFields(TypedDict, total=False):
     """What a caller may say about a memory besides its text; all of it can be left out."""
 
-    kind: str  # "fact"; `reverie.core.kinds` has the others
     title: str
+    kind: str  # "fact"; `reverie.core.kinds` has the others
     tags: Iterable[str]
     at: Moment  # when it happened or was said; now
     session: str  # in which conversation
@@ -249,7 +249,7 @@ class PlacedFields(MemoryFields, total=False):
     space: Required[str]
 
 
-MEMORY_FIELDS = ("text", "space", *MemoryFields.__annotations__)
+MEMORY_FIELDS = ("text", *MemoryFields.__annotations__, "space")
 # Of what is not here the default is None.
 FIELD_DEFAULTS = {
     "title": "",

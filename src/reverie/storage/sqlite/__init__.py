@@ -80,6 +80,13 @@ class SqliteStore(StoreReading, SqliteScrubbing):
             self._db.close()
             raise
 
+    @property
+    def connections(self) -> SqliteConnections:
+        """The connections to the database file, for what the verbs do not offer: pragmas, repairs
+        by hand and tests of what happens when a statement fails.
+        """
+        return self._db
+
     @cached_property
     def files(self) -> SqliteFileIndex:
         from reverie.storage.sqlite.file_index import SqliteFileIndex

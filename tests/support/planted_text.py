@@ -16,15 +16,16 @@ from reverie.testing import SPACE, make_conversation
 
 
 @contextmanager
-def unknowing(monkeypatch):
+def without_redaction(monkeypatch):
     """An older version that knew no secret: everything is kept as it comes."""
     with monkeypatch.context() as patch:
-        patch.setattr(privacy, "_find_spans", lambda *_: [])
-        patch.setattr(privacy, "_mark_named_value", lambda *_: None)
+        for find in ("assignment", "shape", "personal", "iban"):
+            patch.setattr(privacy, f"find_{find}_spans", lambda *_: [])
+        patch.setattr(privacy, "named_secret_kind", lambda *_: None)
         yield
 
 
-def live(mind, tmp_path, words):
+def plant_everywhere(mind, tmp_path, words):
     """A life in which these words come up everywhere; the memory that says them."""
     notes, repo, home = tmp_path / "notes", tmp_path / "repo", mind.settings.home
     for folder in (notes, repo):
@@ -89,11 +90,11 @@ def live(mind, tmp_path, words):
     return kept
 
 
-def holding(folder, *texts):
+def find_files_holding(folder, *texts):
     """Which files of a folder hold one of these texts in their bytes, in any writing: names from
     the folder.
     """
-    wanted = [form for text in texts for form in forms(text)]
+    wanted = [form for text in texts for form in encode_in_every_way(text)]
     return sorted(
         {
             str(path.relative_to(folder))
@@ -104,7 +105,7 @@ def holding(folder, *texts):
     )
 
 
-def forms(text):
+def encode_in_every_way(text):
     """A text as bytes, in lower case: UTF-8, UTF-16, as JSON writes it, and pressed together."""
     low = text.lower()
     yield from {
