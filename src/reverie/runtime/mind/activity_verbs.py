@@ -171,7 +171,7 @@ class ActivityVerbs(VerbGroup):
         """
         from reverie.activity import activity_events
 
-        self._context.flush()
+        self._flush()
         asked = EventQuery(**only)
         names = [name for name in (asked.tool, asked.file, asked.task) if name]
         wanted = (*check_text_list(words, "words"), *names)
@@ -180,7 +180,7 @@ class ActivityVerbs(VerbGroup):
             return []
         found = self._store.search_events(
             tuple(asked.verbs),
-            space=self._context.resolve_space(space),
+            space=self._resolve_space(space),
             containing=wanted,
             since=parse_moment(asked.since, "since"),
             until=parse_moment_as_of(asked.until, "until"),
@@ -205,8 +205,8 @@ class ActivityVerbs(VerbGroup):
         """
         from reverie.activity import file_history, remedies
 
-        self._context.flush()
-        home = self._context.resolve_space(space)
+        self._flush()
+        home = self._resolve_space(space)
         most = check_limit(limit)
         names = self._file_names(path, home)
         events: dict[int, Event] = {}
@@ -236,11 +236,11 @@ class ActivityVerbs(VerbGroup):
         """
         from reverie.activity import activity_events
 
-        self._context.flush()
+        self._flush()
         events = self._store.search_events(
             (TOOL, FILE),
-            space=self._context.resolve_space(space),
-            since=self._context.now() - max(0.0, float(days)) * SECONDS_PER_DAY,
+            space=self._resolve_space(space),
+            since=self._now() - max(0.0, float(days)) * SECONDS_PER_DAY,
             limit=MAX_ACTIVITY_EVENTS,
         )
         return activity_events.measure_work(events)
@@ -258,8 +258,8 @@ class ActivityVerbs(VerbGroup):
         """
         from reverie.activity import remedies
 
-        self._context.flush()
-        redacted = redact_short_text(check_question(error, "error"), self._context.policy.masking)
+        self._flush()
+        redacted = redact_short_text(check_question(error, "error"), self._policy.masking)
         lessons = self._browse_lessons(space, "")
         return remedies.find_fix_suggestions(redacted, lessons)[: check_limit(limit)]
 
@@ -277,9 +277,9 @@ class ActivityVerbs(VerbGroup):
         Old habits count less, each occasion half after 180 days. The path is that within the
         repository, as git has it.
         """
-        self._context.flush()
+        self._flush()
         wanted = to_repository_path(check_question(path, "path"))
-        (changes,) = self.changed_with([wanted], self._context.resolve_space(space))
+        (changes,) = self.changed_with([wanted], self._resolve_space(space))
         return changes[: check_limit(limit)]
 
     def workflows(self, *, space: str | None = None, limit: int = 10) -> list[CommandWorkflow]:
@@ -291,10 +291,10 @@ class ActivityVerbs(VerbGroup):
         """
         from reverie.activity.workflows import find_workflows
 
-        self._context.flush()
+        self._flush()
         most = check_limit(limit)
         runs = self._store.search_events(
-            (TOOL,), space=self._context.resolve_space(space), limit=MAX_WORKFLOW_RUNS
+            (TOOL,), space=self._resolve_space(space), limit=MAX_WORKFLOW_RUNS
         )
         return find_workflows(runs)[:most]
 
@@ -309,7 +309,7 @@ class ActivityVerbs(VerbGroup):
         from reverie.activity.git_history import import_git_history
 
         folder = config.working_directory() / Path(path).expanduser()
-        return import_git_history(self._context.work, folder, self._context.writable_space(space))
+        return import_git_history(self._work, folder, self._writable_space(space))
 
     def sql(
         self,
@@ -339,8 +339,8 @@ class ActivityVerbs(VerbGroup):
         """
         from reverie.storage.analytics import LogAnalysis
 
-        self._context.flush()
-        home = self._context.resolve_space(space)
+        self._flush()
+        home = self._resolve_space(space)
 
         # Called by the analysis only if a question names the table.
         def list_pattern_rows() -> Iterator[tuple[str, str, float, int, float, float]]:
@@ -364,8 +364,8 @@ class ActivityVerbs(VerbGroup):
         from reverie.activity import co_change, learned_patterns, remedies, workflows
         from reverie.memory import procedure
 
-        self._context.flush()
-        home = self._context.resolve_space(space)
+        self._flush()
+        home = self._resolve_space(space)
         procedures = self._store.browse(
             Filter(
                 spaces=visible_spaces(home),
@@ -382,7 +382,7 @@ class ActivityVerbs(VerbGroup):
         ]
         touched = co_change.list_file_changes(changes, co_change.collect_renames(changes))
         return learned_patterns.list_learned_patterns(
-            self._browse_lessons(home, remedies.REMEDY), procedures, touched, self._context.now()
+            self._browse_lessons(home, remedies.REMEDY), procedures, touched, self._now()
         )
 
     def record_run(
@@ -416,7 +416,7 @@ class ActivityVerbs(VerbGroup):
 
     def _browse_lessons(self, space: str | None, having: str) -> list[Memory]:
         """The newest lessons that can be seen from a space."""
-        spaces = visible_spaces(self._context.resolve_space(space))
+        spaces = self._visible_from(space)
         lessons = Filter(spaces=spaces, kinds=("learning",), having=having, limit=MAX_LESSONS)
         return self._store.browse(lessons)
 
@@ -427,7 +427,7 @@ class ActivityVerbs(VerbGroup):
         if not paths:
             return []
         renames = self._renames(home)
-        now = self._context.now()
+        now = self._now()
         edits = self._store.search_events((FILE,), space=home, limit=MAX_ACTIVITY_EVENTS)
         found: list[list[CoChange]] = []
         for path in paths:
@@ -455,14 +455,14 @@ class ActivityVerbs(VerbGroup):
 
         recorder = self._get_recorder()
         try:
-            home = self._context.resolve_space(space)
+            home = self._resolve_space(space)
             if self._context.current_settings.is_off(home, session):
                 return
             event = Event(
                 verb=verb,
                 space=home,
-                at=self._context.now(),
-                session=redact_short_text(session, self._context.policy),
+                at=self._now(),
+                session=redact_short_text(session, self._policy),
                 payload=payload(),
             )
             recorder.enqueue(event, is_redacted=is_redacted)
@@ -480,9 +480,7 @@ class ActivityVerbs(VerbGroup):
         if self._context.recorder is None:
             from reverie.activity.activity_recorder import ActivityRecorder
 
-            self._context.recorder = ActivityRecorder(
-                self._store.append, lambda: self._context.policy
-            )
+            self._context.recorder = ActivityRecorder(self._store.append, lambda: self._policy)
         return self._context.recorder
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from reverie.core import clock, config
 from reverie.core.code_anchors import OUTDATED, CodeAnchor, anchors_of, outdated_notice
 from reverie.core.errors import BadInput, NotFound
-from reverie.core.model import Filter, Memory, visible_spaces
+from reverie.core.model import Filter, Memory
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclusively
 from reverie.text.argument_checks import check_question, check_text_list, check_whole_number
@@ -60,10 +60,10 @@ class CodeVerbs(VerbGroup):
         if not Path(root).is_dir():
             raise BadInput(f"{path} is no folder. Give the folder of a repository")
         tell = progress or ignore_index_progress
-        code, chunks, policy = self._store.code, self._store.code_chunks, self._context.policy
-        if self._store.holder(LEASE, self._context.now()):
+        code, chunks, policy = self._store.code, self._store.code_chunks, self._policy
+        if self._store.holder(LEASE, self._now()):
             tell("waiting for another process that indexes", 0, None)
-        with hold_index_lease(self._store, self._context.now, PATIENCE, LEASE) as renew_lease:
+        with hold_index_lease(self._store, self._now, PATIENCE, LEASE) as renew_lease:
             # Indexing can outlast the lease, so each report of progress renews it.
             def report(stage: str, done: int, total: int | None) -> None:
                 renew_lease()
@@ -74,8 +74,8 @@ class CodeVerbs(VerbGroup):
             indexed = update_code_index(code, root, clock.now, report, policy)
             update_code_chunks(code, chunks, root, clock.now, report, policy)
             if is_new:
-                anchor_existing_memories(self._context.work, root)
-            check_repository_anchors(self._context.work, root)
+                anchor_existing_memories(self._work, root)
+            check_repository_anchors(self._work, root)
             return indexed
 
     def forget(self, path: str | Path) -> None:
@@ -170,11 +170,9 @@ class CodeVerbs(VerbGroup):
         home = self.root_of(root)
         if not text.strip() or check_whole_number(k, "k") <= 0:
             return []
-        meaning = {} if mode == "words" else self._context.embed_query(text)
+        meaning = {} if mode == "words" else self._embed_query(text)
         query = NoteQuery(text, (home,), k, mode, **meaning)
-        return search_similar_code(
-            self._store.code_chunks, query, clock.now(), self._context.policy
-        )
+        return search_similar_code(self._store.code_chunks, query, clock.now(), self._policy)
 
     def map(
         self, budget: int = 1_000, focus: Sequence[str] = (), *, root: str | Path | None = None
@@ -194,9 +192,7 @@ class CodeVerbs(VerbGroup):
     def anchors(self, id: str) -> list[AnchorView]:
         """The files and symbols that a memory speaks of, as they were then and as they are now."""
         views: RepositoryViews = {}
-        return [
-            self._view_anchor(anchor, views) for anchor in anchors_of(self._context.get_memory(id))
-        ]
+        return [self._view_anchor(anchor, views) for anchor in anchors_of(self._get_memory(id))]
 
     @run_exclusively
     def anchor(self, id: str, about: Iterable[str] = (), *, off: Iterable[str] = ()) -> Memory:
@@ -210,11 +206,11 @@ class CodeVerbs(VerbGroup):
         """
         from reverie.code.anchor_reader import anchor_places, replace_anchors
 
-        memory = self._context.get_memory(id)
-        now = self._context.now()
+        memory = self._get_memory(id)
+        now = self._now()
         places = check_text_list([about] if isinstance(about, str) else about, "about")
         removed = check_text_list([off] if isinstance(off, str) else off, "off")
-        new = anchor_places(self._context.work, places)
+        new = anchor_places(self._work, places)
         old = anchors_of(memory)
         # An anchor that is set again replaces the one that was there.
         replaced = {*removed, *(anchor.location for anchor in new)}
@@ -226,8 +222,8 @@ class CodeVerbs(VerbGroup):
         kept = [anchor for anchor in old if anchor.location not in replaced]
         changes = replace_anchors(memory, [*kept, *new], now)
         if changes:
-            self._context.apply_changes(changes, "anchor", memory.space, now)
-        return self._context.get_memory(id)
+            self._apply_changes(changes, "anchor", memory.space, now)
+        return self._get_memory(id)
 
     @run_exclusively
     def confirm(self, id: str, *, by: str = "user", note: str = "") -> Memory:
@@ -238,21 +234,19 @@ class CodeVerbs(VerbGroup):
         """
         from reverie.code.anchor_reader import confirm_anchors, replace_anchors
 
-        memory = self._context.get_memory(id)
-        now = self._context.now()
-        changes = replace_anchors(
-            memory, confirm_anchors(self._context.work, anchors_of(memory)), now
-        )
+        memory = self._get_memory(id)
+        now = self._now()
+        changes = replace_anchors(memory, confirm_anchors(self._work, anchors_of(memory)), now)
         if changes:
-            self._context.apply_changes(
+            self._apply_changes(
                 changes,
                 "anchor",
                 memory.space,
                 now,
-                confirmed=redact_short_text(by, self._context.policy),
-                note=redact_short_text(note, self._context.policy),
+                confirmed=redact_short_text(by, self._policy),
+                note=redact_short_text(note, self._policy),
             )
-        return self._context.get_memory(id)
+        return self._get_memory(id)
 
     def outdated(self, *, space: str | None = None, limit: int = 20) -> list[Memory]:
         """Memories in a space and above it that speak of code that has changed or gone since,
@@ -265,7 +259,7 @@ class CodeVerbs(VerbGroup):
         most = check_limit(limit)
         if not most:
             return []
-        spaces = visible_spaces(self._context.resolve_space(space))
+        spaces = self._visible_from(space)
         marked = Filter(spaces=spaces, having=OUTDATED, limit=MAX_OUTDATED_SCAN)
         return [memory for memory in self._store.browse(marked) if outdated_notice(memory)][:most]
 
@@ -292,9 +286,7 @@ class CodeVerbs(VerbGroup):
 
         present = None
         if Path(anchor.root).is_dir():
-            view = view_repository(
-                self._store.code, anchor.root, self._context.now(), views, self._context.policy
-            )
+            view = view_repository(self._store.code, anchor.root, self._now(), views, self._policy)
             present = observe_anchor(view, anchor.path, anchor.symbol)
         return AnchorView(
             anchor.path,

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 # Newest episodes of a range among which words are looked for; a space holds no more of them.
 MAX_EPISODE_SCAN = 20_000
 MAX_JOURNAL_SCAN = 10_000  # conversations, and recorded tool runs, that a journal looks through
-MAX_FEELING_SCAN = 5_000  # newest memories with a feeling that are looked at
 
 
 class EpisodeVerbs(VerbGroup):
@@ -73,14 +72,14 @@ class EpisodeVerbs(VerbGroup):
         given = more.pop("details", None)
         details = {**(given if isinstance(given, dict) else {}), **described["details"]}
         cause_ids = check_text_list(because, "because")
-        causes = self._context.get_memories(cause_ids) if cause_ids else []
+        causes = self._get_memories(cause_ids) if cause_ids else []
 
         def link_causes(episode: Memory) -> list[Change]:
             return [link_memories(cause.id, episode.id, "led_to", 1.0) for cause in causes]
 
         return self._keeping.keep_new(
             described["text"],
-            self._context.writable_space(space),
+            self._writable_space(space),
             link_causes,
             kind=kind,
             at=when,
@@ -96,7 +95,7 @@ class EpisodeVerbs(VerbGroup):
         direction `limit` are named at most, the nearest first. What cannot be seen from its space
         or below it is left out.
         """
-        memory = self._context.get_memory(id)
+        memory = self._get_memory(id)
         most = check_limit(limit)
 
         def edges_of(ids: Sequence[str]) -> list[Edge]:
@@ -157,18 +156,14 @@ class EpisodeVerbs(VerbGroup):
         bounds, what was kept in a time of the same name. `until`: when it ends by itself. Without a
         label, only returns the present season.
         """
-        now = self._context.now()
+        now = self._now()
         if label is None:
-            return find_season(self._store, visible_spaces(self._context.resolve_space(space)), now)
-        home = self._context.writable_space(space)
+            return find_season(self._store, self._visible_from(space), now)
+        home = self._writable_space(space)
         end = parse_moment(until, "until")
         if end is not None and end <= now:
             raise BadInput("until lies in the past")
-        chosen = (
-            Season(validate_season_label(label, self._context.policy), now, end)
-            if label
-            else Season()
-        )
+        chosen = Season(validate_season_label(label, self._policy), now, end) if label else Season()
         with self._store.transaction():
             self._store.set_meta(season_meta_name(home), season_to_json(chosen))
             payload = {"label": chosen.label, "until": end}
@@ -187,7 +182,7 @@ class EpisodeVerbs(VerbGroup):
         """Memories of these kinds in a range, newest first."""
         return self._store.browse(
             Filter(
-                spaces=visible_spaces(self._context.resolve_space(space)),
+                spaces=self._visible_from(space),
                 kinds=tuple(kinds),
                 session=clean_text(session),
                 by_time=True,
@@ -205,7 +200,7 @@ class EpisodeVerbs(VerbGroup):
         first = parse_moment(since, "since")
         last = parse_moment_as_of(until, "until")
         spans = self._store.session_spans(
-            MESSAGE_VERBS, space=self._context.resolve_space(space), limit=MAX_JOURNAL_SCAN
+            MESSAGE_VERBS, space=self._resolve_space(space), limit=MAX_JOURNAL_SCAN
         )
         chats: list[JournalChat] = []
         for span in spans:
@@ -228,7 +223,7 @@ class EpisodeVerbs(VerbGroup):
         """Recorded tool runs in a space and below it, in a range."""
         first = parse_moment(since, "since")
         last = parse_moment_as_of(until, "until")
-        home = self._context.resolve_space(space)
+        home = self._resolve_space(space)
         runs = self._store.events(verbs=("tool",), newest=True, limit=MAX_JOURNAL_SCAN)
         return [
             event

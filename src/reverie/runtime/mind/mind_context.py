@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeGuard, TypeVar
 from reverie.core import clock, config
 from reverie.core.config import Settings
 from reverie.core.errors import Conflict, NotFound
-from reverie.core.model import Change, Event, Memory, Retire, Revise
+from reverie.core.model import Change, Event, Memory, Retire, Revise, visible_spaces
 from reverie.core.privacy_policy import Policy
 from reverie.memory.memory_validation import resolve_space
 from reverie.privacy.redacted_text import redact_short_text
@@ -190,6 +190,33 @@ class VerbGroup:
     def __init__(self, context: MindContext) -> None:
         self._context = context
         self._store = context.store
+        # What nearly every verb needs, without saying each time where it comes from.
+        self._now = context.now
+        self._flush = context.flush
+        self._get_memory = context.get_memory
+        self._get_memories = context.get_memories
+        self._apply_changes = context.apply_changes
+        self._embed_query = context.embed_query
+        self._resolve_space = context.resolve_space
+        self._writable_space = context.writable_space
+
+    # Properties, because settings may be replaced while a mind lives: `reverie off`, for one.
+
+    @property
+    def _settings(self) -> Settings:
+        return self._context.settings
+
+    @property
+    def _policy(self) -> Policy:
+        return self._context.settings.policy
+
+    @property
+    def _work(self) -> WorkContext:
+        return self._context.work
+
+    def _visible_from(self, space: str | None) -> tuple[str, ...]:
+        """The spaces that can be seen from one (default: that of the working directory)."""
+        return visible_spaces(self._resolve_space(space))
 
 
 def check_limit(limit: Any) -> int:

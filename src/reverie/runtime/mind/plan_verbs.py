@@ -69,12 +69,12 @@ class PlanVerbs(VerbGroup):
         """
         from reverie.code.planning.plan_answer import TaskPlan, list_similar_tasks, suggest_files
 
-        redacted = redact_short_text(check_question(task, "task"), self._context.policy.masking)
+        redacted = redact_short_text(check_question(task, "task"), self._policy.masking)
         folder = self._code.root_of(root)
-        home = self._context.writable_space(space)
+        home = self._writable_space(space)
         if not redacted.strip():
             return TaskPlan(redacted, folder)
-        vector = self._context.embed_query(redacted)
+        vector = self._embed_query(redacted)
         ranked = self.rank_files(redacted, folder, home, vector)
         parts = self._best_parts(redacted, folder, vector)
         files = suggest_files(ranked, parts, check_limit(limit))
@@ -118,7 +118,7 @@ class PlanVerbs(VerbGroup):
         from reverie.code.planning.past_task_log import list_past_tasks
         from reverie.code.planning.past_tasks import TaskHistory
 
-        self._context.flush()
+        self._flush()
         tree = self._tree(root)
         last = self._store.last_event()
         generation = self._store.meta(GENERATION)
