@@ -13,7 +13,8 @@ from reverie.interfaces.hooks.hook_event import HookEvent, first_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-MAX_ANSWER_CHARS = 9_500  # of a block in an answer; Claude Code cuts at 10,000
+# Of a block in an answer; Claude Code cuts at 10,000.
+MAX_ANSWER_CHARS = 9_500
 # What these answer is a file's content, which is not kept.
 FILE_TOOLS = ("read", "edit", "write", "multiedit", "notebookedit")
 
@@ -89,6 +90,7 @@ def is_text_part(part: Any) -> bool:
 
 def to_seconds(value: Any) -> float | None:
     """Milliseconds as seconds."""
+    # JSON's true is a bool, which Python takes for a number.
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return value / 1_000 if is_number else None
 

@@ -54,7 +54,7 @@ def add_hooks(text: str, events: Sequence[str], line: str, *, flat: bool) -> Wir
     command: dict[str, Any] = {"command": line, "timeout": HOOK_TIMEOUT}
     entry = command if flat else {"hooks": [{"type": "command", **command}]}
     made = []
-    # Cursor reads no file without one.
+    # Cursor's files begin with one.
     if flat and "version" not in draft.data:
         made.append("version")
         draft.add((), "version", 1)

@@ -28,7 +28,7 @@ def remove_marked_table(text: str, path: tuple[str, str], begin: str, end: str) 
     from tomlkit.exceptions import TOMLKitError
     from tomlkit.items import Table, Whitespace
 
-    # tomlkit takes a byte order mark for a part of the first name.
+    # tomlkit refuses a byte order mark.
     plain = text.removeprefix(BOM)
     try:
         document = tomlkit.parse(plain)

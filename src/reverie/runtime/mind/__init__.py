@@ -93,7 +93,10 @@ class Mind:
         self.reminders = ReminderVerbs(context)
         self.review = ReviewVerbs(context)
         self.sessions = SessionVerbs(context)
+        # Not `plan`, which is the verb.
         self.planner = PlanVerbs(context, self.code, self._searching, self.activity)
+
+    # Assigned, not inherited, so that each keeps its own signature and docstring for editors.
 
     remember = everyday("_keeping", RememberVerbs.remember)
     remember_many = everyday("_keeping", RememberVerbs.remember_many)
@@ -300,6 +303,7 @@ class Mind:
         work = self.context.work
         if ask and not dry_run:
             request = with_model_advice(work, request)
+        # Retired memories are withdrawn from blocks only once the run is over.
         report = run_sleep_passes(
             work, request, clock.new_id("sleeper"), self.context.now, build_event_queue()
         )
@@ -317,6 +321,7 @@ class Mind:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    # Hidden from type checkers, which would else accept any name.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:

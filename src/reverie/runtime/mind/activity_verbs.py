@@ -31,12 +31,18 @@ if TYPE_CHECKING:
     from reverie.activity.workflows import CommandWorkflow
     from reverie.storage.analytics import LogAnalysis, QueryResult
 
-MAX_ACTIVITY_EVENTS = 100_000  # newest events that statistics and co-changes look at
-MAX_LESSONS = 10_000  # newest lessons among which a remedy is looked for
-MAX_WORKFLOW_RUNS = 5_000  # newest tool runs in which workflows are looked for
+# Newest events that statistics and co-changes look at; what is older counts little anyway, for a
+# habit counts half after 180 days.
+MAX_ACTIVITY_EVENTS = 100_000
+# Newest lessons among which a remedy is looked for.
+MAX_LESSONS = 10_000
+# Newest tool runs in which workflows are looked for.
+MAX_WORKFLOW_RUNS = 5_000
+# Outcomes are words of the caller's own, so only their length is bounded.
 MAX_OUTCOME_CHARS = 100
 SECONDS_PER_DAY = 86_400.0
-RENAMES_KEY = "renames"  # stands in the payload of a commit that renamed something
+# Stands in the payload of a commit that renamed something, and so finds it among all commits.
+RENAMES_KEY = "renames"
 
 
 class EventQuery(NamedTuple):
@@ -116,6 +122,7 @@ class ActivityVerbs(VerbGroup):
         """
         from reverie.activity import activity_events
 
+        # Built here, not in the recorder, so that a wrong operation is the caller's error.
         payload = activity_events.make_file_payload(to_repository_path(path), operation, **touch)
         self._record_event(FILE, lambda: payload, space, session)
 
@@ -149,11 +156,8 @@ class ActivityVerbs(VerbGroup):
     @property
     def unrecorded(self) -> tuple[int, str]:
         """How many events could not be recorded, and why the last one could not."""
-        return (
-            (self._context.recorder.lost, self._context.recorder.trouble)
-            if self._context.recorder
-            else (0, "")
-        )
+        recorder = self._context.recorder
+        return (recorder.lost, recorder.trouble) if recorder else (0, "")
 
     def events(
         self,
@@ -209,6 +213,7 @@ class ActivityVerbs(VerbGroup):
         home = self._resolve_space(space)
         most = check_limit(limit)
         names = self._file_names(path, home)
+        # One event may name the file by several of its names.
         events: dict[int, Event] = {}
         for name in names:
             found = self._store.search_events(
@@ -259,6 +264,7 @@ class ActivityVerbs(VerbGroup):
         from reverie.activity import remedies
 
         self._flush()
+        # Lessons hold no secrets, so an error that quotes one must lose it to be alike.
         redacted = redact_short_text(check_question(error, "error"), self._policy.masking)
         lessons = self._browse_lessons(space, "")
         return remedies.find_fix_suggestions(redacted, lessons)[: check_limit(limit)]

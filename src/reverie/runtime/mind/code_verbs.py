@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from reverie.code.similar_code import SimilarChunk
     from reverie.notes.note_indexing import Progress
 
-MAX_OUTDATED_SCAN = 10_000  # newest memories with a marked anchor that are looked at
+# Newest memories with a marked anchor that are looked at.
+MAX_OUTDATED_SCAN = 10_000
 
 
 class CodeVerbs(VerbGroup):
@@ -61,6 +62,7 @@ class CodeVerbs(VerbGroup):
             raise BadInput(f"{path} is no folder. Give the folder of a repository")
         tell = progress or ignore_index_progress
         code, chunks, policy = self._store.code, self._store.code_chunks, self._policy
+        # Said before waiting, or the command seems to hang.
         if self._store.holder(LEASE, self._now()):
             tell("waiting for another process that indexes", 0, None)
         with hold_index_lease(self._store, self._now, PATIENCE, LEASE) as renew_lease:
@@ -170,6 +172,7 @@ class CodeVerbs(VerbGroup):
         home = self.root_of(root)
         if not text.strip() or check_whole_number(k, "k") <= 0:
             return []
+        # "words" needs no model, so none is loaded for it.
         meaning = {} if mode == "words" else self._embed_query(text)
         query = NoteQuery(text, (home,), k, mode, **meaning)
         return search_similar_code(self._store.code_chunks, query, clock.now(), self._policy)
@@ -272,6 +275,7 @@ class CodeVerbs(VerbGroup):
 
     def _file(self, file: str | Path) -> tuple[str, str]:
         """The repository of a file and its path from there."""
+        # The index has real paths: a link into a repository names the same file.
         place = Path(os.path.realpath(Path(file).expanduser()))
         root = self.root_of(place)
         path = place.relative_to(root).as_posix()
@@ -284,6 +288,7 @@ class CodeVerbs(VerbGroup):
     def _view_anchor(self, anchor: CodeAnchor, views: RepositoryViews) -> AnchorView:
         from reverie.code.anchor_tracking import observe_anchor, view_repository
 
+        # The repository may have been moved or deleted; then only what was is known.
         present = None
         if Path(anchor.root).is_dir():
             view = view_repository(self._store.code, anchor.root, self._now(), views, self._policy)

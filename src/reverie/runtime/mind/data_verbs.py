@@ -13,7 +13,7 @@ from reverie.core import config
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.kinds import is_conversation_turn
 from reverie.core.model import Filter, Memory
-from reverie.privacy.redacted_text import redact_short_text
+from reverie.runtime.mind.file_access import refuse_secret_path
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from reverie.storage import Problem, Stats
     from reverie.storage.backups import PurgeResult
 
-MAX_USAGE_SCAN = 100_000  # newest memories whose use is counted
+# Newest memories whose use is counted.
+MAX_USAGE_SCAN = 100_000
 
 
 class DataVerbs(VerbGroup):
@@ -142,7 +143,7 @@ class DataVerbs(VerbGroup):
         """
         from reverie.porting.import_run import import_memories
 
-        home = self._resolve_space(space) if dry_run else self._writable_space(space)
+        home = self._import_space(space, dry_run)
         return import_memories(
             self._work,
             Path(path).expanduser(),
@@ -169,7 +170,7 @@ class DataVerbs(VerbGroup):
         from reverie.porting.import_run import import_neighbours
         from reverie.porting.importers import find_program_folders
 
-        home = self._resolve_space(space) if dry_run else self._writable_space(space)
+        home = self._import_space(space, dry_run)
         project = config.find_work_tree(config.working_directory())
         found = find_program_folders(config.user_home(), project)
         return import_neighbours(
@@ -180,6 +181,10 @@ class DataVerbs(VerbGroup):
             untrusted=untrusted,
             dry_run=dry_run,
         )
+
+    def _import_space(self, space: str | None, dry_run: bool) -> str:
+        """The space to import into; a dry run is allowed where memory is switched off."""
+        return self._resolve_space(space) if dry_run else self._writable_space(space)
 
     def share(
         self,
@@ -209,21 +214,19 @@ class DataVerbs(VerbGroup):
             raise BadInput(f'once={once!r} is neither "export" nor "import"')
         home = self._writable_space(space)
         place = shared_files.to_real_path(path or default_share_path())
+        # Only our own default is made; another folder that is not there is a slip of the pen.
         if path is None and once != "import":
             Path(place).parent.mkdir(exist_ok=True)
         if not Path(place).parent.is_dir() or Path(place).is_dir():
             raise BadInput(f"{path or place} is no file in a folder that is there")
-        if redact_short_text(place, self._policy) != place:
-            raise BadInput(
-                "That file's name holds a secret. Paths are written down as they are; "
-                "rename it first"
-            )
+        refuse_secret_path(place, "file", self._policy)
         if once == "import" and not Path(place).is_file():
             raise NotFound(f"There is no file {path or place}")
         share = shared_files.FileShare(home, place)
         if trusted is None:
             trusted = shared_files.is_trusted_share(self._store, share)
         share = share._replace(trusted=trusted)
+        # Before it is kept in sync: if this fails, nothing goes on failing in the background.
         report = shared_files.sync_share(
             self._work, share, writes=once != "import", takes=once != "export"
         )
@@ -273,6 +276,7 @@ class DataVerbs(VerbGroup):
         path = Path(source).expanduser()
         if not path.is_file():
             raise NotFound(f"There is no file {source}")
+        # What is recorded and not written yet would come after the backup, and belong to neither.
         self._flush()
         previous = backups.restore_from_backup(self._store, self._settings, path, self._now())
         # The pages tell of what was there before the backup was put back.
@@ -365,9 +369,9 @@ class DataVerbs(VerbGroup):
         tell = on or (lambda *_: None)
         report = scrub.run_scrub(self._work, scrubber, self._now, tell, write=write)
         if write:
-            self._context.no_longer_active += [
-                find.name for find in report.finds if find.what == "memory"
-            ]
+            # Their texts have changed, so blocks that wait must not show the old ones.
+            scrubbed = [find.name for find in report.finds if find.what == "memory"]
+            self._context.no_longer_active += scrubbed
         self._context.withdraw_inactive()
         tell("Looking through the copies", 0, None)
         copies_found = [

@@ -39,11 +39,12 @@ if TYPE_CHECKING:
 
 # Newest episodes of a range among which words are looked for; a space holds no more of them.
 MAX_EPISODE_SCAN = 20_000
-MAX_JOURNAL_SCAN = 10_000  # conversations, and recorded tool runs, that a journal looks through
+# Conversations, and recorded tool runs, that a journal looks through.
+MAX_JOURNAL_SCAN = 10_000
 
 
 class EpisodeVerbs(VerbGroup):
-    """`mind.episodes.browse`: what happened, what led to it, and what a time was called."""
+    """`mind.episodes`: what happened, what led to it, and what a time was called."""
 
     def __init__(self, context: MindContext, keeping: RememberVerbs) -> None:
         super().__init__(context)
@@ -164,6 +165,7 @@ class EpisodeVerbs(VerbGroup):
         if end is not None and end <= now:
             raise BadInput("until lies in the past")
         chosen = Season(validate_season_label(label, self._policy), now, end) if label else Season()
+        # The event is for the log; what asks for the season reads the one row of meta.
         with self._store.transaction():
             self._store.set_meta(season_meta_name(home), season_to_json(chosen))
             payload = {"label": chosen.label, "until": end}
@@ -204,6 +206,7 @@ class EpisodeVerbs(VerbGroup):
         )
         chats: list[JournalChat] = []
         for span in spans:
+            # The span tells most of them apart without reading their events.
             if not is_in_time_range(span.ended, first, None):
                 continue
             if not is_in_time_range(span.began, None, last):

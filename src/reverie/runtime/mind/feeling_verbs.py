@@ -13,7 +13,8 @@ from reverie.memory.named_period import (
 )
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclusively
 
-MAX_FEELING_SCAN = 5_000  # newest memories with a feeling that are looked at
+# Newest memories with a feeling that are looked at.
+MAX_FEELING_SCAN = 5_000
 
 
 class FeelingVerbs(VerbGroup):

@@ -18,13 +18,13 @@ from reverie.core.authorship import apply_curate_setting
 from reverie.core.errors import BadInput, Conflict, NotFound, StoreBusy
 from reverie.core.model import Add, Event, Memory, visible_spaces
 from reverie.memory.memory_validation import build_memory, validate_text
-from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.data_verbs import DataVerbs
 from reverie.runtime.mind.file_access import (
     compare_with_file,
     find_file,
     ignore_index_progress,
     list_page_questions,
+    refuse_secret_path,
 )
 from reverie.runtime.mind.mind_context import MindContext, VerbGroup
 from reverie.runtime.mind.remember_verbs import RememberVerbs
@@ -64,11 +64,8 @@ class FileVerbs(VerbGroup):
         real = os.path.realpath(Path(path).expanduser())
         if not Path(real).is_dir():
             raise BadInput(f"{path} is no folder")
-        if redact_short_text(real, self._policy) != real:
-            raise BadInput(
-                "That folder's name holds a secret. Paths are written down as they are; "
-                "rename it first"
-            )
+        refuse_secret_path(real, "folder", self._policy)
+        # Reverie's own files would be found as notes, and each sync would change them.
         own = self._settings.home.resolve()
         if own.is_relative_to(real) or Path(real).is_relative_to(own):
             raise BadInput(
@@ -127,6 +124,7 @@ class FileVerbs(VerbGroup):
         from reverie.notes.note_vectors import PATIENCE, hold_index_lease
 
         roots = self._roots(self._writable_space(space))
+        # Waiting for another process counts as well, so the time begins here.
         end = None if within is None else clock.ticks() + within
         patience = PATIENCE if within is None else within
         done = IndexReport()
@@ -328,6 +326,7 @@ class FileVerbs(VerbGroup):
             )
         name = place.relative_to(root.path).as_posix()
         home = self._writable_space(root.space)
+        # First what people wrote there: an update must not undo it.
         why = self._sync_page(home, name)
         if why and mode != "append":
             raise BadInput(f"{place} is not in step: {why}. Nothing was changed")
@@ -415,11 +414,8 @@ class FileVerbs(VerbGroup):
         """Write a file, its version before and its memory: all of these, or only the version."""
         from reverie.notes.note_results import WrittenFile
 
-        if redact_short_text(str(place), self._policy) != str(place):
-            raise BadInput(
-                "That file's name holds a secret. Paths are written down as they are; "
-                "rename it first"
-            )
+        refuse_secret_path(str(place), "file", self._policy)
+        # Replacing a file needs only its folder's permission, but the mode says: leave it.
         if place.exists() and not os.access(place, os.W_OK):
             raise BadInput(f"{place} is write-protected: nothing was changed")
         try:

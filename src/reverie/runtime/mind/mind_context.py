@@ -37,6 +37,7 @@ def run_exclusively(verb: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(verb)
     def within(*args: P.args, **kwargs: P.kwargs) -> R:
+        # ParamSpec cannot say that the first argument is a group.
         group = args[0]
         assert isinstance(group, VerbGroup)
         context = group._context
@@ -80,6 +81,7 @@ class MindContext:
         """The settings, with the conversations that the background thread knows to be off."""
         if self.background is None:
             return self.settings
+        # `companion.off()` is known to the thread at once, where nothing of it is kept on disk too.
         off = self.background.settings.off_sessions
         if off == self.settings.off_sessions:
             return self.settings
@@ -92,6 +94,7 @@ class MindContext:
 
     def close(self) -> None:
         """Stop the background thread, unload the models and close the database."""
+        # The recorder and the thread write into the store, so the store is closed last.
         self.flush()
         if self.background is not None:
             self.background.stop()

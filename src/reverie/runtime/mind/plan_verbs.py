@@ -24,14 +24,21 @@ if TYPE_CHECKING:
     from reverie.code.planning.plan_answer import FilePart, TaskPlan
 
 TASK_EVENTS = (COMMIT, TASK, FILE)
-MAX_CHUNKS = 2_000  # code chunks near to a task by embedding
+# Code chunks near to a task by embedding.
+MAX_CHUNKS = 2_000
 MAX_RANKED_CHUNKS = 100
-MAX_PARTS = 3  # parts of one file that a plan names
+# Parts of one file that a plan names.
+MAX_PARTS = 3
 MAX_MEMORIES = 5
-MIN_MEMORY_SCORE = 0.5  # of a memory that is named though nobody asked for it
-LEADERS = 3  # likeliest files whose co-changes are named
-MAX_COCHANGES = 10  # co-changes of each that are looked at
-MAX_ANCHOR_SCAN = 1_000  # memories about code that are looked at
+# The score is a probability, so a memory is named if it is likelier to help than not: nobody asked
+# for it.
+MIN_MEMORY_SCORE = 0.5
+# Likeliest files whose co-changes are named: looking for those of one file reads its commits.
+LEADERS = 3
+# Co-changes of each that are looked at.
+MAX_COCHANGES = 10
+# Memories about code that are looked at.
+MAX_ANCHOR_SCAN = 1_000
 
 
 class PlanVerbs(VerbGroup):

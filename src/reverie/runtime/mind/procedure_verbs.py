@@ -15,7 +15,8 @@ from reverie.text.argument_checks import (
     check_whole_number,
 )
 
-MAX_PROCEDURES = 10_000  # procedures of one space
+# Procedures of one space among which one of the same name is looked for.
+MAX_PROCEDURES = 10_000
 
 
 class ProcedureVerbs(VerbGroup):

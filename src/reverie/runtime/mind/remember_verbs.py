@@ -65,6 +65,7 @@ class RememberVerbs(VerbGroup):
         Everything is checked before anything is kept. Written in transactions of 500: after a
         crash, those that were committed are there.
         """
+        # One time for all: what is kept together was kept at once.
         now = self._now()
         default = self._writable_space(space)
         built = [self._build_item(item, place, default, now) for place, item in enumerate(items)]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ReminderVerbs(VerbGroup):
-    """`mind.reminders.browse`: prospective memory; `mind.remind` keeps one."""
+    """`mind.reminders`: prospective memory; `mind.remind` keeps one."""
 
     def due(
         self,

@@ -23,11 +23,16 @@ from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclus
 from reverie.text.argument_checks import check_question, check_text_list, check_whole_number
 from reverie.text.tokenization import tokenize_query
 
-HINTED = "hinted"  # verb of the event that says which ids were named to a conversation
+# Verb of the event that says which ids were named to a conversation.
+HINTED = "hinted"
 MAX_HINTS = 5
-MAX_RETRIEVED = 3  # memories retrieved by tags, unless told otherwise
-MAX_HINT_EVENTS = 1_000  # newest such events of a conversation that are looked at
-MAX_TAG_SCAN = 10_000  # memories with one tag that are looked at
+# Memories retrieved by tags, unless told otherwise: whole texts, so few.
+MAX_RETRIEVED = 3
+# Newest such events of a conversation that are looked at.
+MAX_HINT_EVENTS = 1_000
+# Memories with one tag that are looked at.
+MAX_TAG_SCAN = 10_000
+# Characters of a text in which words of the prompt are looked for, to describe it.
 MAX_DESCRIBED_CHARS = 2_000
 
 

@@ -40,11 +40,12 @@ if TYPE_CHECKING:
     from reverie.retrieval.near_duplicates import NearDuplicate
     from reverie.storage.column_cache import Floats
 
-MAX_PENDING_SCAN = 10_000  # newest memories among which those that wait are looked for
+# Newest memories among which those that wait are looked for.
+MAX_PENDING_SCAN = 10_000
 
 
 class ReviewVerbs(VerbGroup):
-    """`mind.review.cases`: pairs that wait for a decision, and memories that wait for approval."""
+    """`mind.review`: pairs that wait for a decision, and memories that wait for approval."""
 
     def cases(self, *, space: str | None = None, limit: int = 20) -> list[ReviewCase]:
         """Pairs that contradict each other or may say the same, newest question first. Changes
@@ -162,6 +163,7 @@ class ReviewVerbs(VerbGroup):
         changes = promote_memory(memory, str(place), now, **judgement)
         edges = self._store.edges([id], ("derived_from", "supersedes"))
         sources = self._store.get([edge.dst for edge in edges if edge.src == id])
+        # "x": whoever was faster keeps their file.
         with place.open("x", encoding="utf-8") as page:
             page.write(render_reference_page(memory, sources, now, **judgement))
         self._apply_changes(
@@ -247,6 +249,7 @@ class ReviewVerbs(VerbGroup):
 
         pair = (memories[edge.src], memories[edge.dst])
         one, other = sorted(pair, key=lambda memory: (memory.at, memory.id))
+        # The last time that the question was raised: it may have been answered and asked anew.
         links = [
             record
             for record in history(edge.src)

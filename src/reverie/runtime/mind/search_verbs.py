@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from reverie.llm.language_model import LanguageModel
     from reverie.memory.explanation import Explanation
 
-# Memories of one conversation that are listed, and descriptions of tags in one space.
+# Descriptions of tags in one space that are read.
 MAX_TAUGHT = 1_000
 
 

@@ -32,13 +32,14 @@ if TYPE_CHECKING:
     from reverie.extraction.past_conversations import PastConversation, PastMessage
     from reverie.extraction.rule_extraction import RejectedCandidate
 
-MAX_TURNS = 100_000  # events of one conversation that are read
-# Memories of one conversation that are listed, and descriptions of tags in one space.
+# Events of one conversation that are read.
+MAX_TURNS = 100_000
+# Memories of one conversation that are listed.
 MAX_TAUGHT = 1_000
 
 
 class SessionVerbs(VerbGroup):
-    """`mind.sessions.browse`: past conversations, working memory, and what fits a context window."""
+    """`mind.sessions`: past conversations, working memory, and what fits a context window."""
 
     def browse(
         self, *, space: str | None = None, words: Iterable[str] = (), limit: int = 20
@@ -195,6 +196,7 @@ class SessionVerbs(VerbGroup):
             now,
             now + 60.0 * working_memory.validate_minutes(minutes),
         )
+        # Under the old id, so that its history goes on.
         new = working_memory.build_scratch_pad(
             old.id if old else clock.new_id(), where, name, held, self._policy
         )

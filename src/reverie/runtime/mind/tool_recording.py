@@ -36,6 +36,7 @@ class ToolRecording:
         self._began = clock.ticks()
 
     def __enter__(self) -> Self:
+        # Made in one place, entered in another: only what runs within counts.
         self._began = clock.ticks()
         return self
 
@@ -149,4 +150,5 @@ def describe_exception(raised: BaseException) -> str:
         return type(raised).__name__
 
 
-CallRecorder = Callable[[tuple[Any, ...], dict[str, Any]], ToolRecording]  # args, kwargs → a run
+# (args, kwargs) of a call → the run that is recorded. Here, because it names the class.
+CallRecorder = Callable[[tuple[Any, ...], dict[str, Any]], ToolRecording]
