@@ -32,7 +32,8 @@ from reverie.interfaces.hosts.host_agent import to_seconds
 if TYPE_CHECKING:
     from reverie.runtime.mind import Mind
 
-HOOK_TIMEOUT = 2.0  # seconds until a hook goes without memory; they take milliseconds
+# Seconds until a hook goes without memory; they take milliseconds.
+HOOK_TIMEOUT = 2.0
 
 
 class SessionMemory(ConversationPool):
@@ -109,6 +110,7 @@ def on_post_tool(beside: Beside, given: Mapping[str, Any]) -> str:
 
 def on_tool_failure(beside: Beside, given: Mapping[str, Any]) -> str:
     """Record the failure of a tool; what once fixed such an error."""
+    # Asked before it is recorded: this failure is no fix of itself.
     known = beside.fixed(given["error"])
     beside.ran(
         given["tool_name"],
@@ -128,6 +130,7 @@ def on_stop(beside: Beside, given: Mapping[str, Any]) -> str:
 
 def on_compact(beside: Beside, _given: Mapping[str, Any]) -> str:
     """Record that the context is about to be shortened."""
+    # `record` refuses where memory is off, and that is no trouble.
     if not (beside.is_off or beside.mind.settings.is_off(beside.space)):
         beside.mind.record("compact", space=beside.space, session=beside.session)
     return ""

@@ -162,14 +162,14 @@ class UnifiedTools:
     def tools(self) -> list[ToolDefinition]:
         """All eight tools."""
         return [
-            ToolDefinition(self.recall, "recall", "Recall from memory", READS, always=True),
-            ToolDefinition(self.remember, "remember", "Remember", ADDS, always=True),
-            ToolDefinition(self.hints, "hints", "Hint at what memory has", ADDS),
-            ToolDefinition(self.retrieve, "retrieve", "Read memories", COUNTS),
-            ToolDefinition(self.revise, "revise", "Revise a memory", ALTERS),
-            ToolDefinition(self.forget, "forget", "Forget memories", ALTERS),
-            ToolDefinition(self.feedback, "feedback", "Say whether a memory helped", ADDS),
-            ToolDefinition(self.remind, "remind", "Remind later", ADDS),
+            ToolDefinition(self.recall, "Recall from memory", READS, always=True),
+            ToolDefinition(self.remember, "Remember", ADDS, always=True),
+            ToolDefinition(self.hints, "Hint at what memory has", ADDS),
+            ToolDefinition(self.retrieve, "Read memories", COUNTS),
+            ToolDefinition(self.revise, "Revise a memory", ALTERS),
+            ToolDefinition(self.forget, "Forget memories", ALTERS),
+            ToolDefinition(self.feedback, "Say whether a memory helped", ADDS),
+            ToolDefinition(self.remind, "Remind later", ADDS),
         ]
 
     def recall(
@@ -244,6 +244,7 @@ class UnifiedTools:
             answer["kept_as"] = kept.kind
         if why := "; ".join(filter(None, (claim.why, describe_curation_wait(kept)))):
             answer["why"] = why
+        # What was redacted from the memory, and what a check of the arguments finds besides.
         redacted = {
             *kept.details.get("redacted", ()),
             *self.context.list_redactions(
@@ -273,6 +274,7 @@ class UnifiedTools:
         from reverie.context_window import render_memory_hints
 
         mind, space = self.context.mind, self.context.space
+        # Cut, not refused: what the user said may be a whole page.
         prompt = prompt[:MAX_QUERY_CHARS]
         mode = self.context.search_mode()
         found = mind.hints(prompt, space=space, limit=limit, session=self._session(ctx), mode=mode)
@@ -336,6 +338,7 @@ class UnifiedTools:
         """Correct a memory that is wrong, out of date or unclear. What it was before stays in its
         history.
         """
+        # Empty leaves a field as it is: models fill in every argument that they see.
         (old,) = self.context.get_visible([id])
         given = {"text": text, "title": title, "kind": kind}
         fields = {name: value for name, value in given.items() if value}
@@ -346,8 +349,7 @@ class UnifiedTools:
         self.context.request_settling()
         plain = to_memory_answer(memory, self._scope(memory), (), MAX_MEMORY_CHARS)
         answer = cast("ReviseAnswer", plain)
-        if redacted := self.context.list_redactions(text, title, tags or ()):
-            answer["redacted"] = redacted
+        self.context.note_redactions(answer, text, title, tags or ())
         return answer
 
     def forget(
@@ -429,8 +431,7 @@ class UnifiedTools:
             answer["due"] = format_minute(due)
         if memory.triggers:
             answer["watches"] = list(memory.triggers)
-        if redacted := self.context.list_redactions(text, context, files, commands):
-            answer["redacted"] = redacted
+        self.context.note_redactions(answer, text, context, files, commands)
         return answer
 
     def _refuse_unknown(self, kinds: Sequence[str]) -> None:
