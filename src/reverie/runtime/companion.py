@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Self, Unpack
 
 from reverie.context_window import EMPTY_BLOCK, Block
@@ -228,10 +229,11 @@ class Companion:
         self, evicted: tuple[EvictedPart, ...], at: float, summary: CondensedEpisode | None = None
     ) -> bool:
         """Hand over messages that left the context; False when the queue is full."""
-        turn = ConversationTurn(
-            self.conversation, (), 0, (), EMPTY_BLOCK, at, evicted=evicted, evicted_summary=summary
-        )
+        turn = replace(self._empty_turn(at), evicted=evicted, evicted_summary=summary)
         return self._background.enqueue(turn)
+
+    def _empty_turn(self, at: float) -> ConversationTurn:
+        return ConversationTurn(self.conversation, (), 0, (), EMPTY_BLOCK, at)
 
     def heed(self, messages: Sequence[Any], *, now: float | None = None) -> None:
         """Hand over messages to be learned from and prepared for, as `turn` does, without taking
@@ -246,9 +248,7 @@ class Companion:
         said, first = self.conversation.heard.take_new(messages, MAX_NEW_MESSAGES)
         if not said:
             return
-        turn = ConversationTurn(
-            self.conversation, said, first, (), EMPTY_BLOCK, self._timestamp(now)
-        )
+        turn = replace(self._empty_turn(self._timestamp(now)), messages=said, first=first)
         if not self._background.enqueue(turn):
             self.dropped += 1
 
@@ -322,11 +322,7 @@ class Companion:
         """Write down what is queued. The mind's thread ends with its last companion."""
         # A conversation that never had a turn has no end worth writing down.
         if not self.closed and not self._is_first_turn:
-            self._background.enqueue(
-                ConversationTurn(
-                    self.conversation, (), 0, (), EMPTY_BLOCK, self._now(), is_end=True
-                )
-            )
+            self._background.enqueue(replace(self._empty_turn(self._now()), is_end=True))
         self.closed = True
         self._background.remove_companion(self)
         # In trouble the claims on reminders run out by themselves.

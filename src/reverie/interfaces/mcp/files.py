@@ -162,7 +162,7 @@ class FileTools:
         answer = SaveAnswer(message=message, id=note.memory.id)
         if note.path:
             answer["path"] = note.path
-        return self._with_redactions(answer, content)
+        return self.context.with_redactions(answer, content)
 
     def memory_update(
         self,
@@ -196,7 +196,7 @@ class FileTools:
             kept = mind.remember(content, kind="note", **origin)
             self.context.request_settling()
             answer = SaveAnswer(message=f"Kept as a note, and on no page: {claim.why}", id=kept.id)
-            return self._with_redactions(answer, content)
+            return self.context.with_redactions(answer, content)
         written = mind.files.update(folder / "MEMORY.md", content, mode, **origin)
         self.context.request_settling()
         answer = SaveAnswer(
@@ -204,11 +204,7 @@ class FileTools:
         )
         if written.memory:
             answer["id"] = written.memory.id
-        return self._with_redactions(answer, content)
-
-    def _with_redactions(self, answer: SaveAnswer, content: str) -> SaveAnswer:
-        self.context.note_redactions(answer, content)
-        return answer
+        return self.context.with_redactions(answer, content)
 
     def _resolve_page(self, path: str) -> Path | str:
         """The path; one of this space's own pages is found by its name, whatever other folders

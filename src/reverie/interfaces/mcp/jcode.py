@@ -117,8 +117,7 @@ class JcodeTools:
             describe_curation_wait(kept),
         )
         answer = JcodeAnswer(message=". ".join(filter(None, sentences)), id=kept.id)
-        self.context.note_redactions(answer, given.content, given.tags)
-        return answer
+        return self.context.with_redactions(answer, given.content, given.tags)
 
     def _recall(self, given: MemoryAction) -> JcodeAnswer:
         """Search for the user's last words, as far as a host told them; else the newest."""
@@ -168,8 +167,7 @@ class JcodeTools:
             raise BadInput("tag needs tags")
         memory = self.context.mind.tag(given.id, add=given.tags)
         answer = JcodeAnswer(message=f"Tags: {', '.join(memory.tags)}", id=memory.id)
-        self.context.note_redactions(answer, given.tags)
-        return answer
+        return self.context.with_redactions(answer, given.tags)
 
 
 def require_argument(given: MemoryAction, name: str) -> str:

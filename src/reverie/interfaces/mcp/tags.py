@@ -189,10 +189,9 @@ class TagTools:
             answer["duplicate_of"] = twin.memory.id
             answer["duplicate_similarity"] = twin.likeness
             answer["duplicate_source"] = maturity_of(twin.memory)
-        self.context.note_redactions(
+        return self.context.with_redactions(
             answer, given.content, given.description, given.tags, given.evidence
         )
-        return answer
 
     def retrieve_memories(
         self,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import reverie
 from reverie.core import clock, config, environment
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from reverie import Mind
     from reverie.embedding import Embedder
     from reverie.extraction.provenance_check import Claim
+
+Answer = TypeVar("Answer")
 
 # That the first tool waits for the embedding model; loading it takes half of that.
 WARMUP_SECONDS = 1.5
@@ -116,10 +118,13 @@ class ToolContext:
 
         return redaction_kinds(redact_value(to_clean_json(given), self.mind.work.policy)[1])
 
-    def note_redactions(self, answer: Any, *given: Any) -> None:
-        """Put into an answer which kinds of secrets were redacted from arguments, if any were."""
+    def with_redactions(self, answer: Answer, *given: Any) -> Answer:
+        """The answer, with the kinds of secrets that were redacted from arguments, if any were."""
         if redacted := self.list_redactions(*given):
-            answer["redacted"] = redacted
+            # A type checker cannot know that the answer of each tool set has this field.
+            noted: Any = answer
+            noted["redacted"] = redacted
+        return answer
 
     def last_user_words(self) -> str:
         """The user's last message in this space, as far as a host told it; "" if none did."""

@@ -349,8 +349,7 @@ class UnifiedTools:
         self.context.request_settling()
         plain = to_memory_answer(memory, self._scope(memory), (), MAX_MEMORY_CHARS)
         answer = cast("ReviseAnswer", plain)
-        self.context.note_redactions(answer, text, title, tags or ())
-        return answer
+        return self.context.with_redactions(answer, text, title, tags or ())
 
     def forget(
         self,
@@ -431,8 +430,7 @@ class UnifiedTools:
             answer["due"] = format_minute(due)
         if memory.triggers:
             answer["watches"] = list(memory.triggers)
-        self.context.note_redactions(answer, text, context, files, commands)
-        return answer
+        return self.context.with_redactions(answer, text, context, files, commands)
 
     def _refuse_unknown(self, kinds: Sequence[str]) -> None:
         """Refuse a kind that is neither in the table nor that of any memory here."""

@@ -225,8 +225,8 @@ class CodeVerbs(VerbGroup):
         kept = [anchor for anchor in old if anchor.location not in replaced]
         changes = replace_anchors(memory, [*kept, *new], now)
         if changes:
-            self._apply_changes(changes, "anchor", memory.space, now)
-        return self._get_memory(id)
+            return self._change(memory, changes, "anchor", now)
+        return memory
 
     @run_exclusively
     def confirm(self, id: str, *, by: str = "user", note: str = "") -> Memory:
@@ -240,16 +240,13 @@ class CodeVerbs(VerbGroup):
         memory = self._get_memory(id)
         now = self._now()
         changes = replace_anchors(memory, confirm_anchors(self._work, anchors_of(memory)), now)
-        if changes:
-            self._apply_changes(
-                changes,
-                "anchor",
-                memory.space,
-                now,
-                confirmed=redact_short_text(by, self._policy),
-                note=redact_short_text(note, self._policy),
-            )
-        return self._get_memory(id)
+        if not changes:
+            return memory
+        said = {
+            "confirmed": redact_short_text(by, self._policy),
+            "note": redact_short_text(note, self._policy),
+        }
+        return self._change(memory, changes, "anchor", now, **said)
 
     def outdated(self, *, space: str | None = None, limit: int = 20) -> list[Memory]:
         """Memories in a space and above it that speak of code that has changed or gone since,

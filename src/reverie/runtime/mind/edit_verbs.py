@@ -46,8 +46,7 @@ class EditVerbs(VerbGroup):
         # Callers cannot give themselves an approval or another author.
         given = protect_revision(fields, old, self._settings.curate)
         revision = build_revision(old, now, given, self._context.time_zone, self._policy)
-        self._apply_changes([revision], "revise", old.space, now)
-        return self._get_memory(id)
+        return self._change(old, [revision], "revise", now)
 
     @run_exclusively
     def tag(self, id: str, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Memory:
@@ -69,8 +68,8 @@ class EditVerbs(VerbGroup):
         }
         if any(getattr(old, name) != value for name, value in fields.items()):
             revision = Revise(id=id, fields={**fields, "updated_at": now})
-            self._apply_changes([revision], "tag", old.space, now)
-        return self._get_memory(id)
+            return self._change(old, [revision], "tag", now)
+        return old
 
     def describe(self, tag: str, text: str, *, space: str | None = None) -> None:
         """Describe what a tag means, in a space and below it; an empty text takes that back.
@@ -147,10 +146,7 @@ class EditVerbs(VerbGroup):
         now = self._now()
         session = redact_short_text(session, self._policy)
         use = memory_changes.record_use(memory, now, helpful=helpful, session=session, by=by)
-        self._apply_changes(
-            [use], "feedback", memory.space, now, session=session, helpful=helpful, by=by
-        )
-        return self._get_memory(id)
+        return self._change(memory, [use], "feedback", now, session=session, helpful=helpful, by=by)
 
     @run_exclusively
     def forget(self, ids: Sequence[str] | str, why: str = "forgotten") -> int:
@@ -174,8 +170,8 @@ class EditVerbs(VerbGroup):
         now = self._now()
         if not memory.active:
             changes, settled = plan_restore(self._store, memory, now)
-            self._apply_changes(changes, "restore", memory.space, now, settled=settled)
-        return self._get_memory(id)
+            return self._change(memory, changes, "restore", now, settled=settled)
+        return memory
 
     def undo(self, event: int, *, force: bool = False) -> int:
         """Undo everything an event changed. Returns the number of the event that did so, which can

@@ -45,8 +45,7 @@ class FeelingVerbs(VerbGroup):
             memory = self._get_memory(about)
             self._writable_space(memory.space)
             change = feelings.set_feeling(memory, feeling, now)
-            self._apply_changes([change], "feel", memory.space, now)
-            return self._get_memory(about)
+            return self._change(memory, [change], "feel", now)
         home = self._writable_space(space)
         text = f"Felt {feeling.emotion} ({feeling.intensity})"
         built = build_memory(
@@ -69,8 +68,8 @@ class FeelingVerbs(VerbGroup):
         now = self._now()
         if feelings.FIELD in memory.details:
             change = feelings.set_feeling(memory, None, now)
-            self._apply_changes([change], "feel", memory.space, now)
-        return self._get_memory(id)
+            return self._change(memory, [change], "feel", now)
+        return memory
 
     def browse(
         self, *, minimum: str = "low", emotion: str = "", space: str | None = None, limit: int = 20

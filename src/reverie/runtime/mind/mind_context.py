@@ -217,6 +217,13 @@ class VerbGroup:
     def _work(self) -> WorkContext:
         return self._context.work
 
+    def _change(
+        self, memory: Memory, changes: Sequence[Change], verb: str, now: float, **payload: Any
+    ) -> Memory:
+        """The memory as it is after changes, which are applied as one event in its space."""
+        self._apply_changes(changes, verb, memory.space, now, **payload)
+        return self._get_memory(memory.id)
+
     def _visible_from(self, space: str | None) -> tuple[str, ...]:
         """The spaces that can be seen from one (default: that of the working directory)."""
         return visible_spaces(self._resolve_space(space))

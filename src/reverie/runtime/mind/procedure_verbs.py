@@ -71,8 +71,7 @@ class ProcedureVerbs(VerbGroup):
         memory = self._get_memory(id)
         now = self._now()
         change = record_outcome(memory, worked, now)
-        self._apply_changes([change], "outcome", memory.space, now, worked=worked)
-        return self._get_memory(id)
+        return self._change(memory, [change], "outcome", now, worked=worked)
 
     def find(self, context: str, *, space: str | None = None, limit: int = 5) -> list[Memory]:
         """How to do something in this context: procedures with a trigger that matches it.

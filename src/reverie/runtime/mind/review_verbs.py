@@ -134,8 +134,7 @@ class ReviewVerbs(VerbGroup):
             by=redact_short_text(by, self._policy),
             note=redact_short_text(note, self._policy),
         )
-        self._apply_changes([*anchor_changes, *judged], "curate", memory.space, now, state=state)
-        return self._get_memory(id)
+        return self._change(memory, [*anchor_changes, *judged], "curate", now, state=state)
 
     @run_exclusively
     def promote(self, id: str, file: str | Path, *, by: str = "user", note: str = "") -> Memory:
@@ -166,10 +165,7 @@ class ReviewVerbs(VerbGroup):
         # "x": whoever was faster keeps their file.
         with place.open("x", encoding="utf-8") as page:
             page.write(render_reference_page(memory, sources, now, **judgement))
-        self._apply_changes(
-            changes, "curate", memory.space, now, state="validated", page=str(place)
-        )
-        return self._get_memory(id)
+        return self._change(memory, changes, "curate", now, state="validated", page=str(place))
 
     def pending(self, *, space: str | None = None, limit: int = 20) -> list[Memory]:
         """Memories in a space and above it that wait for approval, newest first.
