@@ -8,7 +8,7 @@ calls the model.
     @Beside(mind, "me/shop", session="monday")
     def model(messages): ...  # or a method, a coroutine, a generator that streams the answer
 
-Always true: nothing here raises because of memory (`Beside.guarded` is the one place of this room
+Always true: nothing here raises because of memory (`Beside.guarded` is the one place of this folder
 that catches everything, and `trouble` tells what it caught); a turn waits neither for inference nor
 for another process that writes. The other adapters stand on this one.
 """

@@ -64,6 +64,7 @@ class SessionMemory(ConversationPool):
                 text = await asyncio.wait_for(
                     asyncio.to_thread(self._answer, answer, dict(given)), HOOK_TIMEOUT
                 )
+            # The thread goes on, so what it was told is kept; only its text comes too late.
             except TimeoutError:
                 self.late = f"{event} took too long"
             output = {"hookEventName": event, "additionalContext": text}
@@ -81,6 +82,7 @@ class SessionMemory(ConversationPool):
         if event in CONTEXT_EVENTS and session in self._shortened:
             self._shortened.discard(session)
             repeated = beside.again()
+        # What it was given is lost with the compaction that follows.
         elif event == "PreCompact":
             self._shortened.add(session)
         text = beside.guarded("", lambda: answer(beside, given))

@@ -135,6 +135,7 @@ class SessionHistory:
                 limit=PAGE_SIZE,
             )
             yield from page
+            # A page that is not full is the last one.
             if len(page) < PAGE_SIZE:
                 return
 

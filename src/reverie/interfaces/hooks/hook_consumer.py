@@ -99,7 +99,7 @@ class HookConsumer:
         self._sessions: dict[str, ActiveSession] = {}
         self._consumed: set[str] = set()  # events that were taken in and are not written down yet
         self._spaces: set[str] = set()  # in which somebody works, or did since this worker came
-        self._seen = 0  # the last event when what lies ready was looked at
+        self._seen = 0  # the last event when blocks and warnings were checked
 
     def has_work(self) -> bool:
         """True if events wait, or prepared blocks and warnings may be out of date."""
@@ -321,7 +321,7 @@ class HookConsumer:
         active.closed = True
         self._background.remove_companion(active)
         conversation, unclaimed = active.conversation, list[Memory]()
-        # Reminders in a block that lies ready stay claimed: a hook will give them.
+        # Reminders in a block that waits in its file stay claimed: a hook will give them.
         if not os.path.exists(self.files.session_file(session, "block")):
             unclaimed = [memory for block in conversation.slot for memory in block.due]
         release_reminders(self.mind.store, unclaimed, conversation.holder)

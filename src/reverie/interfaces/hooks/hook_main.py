@@ -1,7 +1,7 @@
 """One hook, from stdin to stdout: read what happened, say what is to be said, write down what was
 said and done.
 
-`answer_event` is the whole of it. What it needs of the store was laid ready by the worker, so it
+`answer_event` is the whole of it. What it needs of the store was prepared by the worker, so it
 opens none; where that cannot be, because nobody knew what a prompt would say, `prompt_lookup` opens
 it. Time is bounded by a second thread: when MAX_SECONDS are over the host has its `{}`, whatever
 the first one is waiting for.
@@ -257,7 +257,7 @@ def find_prompt_block(call: HookCall) -> HookBlock:
     """What to say with a prompt.
 
     A prompt without words of its own (thanks, go on) opens no search after the first one: at most
-    it takes what lies ready.
+    it takes the block that waits.
     """
     from reverie.interfaces.hooks.prompt_topic import is_worth_searching
 
@@ -297,7 +297,7 @@ def is_block_current(block: HookBlock, files: HookFiles) -> bool:
     """True if there is something in a block, and all of it counts.
 
     The store is asked: a worker takes back what does not count any more, but not at once, and not
-    what another worker laid ready.
+    what another worker prepared.
     """
     if block == NO_BLOCK:
         return False

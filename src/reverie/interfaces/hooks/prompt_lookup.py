@@ -1,4 +1,4 @@
-"""What a hook looks for itself, because nothing that lies ready can know it: it opens the store at
+"""What a hook looks for itself, because nothing that was prepared can know it: it opens the store at
 a prompt that says something of its own, when a known error may have come again, and after a
 compaction.
 

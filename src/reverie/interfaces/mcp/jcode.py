@@ -127,6 +127,7 @@ class JcodeTools:
         return self._answer_search(require_argument(given, "query"), given.limit)
 
     def _answer_search(self, query: str, limit: int) -> JcodeAnswer:
+        # Without a query the newest are wanted, and no model.
         mode = self.context.search_mode() if query else "auto"
         hits = self.context.mind.recall(query, space=self.context.space, limit=limit, mode=mode)
         return self._answer_memories([(hit.memory, hit.why[:4]) for hit in hits])

@@ -224,6 +224,7 @@ class TagTools:
                 memories=[],
                 error=str(err),
             )
+        # By id also those that count no longer are found; they are named, not shown.
         active = [memory for memory in found.memories if memory.active]
         retired = [memory for memory in found.memories if not memory.active]
         count = len(active)

@@ -175,6 +175,7 @@ class ToolContext:
         loaded.
         """
         embedder = self.mind.embedder
+        # No model is configured, so waiting for one would be in vain.
         if embedder is None:
             return "words"
         with self._lock:

@@ -195,6 +195,7 @@ class UnifiedTools:
         before, and when you meet an error. Memories come best first; none at all is an answer. Not
         for what the code in front of you says.
         """
+        # A slip in a kind would be answered as if nothing were known.
         self._refuse_unknown(kinds)
         hits = self.context.mind.recall(
             query,
@@ -381,6 +382,7 @@ class UnifiedTools:
         """Say that a memory helped, or that it was wrong or misleading: it is believed and recalled
         more, or less.
         """
+        # NotFound for what cannot be seen from here: `feedback` itself knows no spaces.
         self.context.get_visible([id])
         memory = self.context.mind.feedback(id, helpful, session=self._session(ctx), by="host")
         return FeedbackAnswer(id=id, confidence=round(memory.confidence, 2))

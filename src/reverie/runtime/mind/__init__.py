@@ -202,6 +202,7 @@ class Mind:
 
         where = self.context.resolve_space(space)
         has_own_space = not session and where.startswith(f"{config.ME}/") and where.count("/") >= 2
+        # A space below a project is a conversation's own, and its last part is the name.
         name = redact_short_text(session, self.context.policy)
         if not name:
             name = where.rpartition("/")[2] if has_own_space else clock.new_id("ses")
@@ -264,6 +265,7 @@ class Mind:
         """
         from reverie.runtime.settle import settle_all
 
+        # What was just recorded is to be learned from as well.
         self.context.flush()
         return settle_all(lambda: self.context.work, clock.new_id("settler"))
 

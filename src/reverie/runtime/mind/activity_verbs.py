@@ -435,6 +435,7 @@ class ActivityVerbs(VerbGroup):
         renames = self._renames(home)
         now = self._now()
         edits = self._store.search_events((FILE,), space=home, limit=MAX_ACTIVITY_EVENTS)
+        # Edits are read once for all files; commits are looked up by the names of each.
         found: list[list[CoChange]] = []
         for path in paths:
             commits: dict[int, Event] = {}
@@ -472,6 +473,7 @@ class ActivityVerbs(VerbGroup):
                 payload=payload(),
             )
             recorder.enqueue(event, is_redacted=is_redacted)
+            # Tools of coding agents that read or edit one file count as touching it.
             touched = activity_events.derive_file_payload(event.payload) if verb == TOOL else None
             if touched is not None:
                 path = to_repository_path(touched["path"])

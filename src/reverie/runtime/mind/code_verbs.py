@@ -189,6 +189,7 @@ class CodeVerbs(VerbGroup):
 
         if check_whole_number(budget, "budget") < 1:
             raise BadInput(f"budget={budget}: a map takes at least one token")
+        # One name is a sequence of letters otherwise.
         wanted = [focus] if isinstance(focus, str) else focus
         return map_repository(self._store.code, self.root_of(root), wanted, budget)
 

@@ -363,6 +363,7 @@ class DataVerbs(VerbGroup):
         from reverie.privacy.scrub_rules import TextScrubber
         from reverie.storage import backups
 
+        # A single text is a sequence of its letters, none of which is meant.
         sought = (texts,) if isinstance(texts, str) else tuple(texts)
         scrubber = TextScrubber(sought, self._policy)
         self._flush()

@@ -77,6 +77,7 @@ class EditVerbs(VerbGroup):
         `meanings` lists the descriptions.
         """
         home = self._writable_space(space)
+        # Spelled as tags are kept, so that the description is found by what is shown.
         names = validate_tags([tag], self._policy)
         if not names:
             raise BadInput("There is no tag to describe")
@@ -152,6 +153,7 @@ class EditVerbs(VerbGroup):
     def forget(self, ids: Sequence[str] | str, why: str = "forgotten") -> int:
         """Retire memories; `restore` brings them back. Returns how many counted until now."""
         now = self._now()
+        # What has been retired before keeps its own time and reason.
         active = [memory for memory in self._get_memories(ids) if memory.active]
         if active:
             why = redact_short_text(why, self._policy)
@@ -184,6 +186,7 @@ class EditVerbs(VerbGroup):
         """
         from reverie.consolidation.undo_sleep import find_run_of_event, undo_sleep_run
 
+        # A run of sleep is many events, and half of it undone would make no sense.
         run = find_run_of_event(self._store, event)
         if run:
             return undo_sleep_run(self._store, run, self._now(), force=force)

@@ -70,6 +70,7 @@ class EpisodeVerbs(VerbGroup):
         described = episodes.describe_episode(
             what, {name: more.pop(name, "") for name in ("who", "where", "why", "outcome")}
         )
+        # What the parts say wins: the text was made of them.
         given = more.pop("details", None)
         details = {**(given if isinstance(given, dict) else {}), **described["details"]}
         cause_ids = check_text_list(because, "because")
@@ -104,6 +105,7 @@ class EpisodeVerbs(VerbGroup):
 
         causes = trace_led_to(id, edges_of, back=True, most=most)
         effects = trace_led_to(id, edges_of, back=False, most=most)
+        # Links may cross spaces, and a chain must not tell what its reader may not see.
         spaces = visible_spaces(memory.space)
         chain = {memory.id: memory}
         for other in self._store.get([*causes, *effects]):
@@ -129,6 +131,7 @@ class EpisodeVerbs(VerbGroup):
         """
         words = check_question(query, "query").split()
         most = check_limit(limit)
+        # With words, any number may have to be looked at for so many to match.
         scan = MAX_EPISODE_SCAN if words else most
         found = self._browse_range(episodes.EPISODE_KINDS, since, until, space, session, scan)
         return [memory for memory in found if episodes.is_episode_about(memory, words)][:most]

@@ -41,6 +41,7 @@ class FeelingVerbs(VerbGroup):
         now = self._now()
         reason = redact_or_refuse(why, self._policy) if isinstance(why, str) else why
         feeling = feelings.validate_feeling(emotion, intensity, reason)
+        # One that belongs to a memory is archived, restored and purged with it.
         if about is not None:
             memory = self._get_memory(about)
             self._writable_space(memory.space)

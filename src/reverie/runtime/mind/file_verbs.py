@@ -223,6 +223,7 @@ class FileVerbs(VerbGroup):
         home = self._writable_space(space)
         memory = self._keeping.remember(text, space=home, **{"kind": "event", **more})
         note = self._sync_note(memory)
+        # So that the new entry is found at once, not only after the next sync.
         if folder := self._mirror_of(home):
             self._index(to_mirror_root(folder, home))
         return note
@@ -300,6 +301,7 @@ class FileVerbs(VerbGroup):
         if not matching:
             number = "" if version is None else f"{version} "
             raise NotFound(f"There is no version {number}of {path}")
+        # A file that was not there before is emptied, not deleted.
         hash = matching[0].hash
         data = b""
         if hash != file_versions.NO_FILE:

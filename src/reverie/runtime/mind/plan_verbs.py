@@ -110,6 +110,7 @@ class PlanVerbs(VerbGroup):
         """The files of a repository, cached until its index changes."""
         from reverie.code.planning.file_candidates import DEFINED_KINDS, FileTree
 
+        # Reading all terms of a repository is slow, and an index seldom changes between two plans.
         state = self._store.code.state_digest(root)
         known = self._trees.get(root)
         if known is None or known[0] != state:
@@ -198,6 +199,7 @@ class PlanVerbs(VerbGroup):
     ) -> tuple[Hit, ...]:
         """Memories about a task, then those about its files in the order of these."""
         recalled = self._searching.recall(task, space=space, limit=MAX_MEMORIES)
+        # Memories about the files follow, each once.
         hits = [hit for hit in recalled if hit.score >= MIN_MEMORY_SCORE]
         named = {hit.memory.id for hit in hits}
         ranks = {path: rank for rank, path in enumerate(paths)}

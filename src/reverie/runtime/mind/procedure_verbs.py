@@ -49,6 +49,7 @@ class ProcedureVerbs(VerbGroup):
         described = procedure.describe_procedure(name, steps, prerequisites, warnings)
         details = {**more.pop("details", {}), **described.pop("details")}
         home = self._writable_space(more.pop("space", None))
+        # Of this space alone: one of the same name above it is another way to do it.
         known = self._store.browse(
             Filter(spaces=(home,), kinds=(procedure.KIND,), limit=MAX_PROCEDURES)
         )

@@ -148,6 +148,7 @@ class RememberVerbs(VerbGroup):
         now = self._now()
         season = find_season(self._store, visible_spaces(home), now)
         memory = stamp_season(self._build_new(text, home, now, **fields), season)
+        # Last, for anchors stand in the details that are checked before.
         memory = self._with_anchors(memory, about)
         changes = [*to_add_changes(memory), *(besides(memory) if besides else ())]
         self._apply_changes(changes, "remember", home, now, session=memory.session)
@@ -164,6 +165,7 @@ class RememberVerbs(VerbGroup):
         )
 
     def _with_anchors(self, memory: Memory, places: Iterable[str]) -> Memory:
+        # The code map need not be imported for the many that are about no code.
         if not places:
             return memory
         from reverie.code.anchor_reader import anchor_places

@@ -40,6 +40,7 @@ class ReminderVerbs(VerbGroup):
         home = self._resolve_space(space)
         if self._settings.is_off(home):
             return []
+        # A trigger may meet what is said or the tool that is about to run.
         scenes = [context_of_conversation(check_question(context, "context"))] if context else []
         scenes += [context_of_tool_call(tool, arguments)] if tool else []
         waiting = due_reminders.load_waiting_reminders(self._store, home)

@@ -84,6 +84,7 @@ class RetrieveVerbs(VerbGroup):
             meaning = {} if mode == "words" else self._embed_query(prompt)
             hits = search_memories(self._store, query._replace(**meaning))
             memories += [hit.memory for hit in hits]
+        # A memory may be found both ways; its first place counts.
         hinted = list({memory.id: memory for memory in memories}.values())[:limit]
         if hinted and name:
             payload = {"ids": [memory.id for memory in hinted]}
@@ -126,6 +127,7 @@ class RetrieveVerbs(VerbGroup):
             )
         if self._settings.is_off(spaces[0]):
             return Retrieved([], 0)
+        # Who asks by id knows what they want: a limit would only hide it.
         if wanted:
             known = self._store.get(tuple(dict.fromkeys(wanted)))
             found = [memory for memory in known if memory.space in spaces]

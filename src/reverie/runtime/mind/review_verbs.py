@@ -84,6 +84,7 @@ class ReviewVerbs(VerbGroup):
         now = self._now()
         if gone := [memory.id for memory in (first, second) if not memory.active]:
             raise BadInput(f"{', '.join(gone)} does not count any more: there is nothing to decide")
+        # Merged into itself a memory would be gone.
         if first.id == second.id:
             raise BadInput("A pair is two memories")
         if (decision == "edit") != bool(text.strip()):
@@ -104,6 +105,7 @@ class ReviewVerbs(VerbGroup):
             *diff_memory(first, edited),
             *apply_decision(edited, second, decision, open_edges, now),
         ]
+        # Stands in the event, by which the pair is not asked about again.
         settled = [sorted((first.id, second.id))]
         self._apply_changes(changes, "review", first.space, now, decision=decision, settled=settled)
         return self._get_memories([first.id, second.id])
@@ -220,6 +222,7 @@ class ReviewVerbs(VerbGroup):
         """
         from reverie.extraction import provenance_check
 
+        # What callers hand over may not be in the log yet; the rest of the evidence is read there.
         user_words = [("user", text) for text in check_text_list(said, "said")]
         foreign = [
             provenance_check.ForeignText(text, outside=False)

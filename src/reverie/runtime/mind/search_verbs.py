@@ -117,6 +117,7 @@ class SearchVerbs(VerbGroup):
             tags=chosen.tags,
             **self._graph_walk(depth),
             floor=self._settings.floor if mode == "dense" else 0.0,
+            # The season of today says nothing about the past.
             season="" if then is not None else find_season(self._store, spaces, now).label,
             **({} if mode == "words" else self._embed_query(query)),
         )
@@ -211,6 +212,7 @@ class SearchVerbs(VerbGroup):
         """The stored vector of a memory's text, or a new one while it waits for that."""
         if self._context.embedder is None:
             return {}
+        # By the text, not the id: equal texts share their vector.
         hash = fingerprint_text(memory.text)
         stored = self._store.known_vectors(self._context.embedder.model, [hash]).get(hash)
         if stored is None:

@@ -65,6 +65,7 @@ class SessionVerbs(VerbGroup):
                 limit=MAX_TURNS,
             )
             taught = self._memories_of_session(span.session)
+            # A list shows no messages: `read` has those of one.
             conversations.append(build_past_conversation(events, taught)._replace(lines=()))
         return conversations
 
@@ -189,6 +190,7 @@ class SessionVerbs(VerbGroup):
         now = self._now()
         pads = find_scratch_pads(self._store, where)
         old = pads[0] if pads else None
+        # The user's last words are noted there by Reverie, so they stay.
         turn = working_memory.read_held_content(old, now).turn if old else ""
         held = working_memory.HeldContent(
             working_memory.validate_held_content(content),

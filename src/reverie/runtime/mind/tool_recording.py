@@ -42,6 +42,7 @@ class ToolRecording:
 
     def __exit__(self, _kind: object, raised: BaseException | None, _trace: object) -> None:
         duration = clock.ticks() - self._began
+        # What the caller has set is said in its own words, and wins.
         error = self.error
         # GeneratorExit means that nobody read a generator to its end, which is no failure.
         if raised is not None and not isinstance(raised, GeneratorExit):
