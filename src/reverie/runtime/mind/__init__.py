@@ -1,7 +1,7 @@
 """`Mind`, whose verbs are the whole interface. Read this second, after `core.model`.
 
 A `Mind` is a store, an embedder and settings. What people use every day are its own verbs; the rest
-stands in groups by topic: `mind.reminders.browse`, `mind.code`, `mind.files` and so on, each in a module
+stands in groups by topic: `mind.reminders`, `mind.code`, `mind.files` and so on, each in a module
 beside this one (`reminder_verbs`, `code_verbs`, …). Always true: a verb decides with pure functions
 and applies its changes in one transaction; `space` is an argument of every verb and defaults to
 that of the working directory. `remember` returns when the memory is durable and found by its words;
