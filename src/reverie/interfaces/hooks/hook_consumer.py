@@ -1,5 +1,5 @@
-"""The worker's side of hooks: takes in what they wrote, and writes the blocks and warnings that they
-will ask for.
+"""The worker's side of hooks: takes in what they wrote, and writes the blocks and warnings that
+they will ask for.
 
 Each conversation is treated as by the companion: the same `BackgroundThread` writes turns down and
 prepares for the newest, only that the hook has injected the block and tells which. What a session
@@ -108,7 +108,7 @@ class HookConsumer:
         return bool(self._spaces) and self.mind.store.last_event() != self._seen
 
     def consume_events(self) -> int:
-        """Take in a batch of events and prepare blocks and warnings; returns how many there were."""
+        """Take in a batch of events, prepare blocks and warnings; returns how many there were."""
         self._reload_switches()
         paths = self._new_events()[:MAX_BATCH_EVENTS]
         for path in paths:

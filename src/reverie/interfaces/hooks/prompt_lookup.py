@@ -1,5 +1,5 @@
-"""What a hook looks for itself, because nothing that was prepared can know it: it opens the store at
-a prompt that says something of its own, when a known error may have come again, and after a
+"""What a hook looks for itself, because nothing that was prepared can know it: it opens the store
+at a prompt that says something of its own, when a known error may have come again, and after a
 compaction.
 
 Only words are asked, within `settings.deadline`. Imports are the lightest that can answer;

@@ -1,5 +1,5 @@
-"""Topic words of prompts and blocks: does a prompt go on with the block that waits, and has it words
-of its own to look for?
+"""Topic words of prompts and blocks: does a prompt go on with the block that waits, and has it
+words of its own to look for?
 
 A block was prepared for what was said before. Where the user thanks, or begins something else, it
 waits: most turns need no memory. Words that nearly every working session says

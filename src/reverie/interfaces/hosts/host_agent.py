@@ -37,7 +37,7 @@ class HostAgent(NamedTuple):
     answer: Callable[[str, str], dict[str, Any]]
     # a project's folder, or None for the user's own -> (file with hooks, file with MCP servers)
     settings_files: Callable[["Path | None"], tuple["Path", "Path"]]
-    # (reads a settings file, a project's folder) -> (file, setting) that keeps all hooks from running
+    # (reads a settings file, a project's folder) -> (file, setting) that keeps hooks from running
     find_switches: Callable[[ReadSettings, "Path"], Iterator[tuple["Path", str]]] = no_switches
     flat_hooks: bool = False  # a list of commands for each event, not groups of handlers
     runs_equal_once: bool = False  # equal handlers that stand in several files run once

@@ -2,10 +2,10 @@
 somebody wrote it.
 
 Indentation, arrays on one line, escapes, numbers, line ends, a byte order mark: all of it is the
-owner's. A `JsonDraft` makes each change twice, in the text and in the data that it means, and `finish`
-holds the one against the other: a text that does not say what was meant is never written. Each cut
-has its inverse, so that a ledger can bring the text back without keeping a copy of it (the rest of
-such files is full of keys and tokens).
+owner's. A `JsonDraft` makes each change twice, in the text and in the data that it means, and
+`finish` holds the one against the other: a text that does not say what was meant is never written.
+Each cut has its inverse, so that a ledger can bring the text back without keeping a copy of it (the
+rest of such files is full of keys and tokens).
 """
 
 from __future__ import annotations

@@ -130,7 +130,8 @@ def judge_wiring(one: HostWiring, home: Path) -> Iterator[DoctorFinding]:
     if not one.hooks:
         if one.foreign_commands:
             yield report_state(
-                f"{one.name} has {one.foreign_commands} commands of somebody's own that mention our hook.",
+                f"{one.name} has {one.foreign_commands} commands of somebody's own "
+                "that mention our hook.",
                 f"They are not looked at. If you want ours: {one.install_command}",
             )
         return

@@ -2,8 +2,8 @@
 made for it.
 
 Only our own program is started, as a list of words and by no shell; what settings files say is
-compared with it (`settings_findings`). The home of the trial is empty and removed afterwards, so that nothing
-is learned from it.
+compared with it (`settings_findings`). The home of the trial is empty and removed afterwards, so
+that nothing is learned from it.
 """
 
 from __future__ import annotations

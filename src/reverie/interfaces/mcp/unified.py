@@ -362,8 +362,8 @@ class UnifiedTools:
         """Let memories go that are wrong, obsolete, or that the user wants forgotten: they are
         recalled no longer.
 
-        The user can bring them back (`reverie memory restore ID`), or have them erased for good (`reverie
-        data purge ID`).
+        The user can bring them back (`reverie memory restore ID`), or have them erased for good
+        (`reverie data purge ID`).
         """
         before = [memory.id for memory in self.context.get_visible(ids) if not memory.active]
         answer = ForgetAnswer(

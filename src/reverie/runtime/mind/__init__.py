@@ -249,9 +249,9 @@ class Mind:
         Anthropic's shape.
 
         A message may say when it was said (`at`). The messages are written down too, under the name
-        `session` (default: one that follows from the messages), so that `sessions.browse` has them. The
-        same transcript twice adds nothing. Returns the new memories, and the rejected candidates
-        with the reasons.
+        `session` (default: one that follows from the messages), so that `sessions.browse` has them.
+        The same transcript twice adds nothing. Returns the new memories, and the rejected
+        candidates with the reasons.
         """
         from reverie.extraction.transcript_learning import learn_transcript
 

@@ -292,8 +292,8 @@ class ActivityVerbs(VerbGroup):
         """Commands that were run one after the other in at least three tasks or conversations, the
         most frequent first.
 
-        When a task ends, new ones become procedures that wait in `review.pending`; `review.curate(id,
-        "validated")` approves one.
+        When a task ends, new ones become procedures that wait in `review.pending`;
+        `review.curate(id, "validated")` approves one.
         """
         from reverie.activity.workflows import find_workflows
 

@@ -1,4 +1,4 @@
-"""Code: what a repository defines, who uses it, what of it matters, and which memories speak of it."""
+"""Code: what a repository defines, who uses it, what of it matters, which memories speak of it."""
 
 from __future__ import annotations
 
@@ -279,7 +279,8 @@ class CodeVerbs(VerbGroup):
         path = place.relative_to(root).as_posix()
         if path not in self._store.code.indexed_files(root):
             raise NotFound(
-                f"{place} is not among the files that were indexed. Index it: reverie code index {root}"
+                f"{place} is not among the files that were indexed. "
+                f"Index it: reverie code index {root}"
             )
         return root, path
 

@@ -63,9 +63,9 @@ class EpisodeVerbs(VerbGroup):
         """Keep an episode: what happened, who, when (default: now), where, why, and how it came
         out.
 
-        `who`, `where`, `why` and `outcome` are texts. `kind`: "event", or "task" for a piece of work. `because`: ids of what led to it (see
-        `chain`). Further names are those of `remember`. All of it can be found by words, and the
-        parts stand in `details`.
+        `who`, `where`, `why` and `outcome` are texts. `kind`: "event", or "task" for a piece of
+        work. `because`: ids of what led to it (see `chain`). Further names are those of `remember`.
+        All of it can be found by words, and the parts stand in `details`.
         """
         described = episodes.describe_episode(
             what, {name: more.pop(name, "") for name in ("who", "where", "why", "outcome")}

@@ -40,7 +40,8 @@ def refuse_secret_path(path: str, what: str, policy: Policy) -> None:
     # Paths are keys of indexes and stand in events, so they cannot be redacted.
     if redact_short_text(path, policy) != path:
         raise BadInput(
-            f"That {what}'s name holds a secret. Paths are written down as they are; rename it first"
+            f"That {what}'s name holds a secret. "
+            "Paths are written down as they are; rename it first"
         )
 
 

@@ -51,7 +51,7 @@ def run_exclusively(verb: Callable[P, R]) -> Callable[P, R]:
 
 
 class MindContext:
-    """A store, an embedder, settings and perhaps a language model, shared by all groups of verbs."""
+    """A store, an embedder, settings and perhaps a language model: what all groups share."""
 
     def __init__(
         self,

@@ -69,10 +69,11 @@ class PlanVerbs(VerbGroup):
 
         Then past tasks like it, files that change with the likeliest, fixes of an error that the
         task tells of, and memories about the task or those files; all within about so many
-        `tokens`, the files last to be cut. Words of the task are weighed with what `activity.learn_git` and
-        recording have taught, and, once `settle` has made their vectors, with embeddings of code
-        and past tasks. `root` is a folder in an indexed repository: the working directory, unless
-        told. Raises NotFound where none was indexed, Disabled where memory is switched off.
+        `tokens`, the files last to be cut. Words of the task are weighed with what
+        `activity.learn_git` and recording have taught, and, once `settle` has made their vectors,
+        with embeddings of code and past tasks. `root` is a folder in an indexed repository: the
+        working directory, unless told. Raises NotFound where none was indexed, Disabled where
+        memory is switched off.
         """
         from reverie.code.planning.plan_answer import TaskPlan, list_similar_tasks, suggest_files
 

@@ -116,8 +116,8 @@ class ReviewVerbs(VerbGroup):
         it from surfacing meanwhile, "dismissed" retires it (`restore` brings it back), "raw" takes
         the judgement back.
 
-        What is approved holds for the code as it is now, as after `code.confirm`. `by` says who, `note`
-        why; both stay with the memory.
+        What is approved holds for the code as it is now, as after `code.confirm`. `by` says who,
+        `note` why; both stay with the memory.
         """
         from reverie.code.anchor_reader import confirm_anchors, replace_anchors
         from reverie.memory.curation import curate_memory

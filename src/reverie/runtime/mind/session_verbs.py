@@ -121,8 +121,8 @@ class SessionVerbs(VerbGroup):
         `messages` in OpenAI's or Anthropic's shape; one may say when it came (`at`, seconds since
         1970) and for which `task`. `strategy` is a key of
         `reverie.context_window.pruning_strategies.STRATEGIES`, `tokenizer` whatever counts tokens
-        (default: a quarter of the characters), `sticky` true of messages that must stay. BadInput for what is no list of messages, or no such
-        strategy.
+        (default: a quarter of the characters), `sticky` true of messages that must stay. BadInput
+        for what is no list of messages, or no such strategy.
         """
         from reverie.context_window.window_fitting import FitRequest, fit_messages
 
