@@ -21,11 +21,15 @@ from reverie.core.model import Filter, Memory
 from reverie.text.text_cleaning import clean_text
 
 ROOT = "/memories"
-MAX_FILES = 10_000  # files of one space
-MAX_DEPTH = 2  # levels of folders that a view shows
-MAX_PATH_CHARS = 1_000  # characters of a path
-LINE_NUMBER_WIDTH = 6  # of a line's number
-CONTEXT_LINES = 2  # lines shown before and after a replacement
+# Files of one space.
+MAX_FILES = 10_000
+# As Anthropic's own handler has them: levels of folders that a view shows, the width of a line's
+# number, lines shown before and after a replacement.
+MAX_DEPTH = 2
+LINE_NUMBER_WIDTH = 6
+CONTEXT_LINES = 2
+# Characters of a path.
+MAX_PATH_CHARS = 1_000
 COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
 
 
@@ -49,6 +53,7 @@ class MemoryFolder:
             key: value for key, value in command.items() if key != "command" and value is not None
         }
         self.mind.work.settings.check_on(self.space, self.session)
+        # What a command looks at must not change before it writes.
         with self.mind.store.transaction():
             return run(given)
 
@@ -60,14 +65,10 @@ class MemoryFolder:
         below = self._below(path)
         if not below and path != ROOT:
             raise path_not_found(path)
-        lines = [
-            f"{format_file_size(sum(file_bytes(memory) for memory in below.values()))}\t{path}",
-            *list_folder(path, below),
-        ]
-        return (
-            f"Here're the files and directories up to {MAX_DEPTH} levels deep in {path}, excluding "
-            f"hidden items:\n" + "\n".join(lines)
-        )
+        size = format_file_size(sum(map(file_bytes, below.values())))
+        lines = [f"{size}\t{path}", *list_folder(path, below)]
+        head = f"Here're the files and directories up to {MAX_DEPTH} levels deep in {path}"
+        return f"{head}, excluding hidden items:\n" + "\n".join(lines)
 
     def create(self, given: Mapping[str, Any]) -> str:
         """A new file; one that is there is left alone."""
@@ -83,11 +84,10 @@ class MemoryFolder:
     def str_replace(self, given: Mapping[str, Any]) -> str:
         """Another text in the place of one that stands in the file exactly once."""
         path, memory = self._file(given)
-        before, old, new = (
-            file_content(memory),
-            require_argument(given, "old_str"),
-            str(given.get("new_str", "")),
-        )
+        before = file_content(memory)
+        old = require_argument(given, "old_str")
+        # Without a new text the old one is deleted.
+        new = str(given.get("new_str", ""))
         count = before.count(old) if old else 0
         if not count:
             raise BadInput(
@@ -98,11 +98,11 @@ class MemoryFolder:
                 f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
                 f"{', '.join(map(str, find_line_numbers(before, old)))}. Please ensure it is unique"
             )
-        self._rewrite(memory, path, before.replace(old, new))
+        after = before.replace(old, new)
+        self._rewrite(memory, path, after)
         first = before[: before.find(old)].count("\n")
-        snippet = numbered_lines(
-            before.replace(old, new), max(0, first - CONTEXT_LINES), first + CONTEXT_LINES + 1
-        )
+        start, end = max(0, first - CONTEXT_LINES), first + CONTEXT_LINES + 1
+        snippet = numbered_lines(after, start, end)
         return (
             "The memory file has been edited. Here is the snippet showing the change (with line "
             "numbers):\n" + "\n".join(snippet)
@@ -166,6 +166,7 @@ class MemoryFolder:
     def _found(self, where: Filter) -> dict[str, Memory]:
         """Files by their paths; of two with one path, such as after a restore, the newer one."""
         found = self.mind.store.browse(where._replace(spaces=(self.space,), kinds=(FILE,)))
+        # Newest first from the store, so the newer one overwrites.
         return {str(memory.details["path"]): memory for memory in reversed(found)}
 
     def _file(self, given: Mapping[str, Any]) -> tuple[str, Memory]:
@@ -199,6 +200,7 @@ def parent_folders(path: str) -> list[str]:
 def to_memory_fields(path: str, text: str) -> dict[str, Any]:
     """A file as a memory's fields; one that is empty has its path for a text."""
     return {
+        # A memory has a text, so that of a blank file stands in its details.
         "text": text if text.strip() else path,
         "title": path,
         "details": {"path": path, "blank": None if text.strip() else text},
@@ -221,6 +223,7 @@ def parse_memory_path(given: Mapping[str, Any], name: str) -> str:
     path = require_argument(given, name)
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise BadInput(f"Path must start with {ROOT}, got: {path}")
+    # Twice: as it is written, and once `..` and `//` are gone.
     plain = posixpath.normpath(path)
     if plain != ROOT and not plain.startswith(f"{ROOT}/"):
         raise BadInput(f"Path {path} would escape {ROOT} directory")
@@ -262,6 +265,7 @@ def format_file_size(count: int) -> str:
     """Bytes for people: 0B, 812B, 4K, 1.5M."""
     if not count:
         return "0B"
+    # Units of 1,024, up to gigabytes.
     unit = min((count.bit_length() - 1) // 10, 3)
     amount = count / 1024**unit
     return f"{int(amount) if amount == int(amount) else format(amount, '.1f')}{'BKMG'[unit]}"

@@ -54,15 +54,21 @@ from reverie.storage import Store
 if TYPE_CHECKING:
     from reverie.llm.language_model import LanguageModel
 
+# Beyond it a turn is dropped and counted: memory must not eat the memory of its agent.
 MAX_QUEUED_TURNS = 16_384
-WRITE_BATCH = 512  # turns written in one transaction
+# Turns written in one transaction; others can write in between.
+WRITE_BATCH = 512
 # Texts embedded at once. A turn that comes meanwhile waits for these, so it is a small batch.
 EMBED_BATCH = 8
-TURN_RETRY_SECONDS = 0.5  # until a turn that could not be dealt with is tried again
-UNLOAD_SECONDS = 15 * 60.0  # without a turn, until the embedding model is unloaded
+# Until a turn that could not be dealt with is tried again.
+TURN_RETRY_SECONDS = 0.5
+# Without a turn, until the embedding model is unloaded; loading it again takes the next turn's
+# preparation a moment, which nobody waits for.
+UNLOAD_SECONDS = 15 * 60.0
 # Between attempts to settle while another process does, or after trouble.
 SETTLE_RETRY_SECONDS = 15.0
-EXIT_SECONDS = 5.0  # that the end of the process waits for a preparation to end
+# That the end of the process waits for a preparation to end.
+EXIT_SECONDS = 5.0
 WAIT_STEP_SECONDS = 0.002
 
 # Trouble of the store, not of the turn: the turn stays in the queue.
@@ -115,6 +121,7 @@ class BackgroundThread:
         """Hand over a turn; False when the queue is full. Never waits."""
         if len(self._queue) >= MAX_QUEUED_TURNS:
             return False
+        # Append first: the thread looks into the queue once it wakes up.
         self._queue.append(turn)
         self._wakeup.release()
         return True
@@ -221,15 +228,18 @@ class BackgroundThread:
                 self._keep_trouble(self.prepare_due_reminders)
                 is_unused = clock.ticks() - last_turn_at > UNLOAD_SECONDS
                 if self._embedder is not None and is_unused:
-                    self._embedder.close()  # the next turn loads it again
+                    # The next turn loads it again.
+                    self._embedder.close()
                     last_turn_at = clock.ticks()
                 elif not self.behind and clock.ticks() > sleep_check_at:
                     sleep_check_at = clock.ticks() + MIN_QUIET_SECONDS
                     self._keep_trouble(lambda: self._sleep_awhile(stop))
+            # One look at the queue answers all who have called meanwhile.
             while self._wakeup.acquire(blocking=False):
                 pass
             self._keep_trouble(lambda: self._process_queue(stop))
         self._keep_trouble(self._write_down)
+        # At once, so that another process need not wait until the lease is over.
         self._keep_trouble(lambda: self.store.release(SETTLE_LEASE, self._holder))
 
     def _work(self, llm: LanguageModel | None = None) -> WorkContext:
@@ -291,6 +301,7 @@ class BackgroundThread:
         """Do some work; an error is kept for `status`, and the thread goes on."""
         try:
             work()
+        # A thread that dies would lose every later turn without a word.
         except Exception as err:
             self.trouble = f"{type(err).__name__}: {err}"
             self._retry_at = clock.ticks() + SETTLE_RETRY_SECONDS
@@ -342,7 +353,8 @@ class BackgroundThread:
                     events = self._write_batch(batch)
                 except RETRYABLE_ERRORS:
                     raise
-                except Exception:  # one of them cannot be written: find out which
+                # One of them cannot be written: find out which.
+                except Exception:
                     for turn in batch:
                         self._dequeue_written([turn], [self._write_single(turn)])
                 else:
@@ -415,6 +427,7 @@ class BackgroundThread:
         if self.is_off(conversation):
             del self._unprepared[conversation]
             return
+        # From here on withdrawals concern the block that is being made.
         with self._withdrawn_lock:
             self._withdrawn = frozenset()
         while conversation.withdrawn:
@@ -434,12 +447,14 @@ class BackgroundThread:
                 self.llm,
             )
             conversation.vector = made.vector
+            # There was no room for these: another conversation may give them.
             unused = [hit.memory for hit in due if hit.memory not in made.block.due]
             release_reminders(self.store, unused, conversation.holder)
             if made.block:
                 self._offer_block(conversation, made.block, at, made.judged)
             else:
                 self._record_nothing_found(conversation, at, made)
+        # Also after trouble: one context that cannot be prepared must not hold up the others.
         finally:
             del self._unprepared[conversation]
 
@@ -473,7 +488,8 @@ class BackgroundThread:
         if made.judged:
             record_prepared_block(self.store, conversation, EMPTY_BLOCK, at, made.judged)
         if made.query is None or (self.llm is not None and not made.judged):
-            return  # nobody has looked, so nothing is known to be missing
+            # Nobody has looked, so nothing is known to be missing.
+            return
         gap = detect_knowledge_gap(
             self.store,
             self.settings,

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Self, Unpack
 
 from reverie.context_window import EMPTY_BLOCK, Block
@@ -55,7 +56,8 @@ from reverie.runtime.verb_options import WindowOptions
 from reverie.text.host_messages import HostMessage
 from reverie.text.token_counts import QuarterEstimate, Tokenizer
 
-MAX_NEW_MESSAGES = 40  # of one turn that are taken in
+# New messages of one turn that are taken in: who hands over a long past conversation means `learn`.
+MAX_NEW_MESSAGES = 40
 QUEUE_FULL = (
     "Too much waits to be written down, so nothing was taken out: it would be lost. "
     "Call again in a moment, or wait for it: companion.wait()"
@@ -89,6 +91,7 @@ class Companion:
         self._due = claim_at_start(
             background.store, background.settings, space, self.conversation.holder, now()
         )
+        # Last: from here on the thread works with this conversation.
         background.add_companion(self)
 
     def turn(self, messages: Sequence[Mapping[str, Any]], *, now: float | None = None) -> Block:
@@ -113,6 +116,7 @@ class Companion:
             self.conversation.attention.last_given = (frozenset(block.ids), at)
             note_told_reminders(self.conversation, block.due, at)
         turn = ConversationTurn(self.conversation, said, first, block.ids, stale, at, block.due)
+        # A full queue loses what was said, never the answer.
         if not self._background.enqueue(turn):
             self.dropped += 1
         return block
@@ -225,10 +229,11 @@ class Companion:
         self, evicted: tuple[EvictedPart, ...], at: float, summary: CondensedEpisode | None = None
     ) -> bool:
         """Hand over messages that left the context; False when the queue is full."""
-        turn = ConversationTurn(
-            self.conversation, (), 0, (), EMPTY_BLOCK, at, evicted=evicted, evicted_summary=summary
-        )
+        turn = replace(self._empty_turn(at), evicted=evicted, evicted_summary=summary)
         return self._background.enqueue(turn)
+
+    def _empty_turn(self, at: float) -> ConversationTurn:
+        return ConversationTurn(self.conversation, (), 0, (), EMPTY_BLOCK, at)
 
     def heed(self, messages: Sequence[Any], *, now: float | None = None) -> None:
         """Hand over messages to be learned from and prepared for, as `turn` does, without taking
@@ -243,9 +248,7 @@ class Companion:
         said, first = self.conversation.heard.take_new(messages, MAX_NEW_MESSAGES)
         if not said:
             return
-        turn = ConversationTurn(
-            self.conversation, said, first, (), EMPTY_BLOCK, self._timestamp(now)
-        )
+        turn = replace(self._empty_turn(self._timestamp(now)), messages=said, first=first)
         if not self._background.enqueue(turn):
             self.dropped += 1
 
@@ -281,6 +284,7 @@ class Companion:
 
     def _take_block(self, at: float) -> tuple[Block, Block]:
         """(the block to inject, the block that waited too long); both may be empty."""
+        # Popped without looking first: the thread may empty the slot at any moment.
         try:
             block = self.conversation.slot.pop()
         except IndexError:
@@ -295,6 +299,7 @@ class Companion:
         search by words finds until the deadline.
         """
         focus = find_focus(messages)
+        # What was found when the conversation began may have been done since.
         due = self._due if 0 <= at - self._due_found_at < FRESH_SECONDS else []
         turn = InjectionTurn(self.conversation.attention, self.space, at, due)
         background = self._background
@@ -315,12 +320,9 @@ class Companion:
 
     def close(self) -> None:
         """Write down what is queued. The mind's thread ends with its last companion."""
+        # A conversation that never had a turn has no end worth writing down.
         if not self.closed and not self._is_first_turn:
-            self._background.enqueue(
-                ConversationTurn(
-                    self.conversation, (), 0, (), EMPTY_BLOCK, self._now(), is_end=True
-                )
-            )
+            self._background.enqueue(replace(self._empty_turn(self._now()), is_end=True))
         self.closed = True
         self._background.remove_companion(self)
         # In trouble the claims on reminders run out by themselves.

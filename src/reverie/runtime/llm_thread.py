@@ -29,6 +29,7 @@ class LlmThread:
 
         `then` is called when something was read.
         """
+        # Asked for a thread before asking the store: this is called after every settling.
         is_running = self._thread is not None and self._thread.is_alive()
         if is_running or not has_llm_work(work):
             return

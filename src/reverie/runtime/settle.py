@@ -47,9 +47,12 @@ from reverie.porting import shared_files
 from reverie.reconciliation import reconcile_reader
 from reverie.storage import Store
 
-LLM_LEASE = "settle:model"  # held by the process that asks the language model
-LLM_LEASE_SECONDS = 300.0  # an event may need several answers, of a minute each
-TEXTS_PER_CHUNK = 4  # texts of memories that take as long to embed as one chunk of a file
+# Held by the process that asks the language model, so that the others need not wait for it.
+LLM_LEASE = "settle:model"
+# An event may need several answers, of a minute each.
+LLM_LEASE_SECONDS = 300.0
+# Texts of memories that take as long to embed as one chunk of a file.
+TEXTS_PER_CHUNK = 4
 LLM_EVENTS_PER_STEP = 20
 # How long to wait for another settler that makes no headway: two leases, so that one that died is
 # over and its successor has had a chance.
@@ -68,6 +71,7 @@ READERS: tuple[EventReader, ...] = (
 )
 """The readers of the event log. In this order, what is learned is reconciled in the same step."""
 
+# Whose new memories count as learned; the others link, retire or mark what is there.
 LEARNERS = (
     turn_learning.READER,
     multi_turn_lessons.READER,
@@ -97,6 +101,7 @@ class SettleReport(NamedTuple):
         """The sum with one more step; `trouble` is that of the last step that did or
         met anything.
         """
+        # An empty last step must not wipe out why the one before it stopped.
         trouble = step.trouble if step or step.trouble else self.trouble
         return SettleReport(
             self.embedded + step.embedded,
@@ -128,6 +133,7 @@ def settle_all(
     try:
         while True:
             if store.acquire(SETTLE_LEASE, holder, SETTLE_LEASE_SECONDS, work().now):
+                # Asked for anew each time: settings and the clock move on while this runs.
                 step = run_settle_step(work(), holder=holder)
                 done = done.plus(step)
                 # Texts may arrive while this runs, so the total can grow.
@@ -186,6 +192,7 @@ def count_waiting_texts(work: WorkContext) -> int:
 
 def record_trouble(store: Store, trouble: str) -> None:
     """Keep the last trouble for `reverie status`; an empty text clears it."""
+    # Where nothing can be written, the report has it all the same.
     with suppress(ReverieError):
         if trouble:
             first_line = trouble.splitlines()[0]
@@ -207,6 +214,7 @@ def has_work_left(work: WorkContext) -> bool:
 
 def build_event_queue() -> EventQueue:
     """The readers, and whether anything waits for them, as consolidation needs them."""
+    # Handed over, because consolidation may not import what stands above it.
     return EventQueue(READERS, has_work_left)
 
 
@@ -249,6 +257,7 @@ def run_llm_step(work: WorkContext, holder: str) -> SettleReport:
         learned=results["extract"].added + results["answer"].added,
         events=sum(result.events for result in results.values()),
         failed=sum(result.failed for result in results.values()),
+        # The readers ask the same model, so one reason says it for all.
         trouble=reasons[0] if reasons else "",
     )
 

@@ -35,6 +35,7 @@ def write_turns(
     None for a turn whose `id()` is in `off` (memory is switched off there: only its reminders are
     marked), and for one that only names evicted messages.
     """
+    # Redacting is the slow part, so it is done before the transaction.
     events = to_turn_events([None if id(turn) in off else turn for turn in turns], policy)
     with_more = [
         turn for turn in turns if turn.given_reminders or (turn.evicted and id(turn) not in off)
@@ -44,6 +45,7 @@ def write_turns(
         for turn in with_more:
             conversation = turn.session
             session = conversation.attention.session
+            # Also where memory is off: what the user was told must not be told again.
             fire_reminders(store, turn.given_reminders, turn.at, session)
             release_reminders(store, turn.given_reminders, conversation.holder)
             target = ExcerptTarget(conversation.space, session, policy)

@@ -1,4 +1,4 @@
-"""Keyword arguments that several verbs take together, as types: what each is for, and its default."""
+"""Keyword arguments that several verbs take together, as types: what each is for, its default."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ calls the model.
     @Beside(mind, "me/shop", session="monday")
     def model(messages): ...  # or a method, a coroutine, a generator that streams the answer
 
-Always true: nothing here raises because of memory (`Beside.guarded` is the one place of this room
+Always true: nothing here raises because of memory (`Beside.guarded` is the one place of this folder
 that catches everything, and `trouble` tells what it caught); a turn waits neither for inference nor
 for another process that writes. The other adapters stand on this one.
 """
@@ -37,8 +37,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # That a conversation's beginning may take; longer, and its first turns go without memory.
 OPEN_SECONDS = 0.5
-CLOSE_SECONDS = 10.0  # that the end of a conversation waits for its beginning
-MAX_MISSED = 40  # lists of messages before the beginning is over, which are heeded then
+# That the end of a conversation waits for its beginning.
+CLOSE_SECONDS = 10.0
+# Lists of messages before the beginning is over, which are heeded then.
+MAX_MISSED = 40
 # Conversations that one adapter keeps open; of more, the one that was silent longest is closed.
 MAX_OPEN = 100
 CALL_AFTER = "Call after(messages, text) with what was said"
@@ -93,12 +95,14 @@ class Beside:
         """The result of some work; if it raises, `otherwise`, and `trouble` says why."""
         try:
             return work()
+        # Whatever it is: an agent must not fail because of its memory.
         except Exception as err:
             self._trouble = f"{type(err).__name__}: {err}"
             return otherwise
 
     def turn(self, messages: Sequence[Any]) -> Block:
         """The block to inject now, at once; often empty. See `Companion.turn`."""
+        # Frameworks call from several threads, and a companion belongs to one conversation.
         with self._one_at_a_time:
             companion = self._catch_up()
             if companion is None:
@@ -116,6 +120,7 @@ class Beside:
             for memory, why in zip(block.memories, block.why, strict=True)
             if memory.id in due or memory.id not in self._told
         ]
+        # Rendered anew, for what was left out may leave room; reminders stay due as they were.
         remaining = self._render(hits)
         if not remaining:
             return EMPTY_BLOCK
@@ -325,6 +330,7 @@ class ConversationPool:
         return beside
 
     def _close_silent(self, silent: Beside) -> None:
+        # In a thread of its own: whoever opens a new conversation must not wait for the old one.
         thread = Thread(target=silent.close, daemon=True, name="reverie-beside")
         thread.start()
         self._closing = [*(one for one in self._closing if one.is_alive()), thread]
@@ -340,6 +346,7 @@ class ConversationPool:
         with self._lock:
             closing, self._open = self._open, {}
             ending, self._closing = self._closing, []
+        # Beside the lock: closing writes what is queued, which takes a while.
         for beside in closing.values():
             beside.close()
         for thread in ending:

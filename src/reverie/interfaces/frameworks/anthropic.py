@@ -9,6 +9,7 @@ the words that it knows; what goes wrong in memory itself, such as a disk that i
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from anthropic.lib.tools import ToolError
@@ -48,17 +49,18 @@ class MemoryTool(BetaAbstractMemoryTool):
         self, mind: Mind, space: str | None = None, *, session: str = "", **more: Any
     ) -> None:
         super().__init__(**more)
-        self.notebook = MemoryFolder(mind, resolve_space(space), session)
+        self.folder = MemoryFolder(mind, resolve_space(space), session)
 
     def execute(self, command: MemoryCommand) -> str:
         """The answer to a command."""
-        return run_memory_command(self.notebook, command)
+        return answer_in_words(self.folder.run, command.model_dump(exclude_unset=True))
 
+    # The SDK has a method for each command, and the folder tells them apart itself.
     view = create = str_replace = insert = delete = rename = execute
 
     def clear_all_memory(self) -> str:
         """Delete every file; `reverie memory restore` brings them back."""
-        return clear_memory_files(self.notebook)
+        return answer_in_words(self.folder.clear)
 
 
 class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
@@ -68,30 +70,23 @@ class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
         self, mind: Mind, space: str | None = None, *, session: str = "", **more: Any
     ) -> None:
         super().__init__(**more)
-        self.notebook = MemoryFolder(mind, resolve_space(space), session)
+        self.folder = MemoryFolder(mind, resolve_space(space), session)
 
     async def execute(self, command: MemoryCommand) -> str:
         """The answer to a command."""
-        return await asyncio.to_thread(run_memory_command, self.notebook, command)
+        given = command.model_dump(exclude_unset=True)
+        return await asyncio.to_thread(answer_in_words, self.folder.run, given)
 
     view = create = str_replace = insert = delete = rename = execute
 
     async def clear_all_memory(self) -> str:
         """Delete every file; `reverie memory restore` brings them back."""
-        return await asyncio.to_thread(clear_memory_files, self.notebook)
+        return await asyncio.to_thread(answer_in_words, self.folder.clear)
 
 
-def run_memory_command(notebook: MemoryFolder, command: MemoryCommand) -> str:
-    """The answer to a command; ToolError, which the SDK answers with, for what it cannot do."""
+def answer_in_words(work: Callable[..., str], *given: Any) -> str:
+    """The answer of some work; ToolError, which the SDK answers with, for what cannot be done."""
     try:
-        return notebook.run(command.model_dump(exclude_unset=True))
-    except ReverieError as err:
-        raise ToolError(str(err)) from err
-
-
-def clear_memory_files(notebook: MemoryFolder) -> str:
-    """Delete every file; returns the answer."""
-    try:
-        return notebook.clear()
+        return work(*given)
     except ReverieError as err:
         raise ToolError(str(err)) from err

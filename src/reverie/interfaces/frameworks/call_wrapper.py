@@ -40,7 +40,7 @@ from reverie.text.host_messages import get_field
 if TYPE_CHECKING:
     from reverie.interfaces.frameworks.agent_loop import Beside
 
-# Names of arguments that hold the messages, whatever their place.
+# Names of arguments that hold the messages, whatever their place: those that SDKs use.
 MESSAGE_ARGUMENTS = ("messages", "input", "history", "conversation")
 RECEIVER_ARGUMENTS = ("self", "cls")
 
@@ -93,6 +93,7 @@ def wrap_coroutine(
 
     @wraps(model)
     async def call(*given: Any, **more: Any) -> Any:
+        # Taking the block is quick, but the first turn may search: not in the event loop.
         messages, given, more = await asyncio.to_thread(
             inject_into_call, beside, call_signature, given, more
         )
@@ -162,6 +163,7 @@ def find_messages_argument(
     """The argument of a call that holds the messages: its name, or its place among those without
     one.
     """
+    # What the caller names is surer than a place.
     for name in MESSAGE_ARGUMENTS:
         if name in more:
             return name
@@ -211,6 +213,7 @@ def relay_stream(
                 return end.value
             pieces.append(piece)
             sent = yield piece
+    # Also where the reader stops early: what was said so far was said.
     finally:
         stream.close()
         beside.learn_stream(messages, pieces)

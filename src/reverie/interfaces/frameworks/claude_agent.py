@@ -32,7 +32,8 @@ from reverie.interfaces.hosts.host_agent import to_seconds
 if TYPE_CHECKING:
     from reverie.runtime.mind import Mind
 
-HOOK_TIMEOUT = 2.0  # seconds until a hook goes without memory; they take milliseconds
+# Seconds until a hook goes without memory; they take milliseconds.
+HOOK_TIMEOUT = 2.0
 
 
 class SessionMemory(ConversationPool):
@@ -63,6 +64,7 @@ class SessionMemory(ConversationPool):
                 text = await asyncio.wait_for(
                     asyncio.to_thread(self._answer, answer, dict(given)), HOOK_TIMEOUT
                 )
+            # The thread goes on, so what it was told is kept; only its text comes too late.
             except TimeoutError:
                 self.late = f"{event} took too long"
             output = {"hookEventName": event, "additionalContext": text}
@@ -80,6 +82,7 @@ class SessionMemory(ConversationPool):
         if event in CONTEXT_EVENTS and session in self._shortened:
             self._shortened.discard(session)
             repeated = beside.again()
+        # What it was given is lost with the compaction that follows.
         elif event == "PreCompact":
             self._shortened.add(session)
         text = beside.guarded("", lambda: answer(beside, given))
@@ -109,6 +112,7 @@ def on_post_tool(beside: Beside, given: Mapping[str, Any]) -> str:
 
 def on_tool_failure(beside: Beside, given: Mapping[str, Any]) -> str:
     """Record the failure of a tool; what once fixed such an error."""
+    # Asked before it is recorded: this failure is no fix of itself.
     known = beside.fixed(given["error"])
     beside.ran(
         given["tool_name"],
@@ -128,6 +132,7 @@ def on_stop(beside: Beside, given: Mapping[str, Any]) -> str:
 
 def on_compact(beside: Beside, _given: Mapping[str, Any]) -> str:
     """Record that the context is about to be shortened."""
+    # `record` refuses where memory is off, and that is no trouble.
     if not (beside.is_off or beside.mind.settings.is_off(beside.space)):
         beside.mind.record("compact", space=beside.space, session=beside.session)
     return ""

@@ -50,17 +50,22 @@ if TYPE_CHECKING:
     from reverie.runtime.mind import Mind
     from reverie.storage import Store
 
-ITEM = "item"  # the detail that makes a memory an item
-PAGE_SIZE = 1_000  # memories that are read at once
-NEWEST_PAGE_SIZE = 10  # the same where only few of them are new
-FIRST_RANKED = 100  # hits of a search that are ranked at first, for most pages end before
-MAX_RANKED = 1_000  # … and at most; further items follow without a score
+# The detail that makes a memory an item.
+ITEM = "item"
+# Memories that are read at once, and the same where only few of them are new.
+PAGE_SIZE = 1_000
+NEWEST_PAGE_SIZE = 10
+# Hits of a search that are ranked at first, for most pages end before, and at most; further items
+# follow without a score.
+FIRST_RANKED = 100
+MAX_RANKED = 1_000
 NOT_KEPT = (
     "Nothing was kept; give JSON values: "
     "texts, finite numbers, booleans, None, and lists and mappings of them"
 )
 
 Namespace = tuple[str, ...]
+# Those of LangGraph's own in-memory store, which compares as numbers too.
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "$eq": lambda value, other: bool(value == other),
     "$ne": lambda value, other: bool(value != other),
@@ -98,6 +103,7 @@ class MemoryStore(BaseStore):
         for op in operations:
             if not isinstance(op, tuple(OPERATION_HANDLERS)):
                 raise ValueError(f"Unknown operation type: {type(op)}")
+        # Reads first, whatever their place: so the protocol has it.
         answers = [OPERATION_HANDLERS[type(op)](self, op) for op in operations]
         # Of several puts of one key in a batch the last one counts.
         last = {(op.namespace, op.key): op for op in operations if isinstance(op, PutOp)}
@@ -118,6 +124,7 @@ class MemoryStore(BaseStore):
         ranked = self._rank(op) if op.query else []
         rest: list[ItemEntry] = []
         if len(ranked) < op.offset + op.limit:
+            # What no query finds is listed too, newest first, as without a query.
             known = {entry.memory.id for entry, _ in ranked}
             rest = [
                 entry
@@ -256,6 +263,7 @@ class NamespaceIndex:
             return set(self._known.values())
 
     def _catch_up(self, last: int, generation: str) -> None:
+        # After a purge, or when a backup was put back, no event tells what is gone.
         if generation != self._generation:
             self._known = {}
         page = NEWEST_PAGE_SIZE if self._known else PAGE_SIZE
@@ -327,6 +335,7 @@ def check_json_value(value: Any, path: str = "value") -> Any:
         return {key: check_json_value(inner, f"{path}[{key!r}]") for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [check_json_value(inner, f"{path}[{place}]") for place, inner in enumerate(value)]
+    # JSON has no infinity and no NaN; other programs would refuse the whole export.
     is_plain = value is None or isinstance(value, (str, int, float))
     if not is_plain or (isinstance(value, float) and not math.isfinite(value)):
         raise BadInput(f"{path} is {value!r:.60}, of the type {type(value).__name__}. {NOT_KEPT}")
@@ -400,6 +409,7 @@ def to_comparable(value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
+        # Every comparison with it is False, so nothing matches and nothing is raised.
         return float("nan")
 
 

@@ -32,6 +32,7 @@ class AgentMemory(ConversationPool):
         beside = self._beside(config)
         messages = list(state["messages"])
         block = beside.turn(convert_graph_messages(beside, messages))
+        # This key is sent and not kept; "messages" would add the block to the state.
         return {"llm_input_messages": [*messages, HumanMessage(block.text)] if block else messages}
 
     def after_model(self, state: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:

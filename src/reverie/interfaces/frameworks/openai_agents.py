@@ -49,7 +49,7 @@ from reverie.interfaces.frameworks.openai_history import Item, SessionHistory
 if TYPE_CHECKING:
     from reverie.runtime.mind import Mind
 
-# As the SDK words it.
+# As the SDK words it: by this answer alone a timeout is known.
 TIMEOUT_TEXT = "Tool '{}' timed out after {:g} seconds."
 CUT_OFF_ERROR = "The run ended before the tool did"
 SAID_ONCE = "It did not run. Call it again if it should run all the same: this is said once."
@@ -104,6 +104,7 @@ class AgentMemory(RunHooks[Any]):
 
     async def _inject(self, data: ModelInputData) -> ModelInputData:
         self._sent = list(data.input)
+        # Each tool is spoken of once, with the call of the model that follows it.
         ended, self._ended = self._ended, []
         texts = await asyncio.to_thread(self._collect_texts, ended)
         if not texts:
@@ -139,6 +140,7 @@ class AgentMemory(RunHooks[Any]):
     ) -> None:
         """Record a tool that ran, or failed and had its error made an answer."""
         id = find_call_id(context, tool)
+        # Hooks may have been given to the run only when the tool was running already.
         call = self._running.pop(
             id, ToolCall(tool.name, read_call_arguments(context), clock.ticks())
         )

@@ -25,11 +25,13 @@ from reverie.storage import GENERATION
 if TYPE_CHECKING:
     from reverie.runtime.mind import Mind
 
-Item = Any  # agents.TResponseInputItem: a mapping of one of twenty shapes
+# agents.TResponseInputItem: a mapping of one of twenty shapes.
+Item = Any
 
 # Verb of the event that says that items were "added", one was "popped", or all were "cleared".
 HISTORY = "history"
-PAGE_SIZE = 1_000  # events that are read at once
+# Events that are read at once.
+PAGE_SIZE = 1_000
 
 
 class SessionHistory:
@@ -102,7 +104,8 @@ class SessionHistory:
         try:
             self._mind.record(HISTORY, payload, space=self._space, session=self.session_id)
         except ReverieError as err:
-            self._catch_up()  # what was there before the trouble
+            # What was there before the trouble.
+            self._catch_up()
             self._continue_alone(err)
             return False
         return True
@@ -132,6 +135,7 @@ class SessionHistory:
                 limit=PAGE_SIZE,
             )
             yield from page
+            # A page that is not full is the last one.
             if len(page) < PAGE_SIZE:
                 return
 

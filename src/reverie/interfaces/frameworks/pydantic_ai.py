@@ -78,6 +78,7 @@ class MemoryCapability(AbstractCapability[Any]):
         block = await asyncio.to_thread(beside.turn, convert_pydantic_messages(beside, messages))
         if not block or not isinstance(messages[-1], ModelRequest):
             return request_context
+        # Copies: the objects that were given are the history itself.
         last = replace(messages[-1], parts=[*messages[-1].parts, UserPromptPart(block.text)])
         return replace(request_context, messages=[*messages[:-1], last])
 
@@ -104,8 +105,9 @@ class MemoryCapability(AbstractCapability[Any]):
         began = clock.ticks()
         try:
             result = await handler(args)
+        # It did not run.
         except DEFERRED:
-            raise  # it did not run
+            raise
         except Exception as err:
             (await self._beside(ctx)).ran(
                 call.tool_name,
@@ -146,6 +148,7 @@ def build_toolset(conversations: ConversationPool) -> FunctionToolset[Any]:
     @tools.tool(description=Beside.remember.__doc__)
     def remember(ctx: RunContext[Any], text: str) -> str:
         beside = conversations.for_session(ctx.conversation_id or "")
+        # An agent may change its model from one run to the next.
         beside.author = Author("pydantic-ai", ctx.model.model_name, ctx.model.system)
         return beside.remember(text)
 

@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-FULL_SHARE = 0.8  # of the context from which on what it holds is read for memories
-TAIL_BYTES = 256_000  # of the file that are looked at
+# Share of the context from which on what it holds is read for memories, as in `companion.fit`.
+FULL_SHARE = 0.8
+# Bytes at the end of the file that are looked at; a transcript may have many megabytes.
+TAIL_BYTES = 256_000
 # Claude's usual context in tokens, and that of the models named […1m].
 WINDOW_TOKENS, WIDE_WINDOW_TOKENS = 200_000, 1_000_000
 USAGE_FIELDS = (
@@ -57,8 +59,10 @@ def usage_from_claude(row: Mapping[str, Any]) -> float | None:
     usage = message.get("usage")
     if not isinstance(usage, Mapping):
         return None
+    # What was read from the cache fills the context like the rest.
     counts = [usage.get(name) for name in USAGE_FIELDS]
     used = sum(count for count in counts if isinstance(count, int))
+    # Some names do not say […1m]; who uses more than the usual context has the wide one.
     wide = used > WINDOW_TOKENS or "[1m]" in str(message.get("model", ""))
     return used / (WIDE_WINDOW_TOKENS if wide else WINDOW_TOKENS) or None
 

@@ -10,7 +10,9 @@ from typing import Any
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.interfaces.hosts.host_agent import MAX_ANSWER_CHARS
 
-MAX_END_CHARS = 8_000  # kept of either end of a long text
+# Kept of either end of a long text: commands tell at the beginning what they do, and at the end
+# what became of it.
+MAX_END_CHARS = 8_000
 # A text is long beyond 2 * (MAX_END_CHARS + CUT_MARGIN) characters, so that its ends with the
 # margins beside the cut, which are redacted with them, do not overlap.
 MAX_WHOLE_CHARS = 56_000
@@ -21,9 +23,11 @@ def truncate_text(text: str, policy: Policy = DEFAULT_POLICY) -> str:
     """A text as it is; of a long one both ends, and those without secrets."""
     if len(text) <= MAX_WHOLE_CHARS:
         return text
+    # Imported here: most texts are short, and a hook has milliseconds.
     from reverie.privacy import hide_private_passages
     from reverie.privacy.truncation import redact_both_ends
 
+    # First: a passage that is cut in two is no longer known to be private.
     text = hide_private_passages(text)
     if len(text) <= MAX_WHOLE_CHARS:
         return text
@@ -51,5 +55,6 @@ def fit_answer(text: str) -> str:
         return text
     lines = text.splitlines()
     while len(lines) > 2 and sum(map(len, lines)) + len(lines) > MAX_ANSWER_CHARS:
+        # The last line closes the fence, so the one before it goes.
         del lines[-2]
     return "\n".join(lines)[:MAX_ANSWER_CHARS]

@@ -9,7 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-TAIL_BYTES = 256_000  # of the file that are looked at
+# Bytes at the end of the file that are looked at: the command has just ended.
+TAIL_BYTES = 256_000
 
 
 def find_exit_code(transcript: str, call: str) -> int | None:
@@ -22,6 +23,7 @@ def find_exit_code(transcript: str, call: str) -> int | None:
             lines = file.read().splitlines()
     except OSError:
         return None
+    # As it stands in the file: most lines are about other calls, and need no parsing.
     name = json.dumps(call).encode("ascii")
     for line in reversed(lines):
         if name in line and b'"exit_code"' in line:

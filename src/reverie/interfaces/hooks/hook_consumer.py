@@ -1,8 +1,9 @@
-"""The worker's side of hooks: takes in what they wrote, and lays ready what they will ask for.
+"""The worker's side of hooks: takes in what they wrote, and writes the blocks and warnings that
+they will ask for.
 
-Each conversation is attended as the companion attends one: the same `BackgroundThread` writes turns
-down and prepares for the newest, only that the hook has given the block and tells which. What a
-session is given while nobody attends it is in the log, so whoever attends it next knows.
+Each conversation is treated as by the companion: the same `BackgroundThread` writes turns down and
+prepares for the newest, only that the hook has injected the block and tells which. What a session
+was given while no worker lived is in the log, so the next worker knows.
 
 An event leaves the spool after it was written down: killed in between, a worker leads to a second
 copy, never to a loss. Ends of sessions and compactions are recorded as such; extraction begins
@@ -59,25 +60,30 @@ from reverie.text.injection_fence import FENCE_END
 if TYPE_CHECKING:
     from reverie import Mind
 
-MAX_BATCH_EVENTS = 200  # that are taken in before blocks are laid
-MAX_WAIT_SECONDS = 60.0  # that a batch may take to be written down and prepared for
-MAX_BROWSED_MEMORIES = 2_000  # newest memories among which those about files are looked for
-# Newest turns from which a conversation's window is read when it is attended again.
+# Taken in before blocks are written: whoever waits for one does not wait for a long spool.
+MAX_BATCH_EVENTS = 200
+# That a batch may take to be written down and prepared for. After that the events stay in the
+# spool, and a second copy may be written: better than a loss.
+MAX_WAIT_SECONDS = 60.0
+# Newest memories among which those about files are looked for.
+MAX_BROWSED_MEMORIES = 2_000
+# Newest turns from which a conversation's window is read when it goes on.
 WINDOW_TURNS = 6
-# Conversations at once; the first is let go of, and taken up again when it speaks.
-MAX_ATTENDED = 50
-STALE_AFTER_SECONDS = 86_400.0  # after which the files of a silent session are removed
+# Conversations at once; of more, the oldest is closed, and opened again when it speaks.
+MAX_ACTIVE_SESSIONS = 50
+# After which the files of a silent session are removed: hosts that are killed tell no end.
+STALE_AFTER_SECONDS = 86_400.0
 
 
 @dataclass(eq=False, slots=True)
-class AttendedSession:
-    """One conversation; a companion of the `BackgroundThread`."""
+class ActiveSession:
+    """One conversation that is open; a companion of the `BackgroundThread`."""
 
     conversation: ConversationState
     message_count: int = 0
     is_nearly_full: bool = False  # its context was found so
     prompted_at: float = 0.0  # when its newest prompt came
-    laid_block: object = None  # the block that lies ready, as it was prepared
+    written_block: object = None  # the block that waits in its file, as it was prepared
     closed: bool = False
 
 
@@ -90,10 +96,10 @@ class HookConsumer:
         self._config = -1.0  # when config.toml was changed, as it was read last
         self._reload_switches()
         self._background = BackgroundThread(mind.store, mind.embedder, mind.settings, now, mind.llm)
-        self._attended: dict[str, AttendedSession] = {}
-        self._in_hand: set[str] = set()  # events that were taken in and are not written down yet
+        self._sessions: dict[str, ActiveSession] = {}
+        self._consumed: set[str] = set()  # events that were taken in and are not written down yet
         self._spaces: set[str] = set()  # in which somebody works, or did since this worker came
-        self._seen = 0  # the last event when what lies ready was looked at
+        self._seen = 0  # the last event when blocks and warnings were checked
 
     def has_work(self) -> bool:
         """True if events wait, or prepared blocks and warnings may be out of date."""
@@ -102,29 +108,30 @@ class HookConsumer:
         return bool(self._spaces) and self.mind.store.last_event() != self._seen
 
     def consume_events(self) -> int:
-        """Take in a batch of events and prepare blocks and warnings; returns how many there were."""
+        """Take in a batch of events, prepare blocks and warnings; returns how many there were."""
         self._reload_switches()
         paths = self._new_events()[:MAX_BATCH_EVENTS]
         for path in paths:
             self._consume_event(path)
-            self._in_hand.add(path)
+            self._consumed.add(path)
+        # Only then: killed in between, a worker leads to a second copy and never to a loss.
         if self._wait_until_written():
-            for path in self._in_hand:
+            for path in self._consumed:
                 remove_file(path)
-            self._in_hand.clear()
+            self._consumed.clear()
         self._write_warnings()
-        self._lay_blocks()
+        self._write_blocks()
         return len(paths)
 
     def _new_events(self) -> list[str]:
-        return [path for path in self.files.list_events() if path not in self._in_hand]
+        return [path for path in self.files.list_events() if path not in self._consumed]
 
     def close(self) -> None:
-        """Let go of all conversations. Blocks go on lying ready, and reminders in them stay
-        claimed.
+        """Close all conversations. Their blocks stay in their files, with the claims on the
+        reminders in them.
         """
-        for session in list(self._attended):
-            self._leave_session(session)
+        for session in list(self._sessions):
+            self._close_session(session)
         self._remove_stale_files()
 
     # Taking in
@@ -137,6 +144,7 @@ class HookConsumer:
                 self._drop_session(spooled.event.session)
                 return
             EVENT_HANDLERS[spooled.event.kind](self, spooled)
+        # A store in trouble will do again: the event stays in the spool.
         except StoreError:
             raise
         except Exception as err:
@@ -151,40 +159,42 @@ class HookConsumer:
         changed = config.config_modified_at(self.mind.settings)
         if changed == self._config:
             return
-        with suppress(BadInput):  # somebody is writing it by hand: what was chosen before holds
+        # Somebody is writing it by hand: what was chosen before holds.
+        with suppress(BadInput):
             self.mind.context.settings = config.reload_switches(self.mind.settings)
             self._config = changed
 
     def _drop_session(self, session: str) -> None:
-        """Memory is off there: nothing is taken in, and nothing lies ready."""
+        """Memory is off there: nothing is taken in, and no block waits."""
         remove_file(self.files.session_file(session, "block"))
-        self._leave_session(session)
+        self._close_session(session)
 
     def _on_session_start(self, spooled: SpooledEvent) -> None:
-        attended = self._attend_session(spooled)
+        active = self._open_session(spooled)
         if spooled.event.source == "compact":
             # Its context holds them no longer.
-            attended.conversation.attention.injected.clear()
-            attended.is_nearly_full = False
+            active.conversation.attention.injected.clear()
+            active.is_nearly_full = False
         if spooled.ids:
-            self._add_turn(attended, spooled)
+            self._add_turn(active, spooled)
 
     def _on_prompt(self, spooled: SpooledEvent) -> None:
-        attended = self._attend_session(spooled)
-        attended.prompted_at = spooled.at
-        message = HostMessage("user", spooled.event.text, attended.message_count)
-        self._add_turn(attended, spooled, message)
+        active = self._open_session(spooled)
+        active.prompted_at = spooled.at
+        message = HostMessage("user", spooled.event.text, active.message_count)
+        self._add_turn(active, spooled, message)
 
     def _on_turn_end(self, spooled: SpooledEvent) -> None:
-        attended, event = self._attend_session(spooled), spooled.event
+        active, event = self._open_session(spooled), spooled.event
         if event.text:
-            message = HostMessage("assistant", event.text, attended.message_count)
-            self._add_turn(attended, spooled, message)
+            message = HostMessage("assistant", event.text, active.message_count)
+            self._add_turn(active, spooled, message)
+        # Hosts tell hooks nothing of it, so it is read from their own file.
         used = read_context_usage(Path(event.transcript)) if event.transcript else None
-        if used is None or (used >= FULL_SHARE) == attended.is_nearly_full:
+        if used is None or (used >= FULL_SHARE) == active.is_nearly_full:
             return
-        attended.is_nearly_full = used >= FULL_SHARE
-        if attended.is_nearly_full:
+        active.is_nearly_full = used >= FULL_SHARE
+        if active.is_nearly_full:
             # Extraction does not wait for the compaction.
             self._record("compact", spooled, full=round(used, 2))
 
@@ -193,7 +203,7 @@ class HookConsumer:
         if spooled.event.agent:
             self._record_subagent_block(spooled)
         else:
-            self._add_turn(self._attend_session(spooled), spooled)
+            self._add_turn(self._open_session(spooled), spooled)
 
     def _record_subagent_block(self, spooled: SpooledEvent) -> None:
         """Record what a subagent was told: its context is its own, so it does not count as given
@@ -232,10 +242,11 @@ class HookConsumer:
 
     def _on_session_end(self, spooled: SpooledEvent) -> None:
         session = spooled.event.session
+        # After what was said before it, and before the files go.
         self._record("session_end", spooled)
         for what in ("json", "block", "shown", "given"):
             remove_file(self.files.session_file(session, what))
-        self._leave_session(session)
+        self._close_session(session)
 
     def _record(self, verb: str, spooled: SpooledEvent, **payload: float) -> None:
         """Record that something happened, after all that was said before it."""
@@ -249,19 +260,20 @@ class HookConsumer:
         return spooled.redacted_by == redaction_rules(self.mind.settings.policy)
 
     def _add_turn(
-        self, attended: AttendedSession, spooled: SpooledEvent, *messages: HostMessage
+        self, active: ActiveSession, spooled: SpooledEvent, *messages: HostMessage
     ) -> None:
         """Have what was said, and what was given with it, written down and prepared for."""
-        conversation, ids = attended.conversation, tuple(spooled.ids)
+        conversation, ids = active.conversation, tuple(spooled.ids)
         ready = next(iter(conversation.slot), EMPTY_BLOCK)
         was_taken = not set(ids).isdisjoint(ready.ids)
-        if was_taken:  # some of it was given: the rest may be prepared again
+        # Some of it was given: the rest may be prepared again.
+        if was_taken:
             conversation.slot.clear()
         self._background.enqueue(
             ConversationTurn(
                 conversation,
                 messages,
-                attended.message_count,
+                active.message_count,
                 ids,
                 ready if was_taken else EMPTY_BLOCK,
                 spooled.at,
@@ -269,25 +281,26 @@ class HookConsumer:
                 is_redacted=self._is_redacted(spooled),
             )
         )
-        attended.message_count += len(messages)
+        active.message_count += len(messages)
 
-    def _attend_session(self, spooled: SpooledEvent) -> AttendedSession:
+    def _open_session(self, spooled: SpooledEvent) -> ActiveSession:
         """The conversation of an event, as it is known or as the log tells of it."""
         session, space = spooled.event.session, spooled.space
         self._spaces.add(space)
-        attended = self._attended.get(session)
-        if attended is not None and attended.conversation.space == space:
-            return attended
+        active = self._sessions.get(session)
+        if active is not None and active.conversation.space == space:
+            return active
         conversation = ConversationState(
             space,
+            # The host names no space of the session's own, so what it teaches is the project's.
             has_own_space=False,
             attention=InjectionHistory(session, (space,)),
             holder=reminder_holder(session),
         )
         resume_history(self.mind.store, conversation.attention, space, spooled.at)
-        attended = self._attended[session] = AttendedSession(conversation)
-        if len(self._attended) > MAX_ATTENDED:
-            self._leave_session(next(iter(self._attended)))
+        active = self._sessions[session] = ActiveSession(conversation)
+        if len(self._sessions) > MAX_ACTIVE_SESSIONS:
+            self._close_session(next(iter(self._sessions)))
         turns = self.mind.store.events(
             session=session, space=space, verbs=("turn",), newest=True, limit=WINDOW_TURNS
         )
@@ -297,18 +310,18 @@ class HookConsumer:
                 HostMessage(message["role"], message["text"]) for message in messages
             )
             last = turn.payload.get("first", 0) + len(messages)
-            attended.message_count = max(attended.message_count, last)
-        self._background.add_companion(attended)
-        return attended
+            active.message_count = max(active.message_count, last)
+        self._background.add_companion(active)
+        return active
 
-    def _leave_session(self, session: str) -> None:
-        attended = self._attended.pop(session, None)
-        if attended is None:
+    def _close_session(self, session: str) -> None:
+        active = self._sessions.pop(session, None)
+        if active is None:
             return
-        attended.closed = True
-        self._background.remove_companion(attended)
-        conversation, unclaimed = attended.conversation, list[Memory]()
-        # Reminders in a block that lies ready stay claimed: a hook will give them.
+        active.closed = True
+        self._background.remove_companion(active)
+        conversation, unclaimed = active.conversation, list[Memory]()
+        # Reminders in a block that waits in its file stay claimed: a hook will give them.
         if not os.path.exists(self.files.session_file(session, "block")):
             unclaimed = [memory for block in conversation.slot for memory in block.due]
         release_reminders(self.mind.store, unclaimed, conversation.holder)
@@ -320,26 +333,28 @@ class HookConsumer:
             self.files.log_trouble(
                 f"what hooks wrote is not written down yet: {self._background.trouble}"
             )
-        self.mind.activity.events(limit=0)  # waits until those that were recorded are written
+        # Asks for nothing, but waits until the tool runs that were recorded are written.
+        self.mind.activity.events(limit=0)
         return done
 
-    # Laying ready
+    # What hooks will ask for
 
-    def _lay_blocks(self) -> None:
+    def _write_blocks(self) -> None:
         """Write the block that waits in each conversation's slot into its file; what was withdrawn
         goes.
         """
-        for session, attended in self._attended.items():
-            conversation = attended.conversation
+        for session, active in self._sessions.items():
+            conversation = active.conversation
             off = self.mind.settings.is_off(conversation.space, session)
             block = EMPTY_BLOCK if off else next(iter(conversation.slot), EMPTY_BLOCK)
-            if block is attended.laid_block:
+            # The same object: nothing was prepared or withdrawn since.
+            if block is active.written_block:
                 continue
-            attended.laid_block = block
+            active.written_block = block
             path = self.files.session_file(session, "block")
             focus = find_focus(tuple(conversation.window)).text
             about = collect_topic_words(focus, *(memory.text for memory in block.memories))
-            ready = to_hook_block(block, about, attended.prompted_at)
+            ready = to_hook_block(block, about, active.prompted_at)
             if ready != NO_BLOCK and conversation.attention.may_inject(block, self.now()):
                 write_json_object(path, ready._asdict())
             else:
@@ -351,6 +366,7 @@ class HookConsumer:
         """
         newest = self.mind.store.last_event()
         is_new = newest != self._seen
+        # Most events change no memory, and building a table reads thousands.
         changed = is_new and (not self._seen or bool(self.mind.store.changes_after(self._seen)))
         if is_new:
             self._background.withdraw_retired()
@@ -369,6 +385,7 @@ class HookConsumer:
             for memory in store.with_triggers(visible)
             if memory.kind != INTENTION and can_surface(memory, now)
         ]
+        # The most urgent first, for the table is cut at MAX_ROWS.
         triggered.sort(key=warning_order)
         known = {memory.id for memory in triggered}
         newest = store.browse(
@@ -386,6 +403,7 @@ class HookConsumer:
                 for memory in (*triggered, *about_files)
             ),
         ]
+        # Where no fix is known, a hook need not open the store for a failed tool.
         lessons = store.browse(Filter(spaces=visible, kinds=("learning",), limit=1))
         return WarningTable(HEAD, FENCE_END, rows[:MAX_ROWS], len(lessons))
 

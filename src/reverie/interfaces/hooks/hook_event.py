@@ -63,7 +63,7 @@ class SessionNote(NamedTuple):
 
 
 class HookBlock(NamedTuple):
-    """What a hook is to say, laid ready by the worker or found by the hook itself."""
+    """What a hook is to say, prepared by the worker or found by the hook itself."""
 
     text: str = ""
     ids: Sequence[str] = ()

@@ -1,7 +1,7 @@
 """One hook, from stdin to stdout: read what happened, say what is to be said, write down what was
 said and done.
 
-`answer_event` is the whole of it. What it needs of the store was laid ready by the worker, so it
+`answer_event` is the whole of it. What it needs of the store was prepared by the worker, so it
 opens none; where that cannot be, because nobody knew what a prompt would say, `prompt_lookup` opens
 it. Time is bounded by a second thread: when MAX_SECONDS are over the host has its `{}`, whatever
 the first one is waiting for.
@@ -41,6 +41,7 @@ from reverie.interfaces.hosts.host_agent import read_host_event
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
+# Hosts give a hook some seconds (`settings_entries.HOOK_TIMEOUT`); a person waits for each.
 MAX_SECONDS = 2.0
 # At the end of a session Claude Code waits for 1.5 s.
 MAX_SECONDS_AT_END = 1.2
@@ -86,8 +87,10 @@ def script() -> None:
 
 def main(words: Sequence[str]) -> None:
     """Answer the host named by the first word, or in time with nothing."""
+    # `-S` leaves the site packages out; they come back once something of them is asked for.
     if sys.flags.no_site:
         sys.meta_path.append(SitePackagesFinder)
+    # Two threads may want to answer, and the host reads one line.
     once = threading.Lock()
 
     def say(value: Mapping[str, Any]) -> None:
@@ -110,12 +113,14 @@ def main(words: Sequence[str]) -> None:
         # Which event it is stands in the input: until that is read, the shorter time holds.
         watchdog = start_watchdog(give_up, MAX_SECONDS_AT_END)
         given = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
+        # To the end, or the host meets a broken pipe.
         while len(given) > MAX_INPUT_BYTES and sys.stdin.buffer.read(1_000_000):
-            pass  # to the end, or the host meets a broken pipe
+            pass
         if not any(name in given for name in SESSION_END_NAMES):
             watchdog.cancel()
             start_watchdog(give_up, MAX_SECONDS)
         say(answer_event(words[0] if words else "", given, files, clock.now()))
+    # Also KeyboardInterrupt and SystemExit: a hook never fails its host.
     except BaseException as err:
         say({})
         with suppress(BaseException):
@@ -139,7 +144,8 @@ def answer_event(host_name: str, given: bytes, files: HookFiles, now: float) -> 
         return {}
     note = load_note(host_name, event, files)
     if note.off:
-        if event.kind == kinds.PROMPT:  # what lies ready was prepared for an earlier one
+        # What waits was prepared for an earlier prompt.
+        if event.kind == kinds.PROMPT:
             files.take_block(event.session)
         return {}
     files.mark_seen(host_name)
@@ -222,7 +228,9 @@ def config_mtime_ns(files: HookFiles) -> int:
 def answer_session_start(call: HookCall) -> str:
     """A session begins. After a compaction, what it was given and has taught is said again."""
     event, files = call.event, call.files
-    for what in ("shown", "given") if event.source != "resume" else ("shown",):
+    # What went with prompts is still in the context of a session that is resumed.
+    lists = ("shown",) if event.source == "resume" else ("shown", "given")
+    for what in lists:
         with suppress(OSError):
             os.unlink(files.session_file(event.session, what))
     if event.source != "compact":
@@ -249,13 +257,14 @@ def find_prompt_block(call: HookCall) -> HookBlock:
     """What to say with a prompt.
 
     A prompt without words of its own (thanks, go on) opens no search after the first one: at most
-    it takes what lies ready.
+    it takes the block that waits.
     """
     from reverie.interfaces.hooks.prompt_topic import is_worth_searching
 
     event, note, files = call.event, call.note, call.files
     ready, given = take_prepared_block(call), files.given_times(event.session)
     warnings = files.read_warnings(note.space)
+    # The first prompt of a session is looked up whatever it says: reminders may be due.
     quiet = note.asked and not is_worth_searching(event.text, warnings.rows if warnings else ())
     if quiet and given.keys().isdisjoint(ready.ids):
         return ready if is_block_current(ready, files) else NO_BLOCK
@@ -288,7 +297,7 @@ def is_block_current(block: HookBlock, files: HookFiles) -> bool:
     """True if there is something in a block, and all of it counts.
 
     The store is asked: a worker takes back what does not count any more, but not at once, and not
-    what another worker laid ready.
+    what another worker prepared.
     """
     if block == NO_BLOCK:
         return False
@@ -329,6 +338,7 @@ def warn_before_tool(call: HookCall) -> str:
 
     shown = files.shown_ids(event.session, event.agent)
     met = find_matching_rows(table.rows, event.tool, event.given, shown, call.now)
+    # Those stand in the block that goes with the same answer.
     said = [row.id for row in met if row.id in call.said.ids]
     files.add_shown(event.session, said, event.agent)
     met = [row for row in met if row.id not in said and may_show(row, files)]
@@ -355,6 +365,7 @@ def answer_tool_result(call: HookCall) -> str:
     """
     event, note, files = resolve_outcome(call.event), call.note, call.files
     call = call._replace(event=event)
+    # Where the host does not say whether it failed, the words of the answer are all there is.
     error = event.text or (event.result if event.doubtful else "")
     failed = event.kind == kinds.TOOL_FAILED or any(sign in error for sign in ERROR_SIGNS)
     table = files.read_warnings(note.space) if error and failed else None
@@ -430,6 +441,7 @@ def spool_then_look(call: HookCall, look: Lookup) -> str:
         found = look()
     except Exception as err:
         files.log_trouble(f"nothing could be looked for: {type(err).__name__}: {err}")
+    # At once, for the worker may not have written it down when the next prompt comes.
     if event.kind == kinds.PROMPT and found.ids:
         files.add_given(event.session, found.ids, call.now)
     if held:

@@ -8,7 +8,8 @@ from typing import Any
 
 KEPT_NAMES = ("session_id", "conversation_id", "cwd", "hook_event_name")
 PROMPT_EVENTS = ("UserPromptSubmit", "beforeSubmitPrompt")
-HEAD_BYTES = 1_000_000  # that are looked at
+# Bytes that are looked at, of many megabytes: parsing all of them takes too long.
+HEAD_BYTES = 1_000_000
 _TEXT = r'(?<!\\)"%s"\s*:\s*"((?:[^"\\]|\\.){0,100000})'
 
 
@@ -30,7 +31,8 @@ def find_text_value(text: str, name: str) -> str:
     if not found:
         return ""
     raw = found[1]
-    for less in range(7):  # a \uXXXX may be cut in two
+    # A \uXXXX may be cut in two.
+    for less in range(7):
         try:
             value: str = json.loads(f'"{raw[: len(raw) - less]}"', strict=False)
             return value

@@ -1,5 +1,5 @@
-"""What a hook looks for itself, because nothing that lies ready can know it: it opens the store at
-a prompt that says something of its own, when a known error may have come again, and after a
+"""What a hook looks for itself, because nothing that was prepared can know it: it opens the store
+at a prompt that says something of its own, when a known error may have come again, and after a
 compaction.
 
 Only words are asked, within `settings.deadline`. Imports are the lightest that can answer;
@@ -24,10 +24,14 @@ if TYPE_CHECKING:
 
 # Characters of a prompt that are searched for, as many as the background embeds.
 MAX_QUERY_CHARS = 1_200
-MAX_REPEATED = 20  # memories that a session was given lately, or has taught, that are said again
-MAX_TURNS = 100  # its newest turns that are looked at for those
-MAX_FIXES = 2  # remedies that are named
-MAX_LESSONS = 2_000  # newest lessons among which a remedy is looked for
+# Memories that a session was given lately, or has taught, that are said again after a compaction.
+MAX_REPEATED = 20
+# Newest turns of a session that are looked at for those.
+MAX_TURNS = 100
+# Remedies that are named: more would be a list of guesses.
+MAX_FIXES = 2
+# Newest lessons among which a remedy is looked for.
+MAX_LESSONS = 2_000
 
 
 class PromptLookup(NamedTuple):
@@ -62,8 +66,8 @@ def make_session_note(event: HookEvent, home: str) -> SessionNote:
 
 
 def look_up_prompt(asked: PromptLookup, home: str) -> HookBlock:
-    """The block for a prompt: what words find, and what lay ready and still counts; with the first
-    prompt also what is due.
+    """The block for a prompt: what words find, and what was prepared and still counts; with the
+    first prompt also what is due.
 
     Nothing is said again that was given lately, though the worker may not have written that down
     yet.
@@ -77,6 +81,7 @@ def look_up_prompt(asked: PromptLookup, home: str) -> HookBlock:
         store, settings = there
         history = InjectionHistory(asked.session, (asked.space,))
         resume_history(store, history, asked.space, asked.now)
+        # The log does not have these yet.
         for id, at in asked.given.items():
             history.mark_injected((id,), at)
         due = load_active_hits(store, asked.ready.due)
@@ -91,7 +96,7 @@ def look_up_prompt(asked: PromptLookup, home: str) -> HookBlock:
 
 
 def load_active_hits(store: Store, ids: Sequence[str]) -> list[Hit]:
-    """What lay ready, as far as it still counts."""
+    """The memories of a prepared block that still count."""
     from reverie.core.model import Hit
 
     if not ids:
@@ -171,6 +176,7 @@ def look_up_fixes(error: str, space: str, home: str, shown: Container[str] = ())
         lessons = store.browse(
             Filter(spaces=visible_spaces(space), kinds=("learning",), limit=MAX_LESSONS)
         )
+        # Lessons hold no secrets, so an error that quotes one must lose it to be alike.
         safe_error = redact(error, settings.policy.masking)[0]
         found = find_fix_suggestions(safe_error, filter(is_mature, lessons))[:MAX_FIXES]
         unsaid = [fix for fix in found if fix.memory.id not in shown]
@@ -188,6 +194,7 @@ def look_up_fixes(error: str, space: str, home: str, shown: Container[str] = ())
 def open_existing_store(home: str) -> Iterator[tuple[Store, Settings] | None]:
     """The store of a home and its settings; None where there is no store yet."""
     settings = config.load_settings(Path(home))
+    # Opening would create it, and a hook that only looks must leave no trace.
     if not settings.store and not (Path(home) / "reverie.db").is_file():
         yield None
         return
@@ -201,7 +208,7 @@ def open_existing_store(home: str) -> Iterator[tuple[Store, Settings] | None]:
 
 
 def to_hook_block(block: Block, about: Sequence[str] = (), asked: float = 0.0) -> HookBlock:
-    """A block as it is laid ready for a hook; NO_BLOCK for an empty one.
+    """A block as a hook takes it; NO_BLOCK for an empty one.
 
     `about` are its topic words (`prompt_topic`), `asked` is when the newest prompt came.
     """

@@ -1,4 +1,4 @@
-"""Topic words of prompts and blocks: does a prompt go on with what lies ready for it, and has it
+"""Topic words of prompts and blocks: does a prompt go on with the block that waits, and has it
 words of its own to look for?
 
 A block was prepared for what was said before. Where the user thanks, or begins something else, it
@@ -13,8 +13,10 @@ from reverie.interfaces.hooks.hook_event import ToolWarning
 from reverie.interfaces.hooks.tool_warnings import may_match
 from reverie.text.domain_stopwords import domain_stop_stems, stems_of
 
-MAX_PROMPT_CHARS = 4_000  # characters of a prompt
-MAX_TOPIC_WORDS = 300  # words of what a block is about
+# Characters of a prompt that are looked at: what is pasted below tells little of the question.
+MAX_PROMPT_CHARS = 4_000
+# Words of what a block is about.
+MAX_TOPIC_WORDS = 300
 # How somebody asks for more of the same and says nothing else.
 CONTINUE_PATTERN = (
     r"\W*(?:(?:and|ok|okay|yes|yep|please|now|then|so|just)\W+)*"
@@ -52,6 +54,6 @@ def is_worth_searching(text: str, warnings: Iterable[ToolWarning]) -> bool:
         return True
     lower = text[:MAX_PROMPT_CHARS].lower()
     patterns = [pattern for row in warnings for pattern in row.triggers]
-    return any(
-        may_match(pattern, lower) for pattern in patterns if not pattern.strip().startswith("tool:")
-    )
+    # What is said before a tool is not called up by words.
+    spoken = [pattern for pattern in patterns if not pattern.strip().startswith("tool:")]
+    return any(may_match(pattern, lower) for pattern in spoken)

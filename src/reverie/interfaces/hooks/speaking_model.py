@@ -15,7 +15,8 @@ from reverie.interfaces.hooks.context_usage import read_rows_backwards
 from reverie.interfaces.hooks.hook_event import SessionNote
 from reverie.interfaces.hooks.spool import HookFiles, read_record
 
-MAX_NOTES = 20  # newest notes of sessions that are looked at
+# Newest notes of sessions that are looked at: who asks has just spoken.
+MAX_NOTES = 20
 
 
 def find_speaking_model(files: HookFiles, client: str, space: str) -> str:
@@ -28,6 +29,7 @@ def find_speaking_model(files: HookFiles, client: str, space: str) -> str:
         if note is None or not note.agent or note.space != space:
             continue
         if client.lower().startswith(note.agent):
+            # The model may have been changed since the session began.
             return find_transcript_model(note.transcript) or note.model
     return ""
 

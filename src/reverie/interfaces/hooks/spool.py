@@ -36,9 +36,13 @@ from reverie.interfaces.hooks.hook_event import (
     WarningTable,
 )
 
-MAX_LOG_BYTES = 100_000  # of the log; what is older goes to `.1`, and from there for good
-MAX_WAITING_EVENTS = 10_000  # beyond which no event is added while no worker lives
-MAX_HELD_SECONDS = 10.0  # after which nobody looks any more: the hook was killed
+# Of the log; what is older goes to `.1`, and from there for good.
+MAX_LOG_BYTES = 100_000
+# Beyond which no event is added while no worker lives: nobody takes them in.
+MAX_WAITING_EVENTS = 10_000
+# After which nobody looks for a block any more: the hook was killed. Hooks end within two seconds.
+MAX_HELD_SECONDS = 10.0
+# Safe in the file names of every system.
 FILE_NAME_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 Record = TypeVar("Record", bound=tuple[Any, ...])
@@ -110,7 +114,7 @@ class HookFiles(NamedTuple):
         except OSError:
             return []
 
-    # What is laid ready
+    # What the worker wrote for hooks
 
     def read_note(self, session: str) -> SessionNote | None:
         """The note of a session."""
@@ -124,6 +128,7 @@ class HookFiles(NamedTuple):
         """The block that waits for a session, to whoever takes it first; None if none does."""
         block = self.session_file(session, "block")
         mine = f"{block}.{os.getpid()}"
+        # Renaming decides: of two hooks that take it at once, one finds it gone.
         try:
             os.replace(block, mine)
             found = read_record(mine, HookBlock)
@@ -177,6 +182,7 @@ class HookFiles(NamedTuple):
         return [(name, id) for name, _, id in lines if id]
 
     def _append_lines(self, session: str, what: str, lines: Iterable[tuple[str, str]]) -> None:
+        # One short write in append mode, so that hooks that run at once mix no lines.
         path = self.session_file(session, what)
         with suppress(OSError), open(path, "a", encoding="utf-8") as file:
             file.write("".join(f"{name} {id}\n" for name, id in lines))
@@ -186,6 +192,7 @@ class HookFiles(NamedTuple):
     def mark_seen(self, what: str) -> None:
         """A hook of a host came just now, or one that had something to say ("codex_gave")."""
         path = f"{self.home}/hooks/hosts/{what}"
+        # The time is all there is to say, so nothing is written.
         try:
             os.utime(path)
         except FileNotFoundError:
@@ -230,6 +237,7 @@ class HookFiles(NamedTuple):
 
 def to_file_name(name: str) -> str:
     """A name that can be a file's; two names never become one."""
+    # Names may be paths or ids of any length; a checksum keeps those apart that are cut alike.
     plain = "".join(ch if ch in FILE_NAME_CHARS else "-" for ch in name[:80])
     if plain == name:
         return plain
@@ -256,6 +264,7 @@ def is_abandoned(path: str) -> bool:
 
 def write_json_object(path: str, value: Mapping[str, Any]) -> None:
     """Write a file, whole or not at all."""
+    # ASCII, so that a lone surrogate in a host's text is no error.
     data = json.dumps(value).encode("ascii")
     # A prompt waits for this, and flushing to the disk takes some 7 ms.
     try:

@@ -23,7 +23,9 @@ from reverie.interfaces.hooks.hook_event import ToolWarning
 if TYPE_CHECKING:
     from reverie.core.model import Memory
 
-MAX_ROWS = 300  # the most urgent ones: a hook has milliseconds
+# The most urgent ones: a hook has milliseconds.
+MAX_ROWS = 300
+# Said before one run of a tool: a longer list would not be read.
 MAX_WARNINGS = 5
 # What tools call the file that they are given.
 PATH_ARGUMENTS = ("file_path", "path", "notebook_path", "filePath")
@@ -78,6 +80,7 @@ def may_match(pattern: str, everything: str) -> bool:
     """True if a pattern could match at all: its longest literal part occurs."""
     # Making a regular expression of each glob would be slow.
     plain = pattern.strip().lower()
+    # Of these no part is plainly literal.
     if plain.startswith(REGEX_PREFIX) or "[" in plain:
         return True
     if plain.startswith(TOOL_PREFIX):
@@ -99,4 +102,5 @@ def is_same_file(name: str, path: str) -> bool:
     """True if a memory's file is the one at a path: the same, or the end of it."""
     if not name or not path:
         return False
+    # With the slash: `b.py` is not the end of `ab.py`.
     return path == name or path.endswith("/" + name.removeprefix("./"))

@@ -28,7 +28,8 @@ from reverie.interfaces.hosts.host_agent import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-HUMAN_SOURCES = ("", "user", "sdk")  # where a prompt may come from that somebody meant
+# Where a prompt may come from that somebody meant; others the host has made itself.
+HUMAN_SOURCES = ("", "user", "sdk")
 CLAUDE_EVENTS = {
     "SessionStart": SESSION_START,
     "UserPromptSubmit": PROMPT,
@@ -54,6 +55,7 @@ def read_claude_event(payload: Mapping[str, Any]) -> HookEvent | None:
     """What Claude Code or Codex tells of; None where the host prompts itself."""
     kind, tool = CLAUDE_EVENTS[payload["hook_event_name"]], first_text(payload, "tool_name")
     response = payload.get("tool_response")
+    # Codex tells of a command that failed as of one that ran.
     if kind == TOOL_AFTER and has_failed_exit(response):
         kind = TOOL_FAILED
     if kind == PROMPT and payload.get("source", "") not in HUMAN_SOURCES:

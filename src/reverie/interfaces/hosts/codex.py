@@ -11,6 +11,7 @@ from reverie.interfaces.hosts.host_agent import HostAgent, ReadSettings
 if TYPE_CHECKING:
     from pathlib import Path
 
+# It has no event for a tool that failed: `has_failed_exit` and `hooks/exit_status` find out.
 CODEX_EVENTS = {name: kind for name, kind in CLAUDE_EVENTS.items() if name != "PostToolUseFailure"}
 
 

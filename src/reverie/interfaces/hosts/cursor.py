@@ -41,6 +41,7 @@ CURSOR_EVENTS = {
 def read_cursor_event(payload: Mapping[str, Any]) -> HookEvent:
     """What Cursor tells of."""
     kind = CURSOR_EVENTS[payload["hook_event_name"]]
+    # A window may have several folders; the first one is where its agent works.
     roots = payload.get("workspace_roots")
     root = roots[0] if isinstance(roots, list) and roots else None
     texts = {PROMPT: ("prompt",), TURN_END: ("text",), TOOL_FAILED: ("error_message",)}

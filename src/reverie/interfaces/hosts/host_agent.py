@@ -13,7 +13,8 @@ from reverie.interfaces.hooks.hook_event import HookEvent, first_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-MAX_ANSWER_CHARS = 9_500  # of a block in an answer; Claude Code cuts at 10,000
+# Of a block in an answer; Claude Code cuts at 10,000.
+MAX_ANSWER_CHARS = 9_500
 # What these answer is a file's content, which is not kept.
 FILE_TOOLS = ("read", "edit", "write", "multiedit", "notebookedit")
 
@@ -36,7 +37,7 @@ class HostAgent(NamedTuple):
     answer: Callable[[str, str], dict[str, Any]]
     # a project's folder, or None for the user's own -> (file with hooks, file with MCP servers)
     settings_files: Callable[["Path | None"], tuple["Path", "Path"]]
-    # (reads a settings file, a project's folder) -> (file, setting) that keeps all hooks from running
+    # (reads a settings file, a project's folder) -> (file, setting) that keeps hooks from running
     find_switches: Callable[[ReadSettings, "Path"], Iterator[tuple["Path", str]]] = no_switches
     flat_hooks: bool = False  # a list of commands for each event, not groups of handlers
     runs_equal_once: bool = False  # equal handlers that stand in several files run once
@@ -89,6 +90,7 @@ def is_text_part(part: Any) -> bool:
 
 def to_seconds(value: Any) -> float | None:
     """Milliseconds as seconds."""
+    # JSON's true is a bool, which Python takes for a number.
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return value / 1_000 if is_number else None
 

@@ -19,10 +19,13 @@ from typing import NamedTuple
 from reverie.interfaces import hooks
 from reverie.interfaces.hosts import HOST_MODULES
 
-BY_NAME = ("reverie-hook",)  # as the plugin names the hook, and who wires it by hand
-FLAGS = ("-I", "-S")  # hooks/run.py says why
+# As the plugin names the hook, and who wires it by hand.
+BY_NAME = ("reverie-hook",)
+# Neither the environment's nor the site's packages: `hooks/run.py` says why.
+FLAGS = ("-I", "-S")
+# Earlier versions had the launcher in another folder, and their lines are ours too.
 LAUNCHER = re.compile(r"reverie[/\\](?:interfaces|surfaces)[/\\]hooks[/\\]run\.py\Z")
-# whatever happens, also while Reverie is being upgraded, it ends with 0
+# Whatever happens, also while Reverie is being upgraded, a hook ends with 0.
 SILENT = " 2>/dev/null || true"
 WINDOWS_SILENT = " || exit 0"
 
@@ -57,26 +60,22 @@ def launcher_path() -> str:
 
 def parse_hook_line(line: str) -> HookCommand | None:
     """A line that Reverie wrote, taken apart; None for everybody else's."""
-    return next(
-        (
-            hook
-            for hook in (parse_posix_line(line), parse_windows_line(line))
-            if hook and is_our_hook(hook) and hook.line == line
-        ),
-        None,
-    )
+    for hook in (parse_posix_line(line), parse_windows_line(line)):
+        # Put together again it must be the same line, to the letter.
+        if hook and is_our_hook(hook) and hook.line == line:
+            return hook
+    return None
 
 
 def is_our_hook(hook: HookCommand) -> bool:
-    """Whether a hook starts what ours do."""
+    """True if a hook starts what ours do."""
     if hook.host not in HOST_MODULES:
         return False
-    known = (
-        len(hook.program) == 4
-        and hook.program[1:3] == FLAGS
-        and LAUNCHER.search(hook.program[3]) is not None
-    )
-    return known or hook.program == BY_NAME
+    if hook.program == BY_NAME:
+        return True
+    # The interpreter may be any: another installation is still ours.
+    is_launched = len(hook.program) == 4 and hook.program[1:3] == FLAGS
+    return is_launched and LAUNCHER.search(hook.program[3]) is not None
 
 
 def parse_posix_line(line: str) -> HookCommand | None:
@@ -87,17 +86,15 @@ def parse_posix_line(line: str) -> HookCommand | None:
         return None
     if len(words) < 2:
         return None
-    name, equals, home = words[0].partition("=")
-    moved = equals and name == "REVERIE_HOME"
-    return HookCommand(
-        tuple(words[1:-1] if moved else words[:-1]), words[-1], home if moved else ""
-    )
+    *program, host = words
+    home = ""
+    if words[0].startswith("REVERIE_HOME="):
+        home = program.pop(0).partition("=")[2]
+    return HookCommand(tuple(program), host, home)
 
 
 def parse_windows_line(line: str) -> HookCommand | None:
     """A line for cmd.exe, whoever wrote it: words without spaces, or in quotes."""
-    words = [
-        quoted or bare
-        for quoted, bare in re.findall(r'"([^"]*)"|(\S+)', line.removesuffix(WINDOWS_SILENT))
-    ]
+    found = re.findall(r'"([^"]*)"|(\S+)', line.removesuffix(WINDOWS_SILENT))
+    words = [quoted or bare for quoted, bare in found]
     return HookCommand(tuple(words[:-1]), words[-1], windows=True) if len(words) > 1 else None

@@ -2,10 +2,10 @@
 somebody wrote it.
 
 Indentation, arrays on one line, escapes, numbers, line ends, a byte order mark: all of it is the
-owner's. A `Draft` makes each change twice, in the text and in the data that it means, and `done`
-holds the one against the other: a text that does not say what was meant is never written. Each cut
-has its inverse, so that a ledger can bring the text back without keeping a copy of it (the rest of
-such files is full of keys and tokens).
+owner's. A `JsonDraft` makes each change twice, in the text and in the data that it means, and
+`finish` holds the one against the other: a text that does not say what was meant is never written.
+Each cut has its inverse, so that a ledger can bring the text back without keeping a copy of it (the
+rest of such files is full of keys and tokens).
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from reverie.core.errors import BadInput
 
 BOM = "\ufeff"
 BLANK = " \t\r\n"
+# Whose values may be shown, as far as they are ours.
 SHOWN_NAMES: Mapping[str, Mapping[str, Any]] = {
     "hooks": {},
     "version": {},
     "mcpServers": {"reverie": {}},
-}  # ours
+}
 DECODER = json.JSONDecoder()
 BY_HAND = "Mend it, or wire Reverie by hand: reverie install HOST --print"
 
@@ -92,11 +93,13 @@ class JsonDraft:
 
     def finish(self) -> str:
         """The text, which says what was meant."""
+        # Dumped, so that the order of names counts, and 1 is not 1.0.
         if self.undo and json.dumps(parse_json_object(self.text)) != json.dumps(self.data):
             raise BadInput(f"it cannot be altered without rewriting all of it. {BY_HAND}")
         return self.text
 
     def _cut(self, cut: TextCut) -> None:
+        # The last cut is taken back first.
         self.undo.insert(0, cut.inverse(self.text))
         self.text = cut.apply_to(self.text)
 
@@ -112,18 +115,19 @@ def hide_foreign_values(text: str) -> str:
     """A JSON text to be looked at: of what is none of ours the names alone, for the values may be
     secrets.
     """
-    return (
-        hide_foreign_values_at(text, locate_value(text, ()), SHOWN_NAMES)
-        if text.strip(BLANK + BOM)
-        else text
-    )
+    if not text.strip(BLANK + BOM):
+        return text
+    return hide_foreign_values_at(text, locate_value(text, ()), SHOWN_NAMES)
 
 
 def hide_foreign_values_at(text: str, start: int, shown: Mapping[str, Mapping[str, Any]]) -> str:
     """The same with the object that begins at `start`: names that are shown stand with those shown
     within them.
     """
-    for part in reversed(scan_parts(text, start)[0] if text[start] == "{" else []):
+    if text[start] != "{":
+        return text
+    # From the end, so that the places of the parts before stay what they are.
+    for part in reversed(scan_parts(text, start)[0]):
         if part.name not in shown:
             text = TextCut(part.at, part.end, "…").apply_to(text)
         elif within := shown[str(part.name)]:
@@ -151,14 +155,14 @@ def plan_insertion(text: str, path: JsonPath, name: str | None, value: Any) -> T
         lead = last_line_break(text[: last.start])
         return TextCut(last.end, last.end, "," + lead + format_json_value(text, lead, name, value))
     line_end = "\r\n" if "\r\n" in text else "\n"
+    # Somebody keeps the file on one line, and so does the new part.
     if path and "\n" not in text.strip(BLANK):
         return TextCut(start + 1, close, format_json_value(text, "", name, value))
     margin = re.match(r"[ \t]*", text[text.rfind("\n", 0, start) + 1 :].removeprefix(BOM))
     outer = margin[0] if margin else ""
     lead = line_end + outer + detect_indent(text)
-    return TextCut(
-        start + 1, close, lead + format_json_value(text, lead, name, value) + line_end + outer
-    )
+    written = format_json_value(text, lead, name, value)
+    return TextCut(start + 1, close, lead + written + line_end + outer)
 
 
 def plan_removal(text: str, path: JsonPath) -> TextCut:
@@ -171,19 +175,21 @@ def plan_removal(text: str, path: JsonPath) -> TextCut:
         return TextCut(start + 1, close, "")
     if at + 1 < len(inside):
         return TextCut(inside[at].start, inside[at + 1].start, "")
+    # The last of several: the comma before it goes.
     return TextCut(inside[at - 1].end, inside[at].end, "")
 
 
 def format_json_value(text: str, lead: str, name: str | None, value: Any) -> str:
     """A value, with its name, in lines if what leads to it begins one."""
-    inline = "\n" not in lead
-    colon = ": " if not inline or '": ' in text else ":"
-    if inline:
-        made = json.dumps(
-            value, ensure_ascii=False, separators=(", " if colon == ": " else ",", colon)
-        )
-    else:
+    colon = ": "
+    if "\n" in lead:
         made = json.dumps(value, ensure_ascii=False, indent=detect_indent(text)).replace("\n", lead)
+    else:
+        # Minified text stays minified.
+        comma = ", "
+        if '": ' not in text:
+            comma, colon = ",", ":"
+        made = json.dumps(value, ensure_ascii=False, separators=(comma, colon))
     return made if name is None else json.dumps(name, ensure_ascii=False) + colon + made
 
 

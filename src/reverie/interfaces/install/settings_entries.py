@@ -17,10 +17,12 @@ from reverie.interfaces.install import hook_line
 from reverie.interfaces.install.json_edit import BOM, BY_HAND, JsonDraft, JsonPath, TextCut
 from reverie.interfaces.install.toml_edit import remove_marked_table
 
-SERVER = "reverie"  # the name of our MCP server in every host
+# The name of our MCP server in every host.
+SERVER = "reverie"
 # -P: hosts start it in a project that may hold a `json.py`.
 SERVE_ARGS = ["-P", "-m", "reverie", "mcp"]
-# Seconds that a host waits for a hook; ours answers within two. Codex allows 3 at the end.
+# Seconds that a host waits for a hook; ours answers within two. Codex allows 3 at the end of a
+# session.
 HOOK_TIMEOUT = 3
 HOME = "REVERIE_HOME"
 BEGIN, END = "# >>> reverie: taken out again by `reverie uninstall` >>>", "# <<< reverie <<<"
@@ -45,12 +47,14 @@ def add_hooks(text: str, events: Sequence[str], line: str, *, flat: bool) -> Wir
         event: [handler["command"] for _, handler in handlers]
         for event, handlers in group_our_handlers(JsonDraft(text).data).items()
     }
+    # Wired already, to the letter: nothing is altered, not even the order.
     if here == {event: [line] for event in events}:
         return WiredText(text)
     draft = JsonDraft(remove_hooks(text, None))
     command: dict[str, Any] = {"command": line, "timeout": HOOK_TIMEOUT}
     entry = command if flat else {"hooks": [{"type": "command", **command}]}
     made = []
+    # Cursor's files begin with one.
     if flat and "version" not in draft.data:
         made.append("version")
         draft.add((), "version", 1)
@@ -86,6 +90,7 @@ def drop_hooks(draft: JsonDraft, made: Collection[str] | None) -> None:
         # From the last to the first: places before one that is taken out stay what they are.
         for path, _ in reversed(handlers):
             draft.remove(path)
+            # A group whose only handler it was goes with it.
             if len(path) > 3 and not draft.value(path[:4]):
                 draft.remove(path[:3])
         is_made = made is None or bool({"hooks", f"hooks/{event}"} & set(made))
@@ -107,8 +112,7 @@ def add_server(text: str, server: Mapping[str, Any]) -> WiredText:
         if not is_our_server(old):
             raise BadInput(
                 f"it has an MCP server {SERVER!r} that Reverie did not write. Take it out, or "
-                f"leave ours "
-                "out: --no-mcp"
+                "leave ours out: --no-mcp"
             )
         server = merge_server(old, server)
         if server == old:
@@ -142,6 +146,7 @@ def is_our_server(server: Any) -> bool:
         return False
     name = re.split(r"[/\\]", found)[-1].removesuffix(".exe")
     args = server.get("args")
+    # Earlier versions wrote it without -P.
     return args == ["mcp"] if name == "reverie" else args in (SERVE_ARGS, SERVE_ARGS[1:])
 
 
@@ -149,6 +154,7 @@ def merge_server(old: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str,
     """Our server as it is to be, with what somebody, or the host, noted beside it."""
     noted = old.get("env")
     env: dict[str, Any] = dict(noted) if isinstance(noted, Mapping) else {}
+    # Ours to say: the memory may have moved back to its usual home.
     env.pop(HOME, None)
     env |= server.get("env", {})
     merged = {name: value for name, value in old.items() if name != "env"}
@@ -172,6 +178,7 @@ def add_toml_server(text: str, server: Mapping[str, Any]) -> WiredText:
         gap = line_end if rest.endswith("\n") else 2 * line_end
     cut = TextCut(len(rest), len(rest), gap + block)
     made = cut.apply_to(rest)
+    # A table at the end may clash with one that somebody wrote; then it is refused here.
     parse_toml(made)
     return WiredText(made, (cut.inverse(rest),))
 
@@ -217,8 +224,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as err:
         raise BadInput(
             f"it is no TOML that can be read, or would be none with our MCP server ({err}). Take "
-            f"out "
-            "what is there of it, or mend it, or wire by hand: reverie install HOST --print"
+            "out what is there of it, or mend it, or wire by hand: reverie install HOST --print"
         ) from err
 
 

@@ -35,6 +35,16 @@ class DoctorFinding(NamedTuple):
     mend: str = ""  # what to do about it, or what is worth knowing
 
 
+def report_fault(text: str, mend: str = "") -> DoctorFinding:
+    """Something that does not work as it should, and what mends it."""
+    return DoctorFinding(False, text, mend)
+
+
+def report_state(text: str, hint: str = "") -> DoctorFinding:
+    """How something stands that is well, or is the user's own choice."""
+    return DoctorFinding(True, text, hint)
+
+
 class HostWiring(NamedTuple):
     """One host, for the user or for a project."""
 
@@ -84,8 +94,8 @@ class HostFiles:
     def unreadable(self) -> Iterator[DoctorFinding]:
         """The files that somebody has to mend."""
         for path, trouble in self.troubles.items():
-            yield DoctorFinding(
-                False, f"{path} cannot be read: {trouble}", "Its host may not read it either."
+            yield report_fault(
+                f"{path} cannot be read: {trouble}", "Its host may not read it either."
             )
 
 
@@ -119,43 +129,40 @@ def judge_wiring(one: HostWiring, home: Path) -> Iterator[DoctorFinding]:
     """What is to be said of one wiring without trying anything."""
     if not one.hooks:
         if one.foreign_commands:
-            yield DoctorFinding(
-                True,
-                f"{one.name} has {one.foreign_commands} commands of somebody's own that mention "
-                f"our hook.",
+            yield report_state(
+                f"{one.name} has {one.foreign_commands} commands of somebody's own "
+                "that mention our hook.",
                 f"They are not looked at. If you want ours: {one.install_command}",
             )
         return
     missing = [event for event in load_host(one.host).events if event not in one.hooks]
     if missing:
-        yield DoctorFinding(
-            False,
+        yield report_fault(
             f"{one.name}: no hook for {', '.join(missing)}.",
             f"Wire it anew: {one.install_command}",
         )
     if any(len(hooks) > 1 for hooks in one.hooks.values()):
-        yield DoctorFinding(
-            False,
+        yield report_fault(
             f"{one.name}: it runs more than one hook of ours at the same event.",
             f"Wire it anew: {one.install_command}",
         )
     if one.foreign_commands:
-        yield DoctorFinding(
-            True,
+        yield report_state(
             f"{one.name}: {one.foreign_commands} more commands mention our hook and are not ours.",
             "If they run it, every hook runs twice.",
         )
     every = {hook for hooks in one.hooks.values() for hook in hooks}
     for program in sorted({hook.program for hook in every}):
-        if lost := next((word for word in required_files(program) if not is_available(word)), ""):
-            yield DoctorFinding(
-                False,
+        # The interpreter and our launcher, or the one command that is both.
+        needed = (program[0], program[-1])
+        lost = next((word for word in needed if not is_available(word)), "")
+        if lost:
+            yield report_fault(
                 f"{one.name}: its hook does not work: {lost} is not there.",
                 f"Wire it anew: {one.install_command}",
             )
         elif program not in (hook_line.own_program(), hook_line.BY_NAME):
-            yield DoctorFinding(
-                True,
+            yield report_state(
                 f"{one.name} is wired to another installation of Reverie ({program[-1]}), which is "
                 f"not "
                 "tried from here.",
@@ -169,29 +176,22 @@ def judge_wiring(one: HostWiring, home: Path) -> Iterator[DoctorFinding]:
                 if one.project
                 else f". To look at that one: reverie --home {shlex.quote(str(other))} doctor"
             )
-            yield DoctorFinding(
-                False,
+            yield report_fault(
                 f"{one.name}: its hooks open the memory in {other}, and this is the one in {home}.",
                 f"To wire this one: {one.install_command}{look}",
             )
 
 
-def required_files(program: Sequence[str]) -> tuple[str, ...]:
-    """The files that a hook's program needs."""
-    return (program[0], program[-1])
-
-
 def is_available(word: str) -> bool:
-    """Whether a program is on the path, or a file where it is said to be."""
+    """True if a program is on the path, or a file where it is said to be."""
     return shutil.which(word) is not None or Path(word).is_file()
 
 
 def judge_server(one: HostWiring) -> Iterator[DoctorFinding]:
-    """Whether the MCP server can be started: its program is looked up, not run."""
+    """Say if the MCP server cannot be started: its program is looked up, not run."""
     if one.server is None:
         if one.hooks:
-            yield DoctorFinding(
-                True,
+            yield report_state(
                 f"{load_host(one.host).title} has no MCP server of ours ({one.servers_path}).",
                 f"If you want it: {one.install_command}",
             )
@@ -203,8 +203,7 @@ def judge_server(one: HostWiring) -> Iterator[DoctorFinding]:
             if program == "reverie"
             else f"Wire it anew: {one.install_command}"
         )
-        yield DoctorFinding(
-            False,
+        yield report_fault(
             f"{load_host(one.host).title} ({one.servers_path}): its MCP server cannot start: {program} is "
             f"not there.",
             mend,
@@ -225,11 +224,10 @@ def find_plugin(found: HostFiles, project: Path) -> tuple[Path, str] | None:
 
 def judge_plugin(named: tuple[Path, str]) -> Iterator[DoctorFinding]:
     """Our plugin, and whether what it names can be found."""
-    yield DoctorFinding(True, f"Claude Code has our plugin ({named[0]}).")
+    yield report_state(f"Claude Code has our plugin ({named[0]}).")
     for program in ("reverie-hook", "reverie"):
         if not is_available(program):
-            yield DoctorFinding(
-                False,
+            yield report_fault(
                 f"Our plugin for Claude Code runs {program}, which is not on the path.",
                 "Install Reverie with pipx or uv tool, or add its folder to PATH.",
             )
@@ -239,8 +237,7 @@ def find_disabled_hooks(found: HostFiles, host: str, project: Path) -> Iterator[
     """Where a host is told to run no hooks at all."""
     agent = load_host(host)
     for path, switch in agent.find_switches(found.read_data, project):
-        yield DoctorFinding(
-            False,
+        yield report_fault(
             f"{agent.title} runs no hooks at all: {switch} in {path}.",
             "Take that out of the file.",
         )
@@ -253,8 +250,7 @@ def find_double_wirings(
     for host, agent in load_hosts().items():
         wired = [one.hooks for one in every if one.host == host and one.hooks]
         if wired and named and host == PLUGIN_HOST:
-            yield DoctorFinding(
-                False,
+            yield report_fault(
                 "Claude Code is wired more than once, by our plugin and its settings: all runs "
                 "twice.",
                 f"Keep one: {UNINSTALL} {named[1]}, or reverie uninstall {host}",
@@ -262,8 +258,7 @@ def find_double_wirings(
             continue
         once = agent.runs_equal_once and all(one == wired[0] for one in wired)
         if len(wired) > 1 and not once:
-            yield DoctorFinding(
-                False,
+            yield report_fault(
                 f"{agent.title} is wired more than once: every hook runs twice.",
                 f"Keep one: reverie uninstall {host}, or reverie uninstall {host} --project",
             )

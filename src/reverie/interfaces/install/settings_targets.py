@@ -34,7 +34,7 @@ class WiringPlace(NamedTuple):
 
     @property
     def is_custom_home(self) -> bool:
-        """Whether hosts have to be told where the memory is."""
+        """True if hosts have to be told where the memory is."""
         return self.home != config.user_home() / ".reverie"
 
 
@@ -53,24 +53,24 @@ def list_targets(name: str, place: WiringPlace) -> list[SettingsTarget]:
         if servers.suffix == ".toml"
         else (settings_entries.add_server, settings_entries.remove_server)
     )
+    server = partial(with_server, server=build_mcp_server(place))
     return [
         SettingsTarget(hooked, "hooks", hooks, settings_entries.remove_hooks),
-        SettingsTarget(
-            servers, "server", partial(with_server, server=build_mcp_server(place)), without
-        ),
+        SettingsTarget(servers, "server", server, without),
     ]
 
 
 def build_hook_command(host: str, place: WiringPlace) -> str:
     """The command line that a host runs."""
-    moved = place.is_custom_home and sys.platform != "win32"
-    return hook_line.HookCommand(
-        hook_line.own_program(), host, str(place.home) if moved else "", sys.platform == "win32"
-    ).line
+    windows = sys.platform == "win32"
+    # cmd.exe cannot set a variable for one command, so there the user's environment says it.
+    home = str(place.home) if place.is_custom_home and not windows else ""
+    return hook_line.HookCommand(hook_line.own_program(), host, home, windows).line
 
 
 def build_mcp_server(place: WiringPlace) -> Mapping[str, Any]:
     """Our MCP server, as hosts want it."""
+    # A project's file is committed: it names no place on this machine.
     if place.project:
         return {"command": "reverie", "args": ["mcp"]}
     server: dict[str, Any] = {"command": sys.executable, "args": settings_entries.SERVE_ARGS}

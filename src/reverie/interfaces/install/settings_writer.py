@@ -23,7 +23,8 @@ from reverie.interfaces.install.json_edit import BOM, apply_cuts, hide_foreign_v
 from reverie.interfaces.install.settings_targets import SettingsTarget
 from reverie.privacy import redact
 
-UNCHANGED = ("{}", "")  # what is left of a file of ours that nobody else has written into
+# What is left of a file of ours that nobody else has written into: such a file is removed.
+UNCHANGED = ("{}", "")
 
 
 class SettingsEdit(NamedTuple):
@@ -37,14 +38,17 @@ class SettingsEdit(NamedTuple):
     @property
     def diff(self) -> str:
         """What changes, as a unified diff, without what stands next to it and is none of ours."""
-        veil = str if self.path.suffix == ".toml" else hide_foreign_values
-        one, other = (
-            veil(text).splitlines() if text is not None else []
-            for text in (self.before, self.after)
-        )
-        return redact(
-            "\n".join(unified_diff(one, other, str(self.path), str(self.path), lineterm=""))
-        )[0]
+        name = str(self.path)
+        one, other = self._shown_lines(self.before), self._shown_lines(self.after)
+        lines = unified_diff(one, other, name, name, lineterm="")
+        # Values of others are hidden already; this is for TOML, and for names that hold a secret.
+        return redact("\n".join(lines))[0]
+
+    def _shown_lines(self, text: str | None) -> list[str]:
+        if text is None:
+            return []
+        is_toml = self.path.suffix == ".toml"
+        return (text if is_toml else hide_foreign_values(text)).splitlines()
 
 
 class WiringLedger:
@@ -56,11 +60,8 @@ class WiringLedger:
     def plan_wiring(self, targets: Sequence[SettingsTarget]) -> list[SettingsEdit]:
         """What wiring would alter; empty where all is as it should be."""
         known = self.load_rows()
-        return require_writable(
-            edit
-            for target in targets
-            if (edit := plan_wired_edit(target, known.get(str(target.path))))
-        )
+        edits = [plan_wired_edit(target, known.get(str(target.path))) for target in targets]
+        return require_writable(edit for edit in edits if edit)
 
     def plan_unwiring(self, targets: Sequence[SettingsTarget]) -> list[SettingsEdit]:
         """What unwiring would alter."""
@@ -73,10 +74,10 @@ class WiringLedger:
         known = self.load_rows()
         for edit in edits:
             folders = known.get(str(edit.path), {}).get("folders", [])
-            known[str(edit.path)] = {
-                **(edit.row or {}),
-                "folders": folders + missing_folders(edit.path.parent),
-            }
+            # Wired a second time, the folders that the first one made are still ours to remove.
+            missing = missing_folders(edit.path.parent)
+            known[str(edit.path)] = {**(edit.row or {}), "folders": folders + missing}
+        # Before the files: killed in between, too much is known rather than too little.
         self._keep(known)
         for edit in edits:
             write_edit(edit)
@@ -87,6 +88,7 @@ class WiringLedger:
         for edit in edits:
             write_edit(edit)
             for folder in known.pop(str(edit.path), {}).get("folders", []):
+                # `rmdir` refuses a folder that somebody else has put something into.
                 with suppress(OSError):
                     Path(folder).rmdir()
         self._keep(known)
@@ -111,20 +113,23 @@ class WiringLedger:
 
 
 def is_sound_row(row: Any) -> bool:
-    """Whether a row of the ledger is as `wire` writes it."""
-    if (
-        not isinstance(row, dict)
-        or not isinstance(row.get("after"), str)
-        or not isinstance(row.get("new"), bool)
-    ):
+    """True if a row of the ledger is as `wire` writes it."""
+    # The file lies in a home that other programs can write to, and its cuts go into settings.
+    if not isinstance(row, dict):
         return False
-    texts = [row.get("made"), row.get("folders")]
+    if not isinstance(row.get("after"), str) or not isinstance(row.get("new"), bool):
+        return False
     cuts = row.get("undo")
-    return (
-        all(isinstance(one, list) and all(isinstance(text, str) for text in one) for one in texts)
-        and isinstance(cuts, list)
-        and all(isinstance(cut, list) and list(map(type, cut)) == [int, int, str] for cut in cuts)
-    )
+    if not isinstance(cuts, list) or not all(isinstance(cut, list) for cut in cuts):
+        return False
+    if any(list(map(type, cut)) != [int, int, str] for cut in cuts):
+        return False
+    return is_text_list(row.get("made")) and is_text_list(row.get("folders"))
+
+
+def is_text_list(value: Any) -> bool:
+    """True for a list of texts."""
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 def plan_wired_edit(target: SettingsTarget, row: dict[str, Any] | None) -> SettingsEdit | None:
@@ -136,6 +141,7 @@ def plan_wired_edit(target: SettingsTarget, row: dict[str, Any] | None) -> Setti
         if done.text == before:
             return None
         if row is not None and before is not None and untouched:
+            # From what was there before ours: so the new cuts lead back to it as well.
             done = target.add_entries(apply_cuts(before, row["undo"]))
     except BadInput as err:
         raise BadInput(f"{target.path}: {err}") from err
@@ -144,8 +150,7 @@ def plan_wired_edit(target: SettingsTarget, row: dict[str, Any] | None) -> Setti
     except UnicodeEncodeError as err:
         raise BadInput(
             f"{target.path} is UTF-8, and the name of a folder of ours is not. Set REVERIE_HOME, "
-            f"or move "
-            "Reverie, to a folder whose name is"
+            "or move Reverie, to a folder whose name is"
         ) from err
     new = before is None or (untouched and row is not None and row["new"])
     made = done.made if row is None or untouched else {*done.made, *row["made"]}
@@ -164,14 +169,14 @@ def plan_unwired_edit(target: SettingsTarget, row: dict[str, Any] | None) -> Set
         return SettingsEdit(target.path, None, None)
     if row is not None and row["after"] == text_digest(now):
         return SettingsEdit(target.path, now, None if row["new"] else apply_cuts(now, row["undo"]))
+    # Altered since: the cuts no longer fit, so only entries that are ours to the letter go.
     try:
         left = target.remove_entries(now, None if row is None else row["made"])
     except BadInput as err:
         raise BadInput(f"{target.path}: {err}") from err
     ours = row is not None and row["new"] and left != now
-    return SettingsEdit(
-        target.path, now, None if ours and left.strip().removeprefix(BOM) in UNCHANGED else left
-    )
+    is_empty = left.strip().removeprefix(BOM) in UNCHANGED
+    return SettingsEdit(target.path, now, None if ours and is_empty else left)
 
 
 def require_writable(edits: Iterable[SettingsEdit]) -> list[SettingsEdit]:
@@ -181,8 +186,7 @@ def require_writable(edits: Iterable[SettingsEdit]) -> list[SettingsEdit]:
         if edit.path.exists() and not edit.path.stat().st_mode & 0o222:
             raise BadInput(
                 f"{edit.path} is write-protected, and is left as it is. Allow it (chmod u+w), or "
-                f"wire "
-                "Reverie by hand: reverie install HOST --print"
+                "wire Reverie by hand: reverie install HOST --print"
             )
     return found
 
@@ -196,6 +200,7 @@ def write_edit(edit: SettingsEdit) -> None:
     """Write or remove a file, unless somebody has altered it since it was looked at. Through links,
     with its mode.
     """
+    # A link is followed, not replaced: people keep their settings in a repository and link them.
     path = edit.path.resolve()
     if read_settings_text(path) != edit.before:
         raise Conflict(f"{path} was altered meanwhile, and is left as it is. Run the command again")
@@ -209,6 +214,7 @@ def write_edit(edit: SettingsEdit) -> None:
 def read_settings_text(path: Path) -> str | None:
     """A file's text as it is, line ends and byte order mark too; None if there is none."""
     try:
+        # `newline=""`: line ends are the owner's.
         with path.open(encoding="utf-8", newline="") as file:
             return file.read()
     except FileNotFoundError:

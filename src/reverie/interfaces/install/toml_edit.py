@@ -28,6 +28,7 @@ def remove_marked_table(text: str, path: tuple[str, str], begin: str, end: str) 
     from tomlkit.exceptions import TOMLKitError
     from tomlkit.items import Table, Whitespace
 
+    # tomlkit refuses a byte order mark.
     plain = text.removeprefix(BOM)
     try:
         document = tomlkit.parse(plain)

@@ -2,8 +2,8 @@
 made for it.
 
 Only our own program is started, as a list of words and by no shell; what settings files say is
-compared with it (`found`). The home of the trial is empty and removed afterwards, so that nothing
-is learned from it.
+compared with it (`settings_findings`). The home of the trial is empty and removed afterwards, so
+that nothing is learned from it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from reverie.interfaces.hosts import load_host
 from reverie.interfaces.install import hook_line
 from reverie.interfaces.install.settings_entries import SERVE_ARGS
 
-HOOK_SECONDS = 5.0  # seconds that a hook may take when it is tried; hosts give it TIMEOUT
-SERVER_SECONDS = 20.0  # seconds until the MCP server has answered; it loads for one or two
+# More than hosts give a hook (HOOK_TIMEOUT): a slow one is told by its time, not by a failure.
+HOOK_SECONDS = 5.0
+# The server loads for a second or two; twenty is a machine that is busy.
+SERVER_SECONDS = 20.0
+# No model is loaded, no worker is left behind and no page is written by a trial.
 TRIAL_SETTINGS = 'embedder = "none"\nidle = 0.0\nmirror = "off"\n'
 CLIENT = {
     "protocolVersion": "2025-06-18",
@@ -41,9 +44,11 @@ def try_hook(host: str) -> tuple[float, str]:
     one ever.
     """
     event = next(name for name, kind in load_host(host).events.items() if kind == TOOL_AFTER)
+    seconds = 0.0
     with TemporaryDirectory(prefix="reverie-doctor-") as folder:
         told = {
             "hook_event_name": event,
+            # Claude Code's and Codex's name of it, and Cursor's.
             "session_id": "doctor",
             "conversation_id": "doctor",
             "cwd": folder,
@@ -51,22 +56,26 @@ def try_hook(host: str) -> tuple[float, str]:
             "tool_input": {"command": "true"},
             "tool_response": {"stdout": ""},
         }
-        room = make_trial_home(folder)
+        files = make_trial_home(folder)
         words = [*hook_line.own_program(), host, "--check"]
-        seconds, trouble = 0.0, ""
         for _ in range(2):
             begun = clock.ticks()
             answer, trouble = run_trial(words, json.dumps(told), folder, HOOK_SECONDS)
             seconds = clock.ticks() - begun
-            if trouble or answer != "{}" or not room.list_events():
-                logged = Path(room.log)
-                told_of = (
-                    logged.read_text("utf-8", "replace").splitlines() if logged.is_file() else []
+            if not trouble and (answer != "{}" or not files.list_events()):
+                # A hook never fails: what went wrong stands in its log alone.
+                trouble = last_log_line(Path(files.log)) or (
+                    f"it answers {answer[:80]!r} and writes nothing down"
                 )
-                return seconds, trouble or (
-                    told_of or [f"it answers {answer[:80]!r} and writes nothing down"]
-                )[-1]
+            if trouble:
+                return seconds, trouble
     return seconds, ""
+
+
+def last_log_line(path: Path) -> str:
+    """The last line of a log; empty if there is none."""
+    lines = path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
+    return lines[-1] if lines else ""
 
 
 def try_server() -> str:
@@ -97,6 +106,7 @@ def run_trial(words: Sequence[str], given: str, home: str, most: float) -> tuple
             capture_output=True,
             timeout=most,
             check=False,
+            # Not where the user stands: a project may hold a `json.py`.
             cwd=home,
             env=config.environment_for_home(home),
         )
@@ -105,5 +115,6 @@ def run_trial(words: Sequence[str], given: str, home: str, most: float) -> tuple
     except OSError as err:
         return "", str(err)
     if done.returncode:
-        return "", (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
+        complaints = done.stderr.strip().splitlines()
+        return "", complaints[-1] if complaints else f"it ended with {done.returncode}"
     return done.stdout.strip(), ""

@@ -23,8 +23,10 @@ from reverie.notes.note_results import WrittenFile
 from reverie.notes.watched_roots import MIRROR_FILES
 from reverie.text.escaping import escape_text
 
-DEFAULT_RESULTS = 6  # passages
-SYNC_SECONDS = 0.5  # that looking for changed files may take before a search
+# Passages.
+DEFAULT_RESULTS = 6
+# That looking for changed files may take before a search; the next one goes on there.
+SYNC_SECONDS = 0.5
 
 
 class FilePassage(TypedDict):
@@ -75,14 +77,10 @@ class FileTools:
     def tools(self) -> list[ToolDefinition]:
         """All four tools."""
         return [
-            ToolDefinition(
-                self.memory_search, "memory_search", "Search memory files", READS, always=True
-            ),
-            ToolDefinition(self.memory_get, "memory_get", "Read a memory file", READS),
-            ToolDefinition(
-                self.memory_save, "memory_save", "Save to today's log", ADDS, always=True
-            ),
-            ToolDefinition(self.memory_update, "memory_update", "Update long-term memory", ALTERS),
+            ToolDefinition(self.memory_search, "Search memory files", READS, always=True),
+            ToolDefinition(self.memory_get, "Read a memory file", READS),
+            ToolDefinition(self.memory_save, "Save to today's log", ADDS, always=True),
+            ToolDefinition(self.memory_update, "Update long-term memory", ALTERS),
         ]
 
     def memory_search(
@@ -154,18 +152,17 @@ class FileTools:
         """Save to today's log, memory/YYYY-MM-DD.md: facts, decisions and events of today. It is an
         episode in memory too.
         """
-        note = self.context.mind.files.save_note(
-            content,
-            space=self.context.space,
-            session=self.context.session_of(ctx),
-            **self.context.vouch(content, "event", ctx).fields,
+        context = self.context
+        claim = context.vouch(content, "event", ctx)
+        note = context.mind.files.save_note(
+            content, space=context.space, session=context.session_of(ctx), **claim.fields
         )
-        self.context.request_settling()
+        context.request_settling()
         message = "Saved" if note.path else f"Kept, but on no page: {note.why}"
         answer = SaveAnswer(message=message, id=note.memory.id)
         if note.path:
             answer["path"] = note.path
-        return self._with_redactions(answer, content)
+        return self.context.with_redactions(answer, content)
 
     def memory_update(
         self,
@@ -199,7 +196,7 @@ class FileTools:
             kept = mind.remember(content, kind="note", **origin)
             self.context.request_settling()
             answer = SaveAnswer(message=f"Kept as a note, and on no page: {claim.why}", id=kept.id)
-            return self._with_redactions(answer, content)
+            return self.context.with_redactions(answer, content)
         written = mind.files.update(folder / "MEMORY.md", content, mode, **origin)
         self.context.request_settling()
         answer = SaveAnswer(
@@ -207,12 +204,7 @@ class FileTools:
         )
         if written.memory:
             answer["id"] = written.memory.id
-        return self._with_redactions(answer, content)
-
-    def _with_redactions(self, answer: SaveAnswer, content: str) -> SaveAnswer:
-        if redacted := self.context.list_redactions(content):
-            answer["redacted"] = redacted
-        return answer
+        return self.context.with_redactions(answer, content)
 
     def _resolve_page(self, path: str) -> Path | str:
         """The path; one of this space's own pages is found by its name, whatever other folders
@@ -221,6 +213,7 @@ class FileTools:
         folder = self._pages_folder()
         if folder is None:
             return path
+        # A page that is not written yet is meant by its name as well.
         is_relative_file = not Path(path).is_absolute() and (folder / path).is_file()
         return folder / path if MIRROR_FILES.fullmatch(path) or is_relative_file else path
 

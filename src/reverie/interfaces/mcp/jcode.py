@@ -73,7 +73,7 @@ class JcodeTools:
 
     def tools(self) -> list[ToolDefinition]:
         """The one tool."""
-        return [ToolDefinition(self.memory, "memory", "Memory", DOES_ALL, always=True)]
+        return [ToolDefinition(self.memory, "Memory", DOES_ALL, always=True)]
 
     def memory(self, given: MemoryAction, ctx: Context | None = None) -> JcodeAnswer:
         """Long-term memory across sessions, by action:
@@ -84,6 +84,7 @@ class JcodeTools:
         link {from, to, relation}. tag {id, tags}: add tags. Keep what will matter in another
         session; not passing answers, not what the code plainly says.
         """
+        # The only action that needs to know who asks.
         if given.action == "remember":
             return self._remember(given, ctx)
         return self._handlers()[given.action](given)
@@ -116,9 +117,7 @@ class JcodeTools:
             describe_curation_wait(kept),
         )
         answer = JcodeAnswer(message=". ".join(filter(None, sentences)), id=kept.id)
-        if redacted := self.context.list_redactions(given.content, given.tags):
-            answer["redacted"] = redacted
-        return answer
+        return self.context.with_redactions(answer, given.content, given.tags)
 
     def _recall(self, given: MemoryAction) -> JcodeAnswer:
         """Search for the user's last words, as far as a host told them; else the newest."""
@@ -128,6 +127,7 @@ class JcodeTools:
         return self._answer_search(require_argument(given, "query"), given.limit)
 
     def _answer_search(self, query: str, limit: int) -> JcodeAnswer:
+        # Without a query the newest are wanted, and no model.
         mode = self.context.search_mode() if query else "auto"
         hits = self.context.mind.recall(query, space=self.context.space, limit=limit, mode=mode)
         return self._answer_memories([(hit.memory, hit.why[:4]) for hit in hits])
@@ -168,9 +168,7 @@ class JcodeTools:
             raise BadInput("tag needs tags")
         memory = self.context.mind.tag(given.id, add=given.tags)
         answer = JcodeAnswer(message=f"Tags: {', '.join(memory.tags)}", id=memory.id)
-        if redacted := self.context.list_redactions(given.tags):
-            answer["redacted"] = redacted
-        return answer
+        return self.context.with_redactions(answer, given.tags)
 
 
 def require_argument(given: MemoryAction, name: str) -> str:

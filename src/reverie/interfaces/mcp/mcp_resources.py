@@ -23,7 +23,9 @@ from reverie.mirror.page_placement import MAIN_PAGE, day_page_name, to_calendar_
 from reverie.text.escaping import escape_text
 
 MARKDOWN = "text/markdown"
-MAX_PROMPT_MEMORIES = 20  # of the prompt `recall`; as many tags complete its topic
+# Of the prompt `recall`; as many tags complete its topic.
+MAX_PROMPT_MEMORIES = 20
+# More than a block has that nobody asked for: a person wants this one.
 PROMPT_TOKENS = 2_000
 
 WRAP_UP = """Look back over this conversation and decide what a later one should know.
@@ -132,6 +134,7 @@ def read_page_resource(tool_context: ToolContext, name: str) -> str:
             continue
         try:
             return escape_text(tool_context.mind.files.read(page, space=space).text)
-        except ReverieError as err:  # such as: it is too long
+        # Such as: it is too long.
+        except ReverieError as err:
             return f"{name} of {space} cannot be shown: {err}\n"
     return nothing

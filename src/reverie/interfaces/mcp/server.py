@@ -33,7 +33,8 @@ from reverie.interfaces.mcp.tool_context import ToolContext
 from reverie.interfaces.mcp.tool_definition import ToolDefinition, answer_known_errors
 
 HOST = "127.0.0.1"
-PARENT_CHECK_SECONDS = 2.0  # between checks whether the parent process still lives
+# Between checks whether the parent process still lives.
+PARENT_CHECK_SECONDS = 2.0
 
 PROFILES = {
     "unified": "UnifiedTools",
@@ -125,6 +126,7 @@ def serve_stdio(tool_context: ToolContext, profile: str) -> None:
 
     Ctrl-C ends it at once: what was kept is durable, and the SDK would wait for one more line.
     """
+    # The client may be gone before Python was up: then nobody would ever close our stdin.
     if is_orphaned():
         return
     threading.Thread(
@@ -164,6 +166,7 @@ def serve_http(
         port=port,
         log_level="critical",
         access_log=False,
+        # Clients keep a stream open for as long as they live, and would hold up Ctrl-C.
         timeout_graceful_shutdown=1,
     )
     try:
@@ -189,6 +192,7 @@ class AnnouncingServer(uvicorn.Server):
     async def startup(self, sockets: Any = None) -> None:
         """Listen, then call `started` with the address."""
         await super().startup(sockets)
+        # Only now is it known which port 0 has become.
         for listening in self.servers[:1]:
             self._started(f"http://{HOST}:{listening.sockets[0].getsockname()[1]}/mcp")
 

@@ -27,7 +27,9 @@ from reverie.text.escaping import escape_text
 
 SCOPES = ("project", "universal")
 MAX_CURATION_SCAN = 10_000
-PENDING_MATURITIES = ("raw", "escalated")  # not approved yet
+# Not approved yet.
+PENDING_MATURITIES = ("raw", "escalated")
+# Newest memories among which those are counted.
 
 
 class StoreAnswer(TypedDict):
@@ -120,15 +122,14 @@ class TagTools:
     def tools(self) -> list[ToolDefinition]:
         """All three tools."""
         return [
-            ToolDefinition(self.store_memory, "store_memory", "Store a memory", ADDS, always=True),
+            ToolDefinition(self.store_memory, "Store a memory", ADDS, always=True),
             ToolDefinition(
                 self.retrieve_memories,
-                "retrieve_memories",
                 "Retrieve memories",
                 COUNTS,
                 always=True,
             ),
-            ToolDefinition(self.list_memory_tags, "list_memory_tags", "List memory tags", READS),
+            ToolDefinition(self.list_memory_tags, "List memory tags", READS),
         ]
 
     def store_memory(self, given: NewMemory, ctx: Context | None = None) -> StoreAnswer:
@@ -154,6 +155,7 @@ class TagTools:
             claim = self.context.vouch(given.content, ctx=ctx)
             trust = None
             if given.confidence is not None:
+                # Who claims to be sure is believed no more than where it comes from.
                 trust = min(TRUST_BY_PROVENANCE[claim.provenance], max(0.0, given.confidence))
             details = dict(claim.fields.get("details", {}))
             if given.evidence:
@@ -168,7 +170,9 @@ class TagTools:
                 details=details,
                 session=self.context.session_of(ctx),
             )
+            # Told, not refused: settling decides whether to merge the two.
             twin = mind.review.near_duplicate(kept.id)
+        # jaato's agents look for an error in the answer, not for a failed call.
         except ReverieError as err:
             return StoreAnswer(status="error", error=str(err))
         self.context.request_settling()
@@ -185,11 +189,9 @@ class TagTools:
             answer["duplicate_of"] = twin.memory.id
             answer["duplicate_similarity"] = twin.likeness
             answer["duplicate_source"] = maturity_of(twin.memory)
-        if redacted := self.context.list_redactions(
-            given.content, given.description, given.tags, given.evidence
-        ):
-            answer["redacted"] = redacted
-        return answer
+        return self.context.with_redactions(
+            answer, given.content, given.description, given.tags, given.evidence
+        )
 
     def retrieve_memories(
         self,
@@ -222,6 +224,7 @@ class TagTools:
                 memories=[],
                 error=str(err),
             )
+        # By id also those that count no longer are found; they are named, not shown.
         active = [memory for memory in found.memories if memory.active]
         retired = [memory for memory in found.memories if not memory.active]
         count = len(active)

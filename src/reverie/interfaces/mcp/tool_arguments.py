@@ -18,8 +18,11 @@ from mcp.server.stdio import stdio_server
 from mcp_types import CallToolResult, InputRequiredResult, Tool
 from pydantic import ValidationError
 
-LINGER_SECONDS = 20.0  # that requests under way may take once stdin is closed
-MAX_SHOWN_CHARS = 60  # of a wrong value that is repeated
+# That requests under way may take once stdin is closed.
+LINGER_SECONDS = 20.0
+# Of a wrong value that is repeated: enough to know it again.
+MAX_SHOWN_CHARS = 60
+# Some of Pydantic's own sentences speak to programmers; a model should read what to do.
 ERROR_SENTENCES = {
     "missing": "is needed",
     "string_type": "must be a text",
@@ -59,6 +62,7 @@ class StrictServer(MCPServer[Any]):
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; ToolError says what to do about arguments that it cannot use."""
         known = {tool.name: tool for tool in await super().list_tools()}
+        # The SDK drops names that it does not know, and would answer another question.
         if name in known:
             taken = list(known[name].input_schema.get("properties", ()))
             if odd := [given for given in arguments if given not in taken]:
@@ -87,6 +91,7 @@ class StrictServer(MCPServer[Any]):
 
 def describe_argument_error(error: Mapping[str, Any]) -> str:
     """What is wrong with one argument, in words."""
+    # Pydantic puts the branch of a union into the place, such as `list[str]`: nobody wrote that.
     where = ".".join(str(part) for part in error["loc"] if not str(part).endswith("]")) or "it"
     kind = error["type"]
     context = error.get("ctx", {})
@@ -146,5 +151,6 @@ async def open_draining_streams(incoming: Any, outgoing: Any) -> AsyncIterator[S
         writing.start_soon(write)
         reading.start_soon(read)
         yield reads, writes
+        # Reading may wait for a line that never comes; writing ends with what is still to be sent.
         reading.cancel_scope.cancel()
         await writes.aclose()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import reverie
 from reverie.core import clock, config, environment
@@ -29,14 +29,19 @@ if TYPE_CHECKING:
     from reverie.embedding import Embedder
     from reverie.extraction.provenance_check import Claim
 
+Answer = TypeVar("Answer")
+
 # That the first tool waits for the embedding model; loading it takes half of that.
 WARMUP_SECONDS = 1.5
-MODEL_RETRY_SECONDS = 300.0  # until a model that could not be had is tried again
+# Until a model that could not be had is tried again: the network may be back by then.
+MODEL_RETRY_SECONDS = 300.0
 # A file that was read within this time may have told a model what to remember.
 READ_FILE_SECONDS = 86_400.0
 MAX_READ_FILES, MAX_FILE_CHARS = 20, 100_000
-MAX_NAME_CHARS = 100  # of a client's or a model's name
-MAX_QUESTION_CHARS = 1_200  # of the user's last words that are searched for
+# Of a client's or a model's name: both say of themselves what they like.
+MAX_NAME_CHARS = 100
+# Of the user's last words that are searched for, as many as the background embeds.
+MAX_QUESTION_CHARS = 1_200
 
 PROVIDERS = {
     "claude": "anthropic",
@@ -113,6 +118,14 @@ class ToolContext:
 
         return redaction_kinds(redact_value(to_clean_json(given), self.mind.work.policy)[1])
 
+    def with_redactions(self, answer: Answer, *given: Any) -> Answer:
+        """The answer, with the kinds of secrets that were redacted from arguments, if any were."""
+        if redacted := self.list_redactions(*given):
+            # A type checker cannot know that the answer of each tool set has this field.
+            noted: Any = answer
+            noted["redacted"] = redacted
+        return answer
+
     def last_user_words(self) -> str:
         """The user's last message in this space, as far as a host told it; "" if none did."""
         past = self.mind.sessions.browse(space=self.space, limit=1)
@@ -140,6 +153,7 @@ class ToolContext:
         not.
         """
         self.settings.check_on(self.space)
+        # One answer for what is elsewhere and what is nowhere: ids of others are not confirmed.
         found = {memory.id: memory for memory in self.mind.get(ids) if memory.space in self.spaces}
         if missing := [id for id in ids if id not in found]:
             raise NotFound(f"There is no memory with the id {', '.join(missing)}")
@@ -150,6 +164,7 @@ class ToolContext:
         none.
         """
         headers = ctx.headers if ctx else None
+        # No headers: over stdio.
         if headers is None:
             return self.session
         name = headers.get("mcp-session-id", "")
@@ -160,6 +175,7 @@ class ToolContext:
         loaded.
         """
         embedder = self.mind.embedder
+        # No model is configured, so waiting for one would be in vain.
         if embedder is None:
             return "words"
         with self._lock:
@@ -209,6 +225,7 @@ class ToolContext:
 
     def _recently_read_files(self) -> list[str]:
         """The beginnings of files that were read here lately, as far as they can be found."""
+        # Paths of the log are those within the project, so another space's cannot be found.
         root = config.find_work_tree(config.working_directory())
         if config.project_space_of(root) != self.space:
             return []
@@ -241,6 +258,7 @@ class ToolContext:
     def close(self) -> None:
         """Close the memory, if it was opened."""
         with self._lock:
+            # Asking for the property would open it.
             if "_mind" in vars(self):
                 self._mind.close()
 

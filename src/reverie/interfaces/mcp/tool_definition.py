@@ -18,30 +18,38 @@ class ToolDefinition(NamedTuple):
     """One tool of a set. Its docstring is what the model reads."""
 
     function: Callable[..., Any]
-    name: str
     title: str
     hints: ToolAnnotations
     # Shown to the model from the start, where a host hides tools behind a search.
     always: bool = False
     structured: bool = True  # answers with values besides text
 
+    @property
+    def name(self) -> str:
+        """What the model calls it by: the name of the method."""
+        return self.function.__name__
 
-READS = ToolAnnotations(
-    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
-COUNTS = ToolAnnotations(
-    read_only_hint=True, destructive_hint=False, idempotent_hint=False, open_world_hint=False
-)
-"""It reads and counts the use, so a second call answers another count."""
-ADDS = ToolAnnotations(
-    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
-)
-ALTERS = ToolAnnotations(
-    read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
-)
-DOES_ALL = ToolAnnotations(
-    read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
-)
+
+def describe_effects(
+    *, reads: bool = False, alters: bool = False, repeatable: bool = False
+) -> ToolAnnotations:
+    """The hints by which a host decides whether to ask its user first."""
+    return ToolAnnotations(
+        read_only_hint=reads,
+        destructive_hint=alters,
+        idempotent_hint=repeatable,
+        # Memory is on this machine: nothing is asked of the world outside.
+        open_world_hint=False,
+    )
+
+
+READS = describe_effects(reads=True, repeatable=True)
+# It reads and counts the use, so a second call answers another count.
+COUNTS = describe_effects(reads=True)
+ADDS = describe_effects()
+ALTERS = describe_effects(alters=True, repeatable=True)
+# One tool with actions of every sort, so it is as bad as the worst of them.
+DOES_ALL = describe_effects(alters=True)
 
 
 def answer_known_errors(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,6 +58,7 @@ def answer_known_errors(function: Callable[..., Any]) -> Callable[..., Any]:
     Of a function that takes its arguments as one Pydantic model (its first parameter), each field
     of the model is an argument of the tool. A parameter called `from_` is `from` on the wire.
     """
+    # Evaluated: the modules of tool sets have their annotations as texts.
     signature = inspect.signature(function, eval_str=True)
     parameters = list(signature.parameters.values())
     model: Any = parameters[0].annotation if parameters else None
@@ -62,6 +71,7 @@ def answer_known_errors(function: Callable[..., Any]) -> Callable[..., Any]:
             if takes_model:
                 rest = {other.name: given.pop(other.name, None) for other in others}
                 return function(model.model_validate(given), **rest)
+            # `from` is a keyword of Python, and the name that models know.
             if "from" in given:
                 given["from_"] = given.pop("from")
             return function(**given)

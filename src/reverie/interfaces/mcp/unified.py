@@ -162,14 +162,14 @@ class UnifiedTools:
     def tools(self) -> list[ToolDefinition]:
         """All eight tools."""
         return [
-            ToolDefinition(self.recall, "recall", "Recall from memory", READS, always=True),
-            ToolDefinition(self.remember, "remember", "Remember", ADDS, always=True),
-            ToolDefinition(self.hints, "hints", "Hint at what memory has", ADDS),
-            ToolDefinition(self.retrieve, "retrieve", "Read memories", COUNTS),
-            ToolDefinition(self.revise, "revise", "Revise a memory", ALTERS),
-            ToolDefinition(self.forget, "forget", "Forget memories", ALTERS),
-            ToolDefinition(self.feedback, "feedback", "Say whether a memory helped", ADDS),
-            ToolDefinition(self.remind, "remind", "Remind later", ADDS),
+            ToolDefinition(self.recall, "Recall from memory", READS, always=True),
+            ToolDefinition(self.remember, "Remember", ADDS, always=True),
+            ToolDefinition(self.hints, "Hint at what memory has", ADDS),
+            ToolDefinition(self.retrieve, "Read memories", COUNTS),
+            ToolDefinition(self.revise, "Revise a memory", ALTERS),
+            ToolDefinition(self.forget, "Forget memories", ALTERS),
+            ToolDefinition(self.feedback, "Say whether a memory helped", ADDS),
+            ToolDefinition(self.remind, "Remind later", ADDS),
         ]
 
     def recall(
@@ -195,6 +195,7 @@ class UnifiedTools:
         before, and when you meet an error. Memories come best first; none at all is an answer. Not
         for what the code in front of you says.
         """
+        # A slip in a kind would be answered as if nothing were known.
         self._refuse_unknown(kinds)
         hits = self.context.mind.recall(
             query,
@@ -244,6 +245,7 @@ class UnifiedTools:
             answer["kept_as"] = kept.kind
         if why := "; ".join(filter(None, (claim.why, describe_curation_wait(kept)))):
             answer["why"] = why
+        # What was redacted from the memory, and what a check of the arguments finds besides.
         redacted = {
             *kept.details.get("redacted", ()),
             *self.context.list_redactions(
@@ -273,6 +275,7 @@ class UnifiedTools:
         from reverie.context_window import render_memory_hints
 
         mind, space = self.context.mind, self.context.space
+        # Cut, not refused: what the user said may be a whole page.
         prompt = prompt[:MAX_QUERY_CHARS]
         mode = self.context.search_mode()
         found = mind.hints(prompt, space=space, limit=limit, session=self._session(ctx), mode=mode)
@@ -336,6 +339,7 @@ class UnifiedTools:
         """Correct a memory that is wrong, out of date or unclear. What it was before stays in its
         history.
         """
+        # Empty leaves a field as it is: models fill in every argument that they see.
         (old,) = self.context.get_visible([id])
         given = {"text": text, "title": title, "kind": kind}
         fields = {name: value for name, value in given.items() if value}
@@ -346,9 +350,7 @@ class UnifiedTools:
         self.context.request_settling()
         plain = to_memory_answer(memory, self._scope(memory), (), MAX_MEMORY_CHARS)
         answer = cast("ReviseAnswer", plain)
-        if redacted := self.context.list_redactions(text, title, tags or ()):
-            answer["redacted"] = redacted
-        return answer
+        return self.context.with_redactions(answer, text, title, tags or ())
 
     def forget(
         self,
@@ -360,8 +362,8 @@ class UnifiedTools:
         """Let memories go that are wrong, obsolete, or that the user wants forgotten: they are
         recalled no longer.
 
-        The user can bring them back (`reverie memory restore ID`), or have them erased for good (`reverie
-        data purge ID`).
+        The user can bring them back (`reverie memory restore ID`), or have them erased for good
+        (`reverie data purge ID`).
         """
         before = [memory.id for memory in self.context.get_visible(ids) if not memory.active]
         answer = ForgetAnswer(
@@ -380,6 +382,7 @@ class UnifiedTools:
         """Say that a memory helped, or that it was wrong or misleading: it is believed and recalled
         more, or less.
         """
+        # NotFound for what cannot be seen from here: `feedback` itself knows no spaces.
         self.context.get_visible([id])
         memory = self.context.mind.feedback(id, helpful, session=self._session(ctx), by="host")
         return FeedbackAnswer(id=id, confidence=round(memory.confidence, 2))
@@ -429,9 +432,7 @@ class UnifiedTools:
             answer["due"] = format_minute(due)
         if memory.triggers:
             answer["watches"] = list(memory.triggers)
-        if redacted := self.context.list_redactions(text, context, files, commands):
-            answer["redacted"] = redacted
-        return answer
+        return self.context.with_redactions(answer, text, context, files, commands)
 
     def _refuse_unknown(self, kinds: Sequence[str]) -> None:
         """Refuse a kind that is neither in the table nor that of any memory here."""

@@ -1,7 +1,7 @@
 """`Mind`, whose verbs are the whole interface. Read this second, after `core.model`.
 
 A `Mind` is a store, an embedder and settings. What people use every day are its own verbs; the rest
-stands in groups by topic: `mind.reminders.browse`, `mind.code`, `mind.files` and so on, each in a module
+stands in groups by topic: `mind.reminders`, `mind.code`, `mind.files` and so on, each in a module
 beside this one (`reminder_verbs`, `code_verbs`, …). Always true: a verb decides with pure functions
 and applies its changes in one transaction; `space` is an argument of every verb and defaults to
 that of the working directory. `remember` returns when the memory is durable and found by its words;
@@ -93,7 +93,10 @@ class Mind:
         self.reminders = ReminderVerbs(context)
         self.review = ReviewVerbs(context)
         self.sessions = SessionVerbs(context)
+        # Not `plan`, which is the verb.
         self.planner = PlanVerbs(context, self.code, self._searching, self.activity)
+
+    # Assigned, not inherited, so that each keeps its own signature and docstring for editors.
 
     remember = everyday("_keeping", RememberVerbs.remember)
     remember_many = everyday("_keeping", RememberVerbs.remember_many)
@@ -199,6 +202,7 @@ class Mind:
 
         where = self.context.resolve_space(space)
         has_own_space = not session and where.startswith(f"{config.ME}/") and where.count("/") >= 2
+        # A space below a project is a conversation's own, and its last part is the name.
         name = redact_short_text(session, self.context.policy)
         if not name:
             name = where.rpartition("/")[2] if has_own_space else clock.new_id("ses")
@@ -245,9 +249,9 @@ class Mind:
         Anthropic's shape.
 
         A message may say when it was said (`at`). The messages are written down too, under the name
-        `session` (default: one that follows from the messages), so that `sessions.browse` has them. The
-        same transcript twice adds nothing. Returns the new memories, and the rejected candidates
-        with the reasons.
+        `session` (default: one that follows from the messages), so that `sessions.browse` has them.
+        The same transcript twice adds nothing. Returns the new memories, and the rejected
+        candidates with the reasons.
         """
         from reverie.extraction.transcript_learning import learn_transcript
 
@@ -261,6 +265,7 @@ class Mind:
         """
         from reverie.runtime.settle import settle_all
 
+        # What was just recorded is to be learned from as well.
         self.context.flush()
         return settle_all(lambda: self.context.work, clock.new_id("settler"))
 
@@ -300,6 +305,7 @@ class Mind:
         work = self.context.work
         if ask and not dry_run:
             request = with_model_advice(work, request)
+        # Retired memories are withdrawn from blocks only once the run is over.
         report = run_sleep_passes(
             work, request, clock.new_id("sleeper"), self.context.now, build_event_queue()
         )
@@ -317,6 +323,7 @@ class Mind:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    # Hidden from type checkers, which would else accept any name.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:

@@ -31,12 +31,18 @@ if TYPE_CHECKING:
     from reverie.activity.workflows import CommandWorkflow
     from reverie.storage.analytics import LogAnalysis, QueryResult
 
-MAX_ACTIVITY_EVENTS = 100_000  # newest events that statistics and co-changes look at
-MAX_LESSONS = 10_000  # newest lessons among which a remedy is looked for
-MAX_WORKFLOW_RUNS = 5_000  # newest tool runs in which workflows are looked for
+# Newest events that statistics and co-changes look at; what is older counts little anyway, for a
+# habit counts half after 180 days.
+MAX_ACTIVITY_EVENTS = 100_000
+# Newest lessons among which a remedy is looked for.
+MAX_LESSONS = 10_000
+# Newest tool runs in which workflows are looked for.
+MAX_WORKFLOW_RUNS = 5_000
+# Outcomes are words of the caller's own, so only their length is bounded.
 MAX_OUTCOME_CHARS = 100
 SECONDS_PER_DAY = 86_400.0
-RENAMES_KEY = "renames"  # stands in the payload of a commit that renamed something
+# Stands in the payload of a commit that renamed something, and so finds it among all commits.
+RENAMES_KEY = "renames"
 
 
 class EventQuery(NamedTuple):
@@ -116,6 +122,7 @@ class ActivityVerbs(VerbGroup):
         """
         from reverie.activity import activity_events
 
+        # Built here, not in the recorder, so that a wrong operation is the caller's error.
         payload = activity_events.make_file_payload(to_repository_path(path), operation, **touch)
         self._record_event(FILE, lambda: payload, space, session)
 
@@ -149,11 +156,8 @@ class ActivityVerbs(VerbGroup):
     @property
     def unrecorded(self) -> tuple[int, str]:
         """How many events could not be recorded, and why the last one could not."""
-        return (
-            (self._context.recorder.lost, self._context.recorder.trouble)
-            if self._context.recorder
-            else (0, "")
-        )
+        recorder = self._context.recorder
+        return (recorder.lost, recorder.trouble) if recorder else (0, "")
 
     def events(
         self,
@@ -171,7 +175,7 @@ class ActivityVerbs(VerbGroup):
         """
         from reverie.activity import activity_events
 
-        self._context.flush()
+        self._flush()
         asked = EventQuery(**only)
         names = [name for name in (asked.tool, asked.file, asked.task) if name]
         wanted = (*check_text_list(words, "words"), *names)
@@ -180,7 +184,7 @@ class ActivityVerbs(VerbGroup):
             return []
         found = self._store.search_events(
             tuple(asked.verbs),
-            space=self._context.resolve_space(space),
+            space=self._resolve_space(space),
             containing=wanted,
             since=parse_moment(asked.since, "since"),
             until=parse_moment_as_of(asked.until, "until"),
@@ -205,10 +209,11 @@ class ActivityVerbs(VerbGroup):
         """
         from reverie.activity import file_history, remedies
 
-        self._context.flush()
-        home = self._context.resolve_space(space)
+        self._flush()
+        home = self._resolve_space(space)
         most = check_limit(limit)
         names = self._file_names(path, home)
+        # One event may name the file by several of its names.
         events: dict[int, Event] = {}
         for name in names:
             found = self._store.search_events(
@@ -236,11 +241,11 @@ class ActivityVerbs(VerbGroup):
         """
         from reverie.activity import activity_events
 
-        self._context.flush()
+        self._flush()
         events = self._store.search_events(
             (TOOL, FILE),
-            space=self._context.resolve_space(space),
-            since=self._context.now() - max(0.0, float(days)) * SECONDS_PER_DAY,
+            space=self._resolve_space(space),
+            since=self._now() - max(0.0, float(days)) * SECONDS_PER_DAY,
             limit=MAX_ACTIVITY_EVENTS,
         )
         return activity_events.measure_work(events)
@@ -258,8 +263,9 @@ class ActivityVerbs(VerbGroup):
         """
         from reverie.activity import remedies
 
-        self._context.flush()
-        redacted = redact_short_text(check_question(error, "error"), self._context.policy.masking)
+        self._flush()
+        # Lessons hold no secrets, so an error that quotes one must lose it to be alike.
+        redacted = redact_short_text(check_question(error, "error"), self._policy.masking)
         lessons = self._browse_lessons(space, "")
         return remedies.find_fix_suggestions(redacted, lessons)[: check_limit(limit)]
 
@@ -277,24 +283,24 @@ class ActivityVerbs(VerbGroup):
         Old habits count less, each occasion half after 180 days. The path is that within the
         repository, as git has it.
         """
-        self._context.flush()
+        self._flush()
         wanted = to_repository_path(check_question(path, "path"))
-        (changes,) = self.changed_with([wanted], self._context.resolve_space(space))
+        (changes,) = self.changed_with([wanted], self._resolve_space(space))
         return changes[: check_limit(limit)]
 
     def workflows(self, *, space: str | None = None, limit: int = 10) -> list[CommandWorkflow]:
         """Commands that were run one after the other in at least three tasks or conversations, the
         most frequent first.
 
-        When a task ends, new ones become procedures that wait in `review.pending`; `review.curate(id,
-        "validated")` approves one.
+        When a task ends, new ones become procedures that wait in `review.pending`;
+        `review.curate(id, "validated")` approves one.
         """
         from reverie.activity.workflows import find_workflows
 
-        self._context.flush()
+        self._flush()
         most = check_limit(limit)
         runs = self._store.search_events(
-            (TOOL,), space=self._context.resolve_space(space), limit=MAX_WORKFLOW_RUNS
+            (TOOL,), space=self._resolve_space(space), limit=MAX_WORKFLOW_RUNS
         )
         return find_workflows(runs)[:most]
 
@@ -309,7 +315,7 @@ class ActivityVerbs(VerbGroup):
         from reverie.activity.git_history import import_git_history
 
         folder = config.working_directory() / Path(path).expanduser()
-        return import_git_history(self._context.work, folder, self._context.writable_space(space))
+        return import_git_history(self._work, folder, self._writable_space(space))
 
     def sql(
         self,
@@ -339,8 +345,8 @@ class ActivityVerbs(VerbGroup):
         """
         from reverie.storage.analytics import LogAnalysis
 
-        self._context.flush()
-        home = self._context.resolve_space(space)
+        self._flush()
+        home = self._resolve_space(space)
 
         # Called by the analysis only if a question names the table.
         def list_pattern_rows() -> Iterator[tuple[str, str, float, int, float, float]]:
@@ -364,8 +370,8 @@ class ActivityVerbs(VerbGroup):
         from reverie.activity import co_change, learned_patterns, remedies, workflows
         from reverie.memory import procedure
 
-        self._context.flush()
-        home = self._context.resolve_space(space)
+        self._flush()
+        home = self._resolve_space(space)
         procedures = self._store.browse(
             Filter(
                 spaces=visible_spaces(home),
@@ -382,7 +388,7 @@ class ActivityVerbs(VerbGroup):
         ]
         touched = co_change.list_file_changes(changes, co_change.collect_renames(changes))
         return learned_patterns.list_learned_patterns(
-            self._browse_lessons(home, remedies.REMEDY), procedures, touched, self._context.now()
+            self._browse_lessons(home, remedies.REMEDY), procedures, touched, self._now()
         )
 
     def record_run(
@@ -416,7 +422,7 @@ class ActivityVerbs(VerbGroup):
 
     def _browse_lessons(self, space: str | None, having: str) -> list[Memory]:
         """The newest lessons that can be seen from a space."""
-        spaces = visible_spaces(self._context.resolve_space(space))
+        spaces = self._visible_from(space)
         lessons = Filter(spaces=spaces, kinds=("learning",), having=having, limit=MAX_LESSONS)
         return self._store.browse(lessons)
 
@@ -427,8 +433,9 @@ class ActivityVerbs(VerbGroup):
         if not paths:
             return []
         renames = self._renames(home)
-        now = self._context.now()
+        now = self._now()
         edits = self._store.search_events((FILE,), space=home, limit=MAX_ACTIVITY_EVENTS)
+        # Edits are read once for all files; commits are looked up by the names of each.
         found: list[list[CoChange]] = []
         for path in paths:
             commits: dict[int, Event] = {}
@@ -455,17 +462,18 @@ class ActivityVerbs(VerbGroup):
 
         recorder = self._get_recorder()
         try:
-            home = self._context.resolve_space(space)
+            home = self._resolve_space(space)
             if self._context.current_settings.is_off(home, session):
                 return
             event = Event(
                 verb=verb,
                 space=home,
-                at=self._context.now(),
-                session=redact_short_text(session, self._context.policy),
+                at=self._now(),
+                session=redact_short_text(session, self._policy),
                 payload=payload(),
             )
             recorder.enqueue(event, is_redacted=is_redacted)
+            # Tools of coding agents that read or edit one file count as touching it.
             touched = activity_events.derive_file_payload(event.payload) if verb == TOOL else None
             if touched is not None:
                 path = to_repository_path(touched["path"])
@@ -480,9 +488,7 @@ class ActivityVerbs(VerbGroup):
         if self._context.recorder is None:
             from reverie.activity.activity_recorder import ActivityRecorder
 
-            self._context.recorder = ActivityRecorder(
-                self._store.append, lambda: self._context.policy
-            )
+            self._context.recorder = ActivityRecorder(self._store.append, lambda: self._policy)
         return self._context.recorder
 
 

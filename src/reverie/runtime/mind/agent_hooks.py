@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from reverie.runtime.mind import Mind
     from reverie.runtime.settle import SettleReport
 
-START_EPISODES = 5  # episodes that a conversation begins with
+# Newest episodes that a conversation begins with.
+START_EPISODES = 5
 
 
 class ContextSize(NamedTuple):
@@ -78,6 +79,7 @@ class AgentConversation:
         mind, space = self._mind, self.companion.space
         if self.companion.is_off:
             return StartContext(HeldContent(), [], [], [], [], [], EMPTY_BLOCK)
+        # Of all spaces: what somebody edited above this one counts here as well.
         pages = mind.data.mirror()
         mind.files.sync(space=space)
         # After the mirror was read in: people may have edited what is loaded here.

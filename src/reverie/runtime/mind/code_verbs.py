@@ -1,4 +1,4 @@
-"""Code: what a repository defines, who uses it, what of it matters, and which memories speak of it."""
+"""Code: what a repository defines, who uses it, what of it matters, which memories speak of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from reverie.core import clock, config
 from reverie.core.code_anchors import OUTDATED, CodeAnchor, anchors_of, outdated_notice
 from reverie.core.errors import BadInput, NotFound
-from reverie.core.model import Filter, Memory, visible_spaces
+from reverie.core.model import Filter, Memory
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclusively
 from reverie.text.argument_checks import check_question, check_text_list, check_whole_number
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from reverie.code.similar_code import SimilarChunk
     from reverie.notes.note_indexing import Progress
 
-MAX_OUTDATED_SCAN = 10_000  # newest memories with a marked anchor that are looked at
+# Newest memories with a marked anchor that are looked at.
+MAX_OUTDATED_SCAN = 10_000
 
 
 class CodeVerbs(VerbGroup):
@@ -60,10 +61,11 @@ class CodeVerbs(VerbGroup):
         if not Path(root).is_dir():
             raise BadInput(f"{path} is no folder. Give the folder of a repository")
         tell = progress or ignore_index_progress
-        code, chunks, policy = self._store.code, self._store.code_chunks, self._context.policy
-        if self._store.holder(LEASE, self._context.now()):
+        code, chunks, policy = self._store.code, self._store.code_chunks, self._policy
+        # Said before waiting, or the command seems to hang.
+        if self._store.holder(LEASE, self._now()):
             tell("waiting for another process that indexes", 0, None)
-        with hold_index_lease(self._store, self._context.now, PATIENCE, LEASE) as renew_lease:
+        with hold_index_lease(self._store, self._now, PATIENCE, LEASE) as renew_lease:
             # Indexing can outlast the lease, so each report of progress renews it.
             def report(stage: str, done: int, total: int | None) -> None:
                 renew_lease()
@@ -74,8 +76,8 @@ class CodeVerbs(VerbGroup):
             indexed = update_code_index(code, root, clock.now, report, policy)
             update_code_chunks(code, chunks, root, clock.now, report, policy)
             if is_new:
-                anchor_existing_memories(self._context.work, root)
-            check_repository_anchors(self._context.work, root)
+                anchor_existing_memories(self._work, root)
+            check_repository_anchors(self._work, root)
             return indexed
 
     def forget(self, path: str | Path) -> None:
@@ -170,11 +172,10 @@ class CodeVerbs(VerbGroup):
         home = self.root_of(root)
         if not text.strip() or check_whole_number(k, "k") <= 0:
             return []
-        meaning = {} if mode == "words" else self._context.embed_query(text)
+        # "words" needs no model, so none is loaded for it.
+        meaning = {} if mode == "words" else self._embed_query(text)
         query = NoteQuery(text, (home,), k, mode, **meaning)
-        return search_similar_code(
-            self._store.code_chunks, query, clock.now(), self._context.policy
-        )
+        return search_similar_code(self._store.code_chunks, query, clock.now(), self._policy)
 
     def map(
         self, budget: int = 1_000, focus: Sequence[str] = (), *, root: str | Path | None = None
@@ -188,15 +189,14 @@ class CodeVerbs(VerbGroup):
 
         if check_whole_number(budget, "budget") < 1:
             raise BadInput(f"budget={budget}: a map takes at least one token")
+        # One name is a sequence of letters otherwise.
         wanted = [focus] if isinstance(focus, str) else focus
         return map_repository(self._store.code, self.root_of(root), wanted, budget)
 
     def anchors(self, id: str) -> list[AnchorView]:
         """The files and symbols that a memory speaks of, as they were then and as they are now."""
         views: RepositoryViews = {}
-        return [
-            self._view_anchor(anchor, views) for anchor in anchors_of(self._context.get_memory(id))
-        ]
+        return [self._view_anchor(anchor, views) for anchor in anchors_of(self._get_memory(id))]
 
     @run_exclusively
     def anchor(self, id: str, about: Iterable[str] = (), *, off: Iterable[str] = ()) -> Memory:
@@ -210,11 +210,11 @@ class CodeVerbs(VerbGroup):
         """
         from reverie.code.anchor_reader import anchor_places, replace_anchors
 
-        memory = self._context.get_memory(id)
-        now = self._context.now()
+        memory = self._get_memory(id)
+        now = self._now()
         places = check_text_list([about] if isinstance(about, str) else about, "about")
         removed = check_text_list([off] if isinstance(off, str) else off, "off")
-        new = anchor_places(self._context.work, places)
+        new = anchor_places(self._work, places)
         old = anchors_of(memory)
         # An anchor that is set again replaces the one that was there.
         replaced = {*removed, *(anchor.location for anchor in new)}
@@ -226,8 +226,8 @@ class CodeVerbs(VerbGroup):
         kept = [anchor for anchor in old if anchor.location not in replaced]
         changes = replace_anchors(memory, [*kept, *new], now)
         if changes:
-            self._context.apply_changes(changes, "anchor", memory.space, now)
-        return self._context.get_memory(id)
+            return self._change(memory, changes, "anchor", now)
+        return memory
 
     @run_exclusively
     def confirm(self, id: str, *, by: str = "user", note: str = "") -> Memory:
@@ -238,21 +238,16 @@ class CodeVerbs(VerbGroup):
         """
         from reverie.code.anchor_reader import confirm_anchors, replace_anchors
 
-        memory = self._context.get_memory(id)
-        now = self._context.now()
-        changes = replace_anchors(
-            memory, confirm_anchors(self._context.work, anchors_of(memory)), now
-        )
-        if changes:
-            self._context.apply_changes(
-                changes,
-                "anchor",
-                memory.space,
-                now,
-                confirmed=redact_short_text(by, self._context.policy),
-                note=redact_short_text(note, self._context.policy),
-            )
-        return self._context.get_memory(id)
+        memory = self._get_memory(id)
+        now = self._now()
+        changes = replace_anchors(memory, confirm_anchors(self._work, anchors_of(memory)), now)
+        if not changes:
+            return memory
+        said = {
+            "confirmed": redact_short_text(by, self._policy),
+            "note": redact_short_text(note, self._policy),
+        }
+        return self._change(memory, changes, "anchor", now, **said)
 
     def outdated(self, *, space: str | None = None, limit: int = 20) -> list[Memory]:
         """Memories in a space and above it that speak of code that has changed or gone since,
@@ -265,7 +260,7 @@ class CodeVerbs(VerbGroup):
         most = check_limit(limit)
         if not most:
             return []
-        spaces = visible_spaces(self._context.resolve_space(space))
+        spaces = self._visible_from(space)
         marked = Filter(spaces=spaces, having=OUTDATED, limit=MAX_OUTDATED_SCAN)
         return [memory for memory in self._store.browse(marked) if outdated_notice(memory)][:most]
 
@@ -278,23 +273,24 @@ class CodeVerbs(VerbGroup):
 
     def _file(self, file: str | Path) -> tuple[str, str]:
         """The repository of a file and its path from there."""
+        # The index has real paths: a link into a repository names the same file.
         place = Path(os.path.realpath(Path(file).expanduser()))
         root = self.root_of(place)
         path = place.relative_to(root).as_posix()
         if path not in self._store.code.indexed_files(root):
             raise NotFound(
-                f"{place} is not among the files that were indexed. Index it: reverie code index {root}"
+                f"{place} is not among the files that were indexed. "
+                f"Index it: reverie code index {root}"
             )
         return root, path
 
     def _view_anchor(self, anchor: CodeAnchor, views: RepositoryViews) -> AnchorView:
         from reverie.code.anchor_tracking import observe_anchor, view_repository
 
+        # The repository may have been moved or deleted; then only what was is known.
         present = None
         if Path(anchor.root).is_dir():
-            view = view_repository(
-                self._store.code, anchor.root, self._context.now(), views, self._context.policy
-            )
+            view = view_repository(self._store.code, anchor.root, self._now(), views, self._policy)
             present = observe_anchor(view, anchor.path, anchor.symbol)
         return AnchorView(
             anchor.path,

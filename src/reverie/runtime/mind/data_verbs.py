@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from reverie.core import config
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.kinds import is_conversation_turn
-from reverie.core.model import Filter, Memory, visible_spaces
-from reverie.privacy.redacted_text import redact_short_text
+from reverie.core.model import Filter, Memory
+from reverie.runtime.mind.file_access import refuse_secret_path
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from reverie.storage import Problem, Stats
     from reverie.storage.backups import PurgeResult
 
-MAX_USAGE_SCAN = 100_000  # newest memories whose use is counted
+# Newest memories whose use is counted.
+MAX_USAGE_SCAN = 100_000
 
 
 class DataVerbs(VerbGroup):
@@ -40,7 +41,7 @@ class DataVerbs(VerbGroup):
             *self._store.verify(repair),
             *self._check_file_index(repair),
             *self._check_code_index(repair),
-            *find_mirror_problems(self._context.work, repair),
+            *find_mirror_problems(self._work, repair),
         ]
 
     def _check_file_index(self, repair: bool) -> list[Problem]:
@@ -90,10 +91,10 @@ class DataVerbs(VerbGroup):
         from reverie.memory.usage_statistics import summarize_usage
 
         most = check_limit(limit)
-        spaces = visible_spaces(self._context.resolve_space(space))
+        spaces = self._visible_from(space)
         visible = self._store.browse(Filter(spaces=spaces, limit=MAX_USAGE_SCAN))
         memories = [memory for memory in visible if not is_conversation_turn(memory)]
-        return summarize_usage(memories, self._context.now(), most)
+        return summarize_usage(memories, self._now(), most)
 
     def export(self, log: bool = True) -> Iterable[dict[str, Any]]:
         """Everything, as JSON-ready rows, a header first.
@@ -101,7 +102,7 @@ class DataVerbs(VerbGroup):
         Without `log` only the state: memories, links and vectors, sorted, and no time in the
         header. Two states are equal if these are, byte for byte.
         """
-        yield {"type": "reverie", "version": 1, **({"at": self._context.now()} if log else {})}
+        yield {"type": "reverie", "version": 1, **({"at": self._now()} if log else {})}
         yield from self._store.dump(log)
 
     def import_(
@@ -116,9 +117,7 @@ class DataVerbs(VerbGroup):
         from reverie.porting.export_validation import load_export
         from reverie.storage import UNLOGGED
 
-        report = load_export(
-            self._store, rows, self._context.now(), skip_bad=skip_bad, policy=self._context.policy
-        )
+        report = load_export(self._store, rows, self._now(), skip_bad=skip_bad, policy=self._policy)
         if report.new:
             # Rows need not come with the events that made them.
             self._store.set_meta(UNLOGGED, "yes")
@@ -144,11 +143,9 @@ class DataVerbs(VerbGroup):
         """
         from reverie.porting.import_run import import_memories
 
-        home = (
-            self._context.resolve_space(space) if dry_run else self._context.writable_space(space)
-        )
+        home = self._import_space(space, dry_run)
         return import_memories(
-            self._context.work,
+            self._work,
             Path(path).expanduser(),
             system,
             home,
@@ -173,19 +170,21 @@ class DataVerbs(VerbGroup):
         from reverie.porting.import_run import import_neighbours
         from reverie.porting.importers import find_program_folders
 
-        home = (
-            self._context.resolve_space(space) if dry_run else self._context.writable_space(space)
-        )
+        home = self._import_space(space, dry_run)
         project = config.find_work_tree(config.working_directory())
         found = find_program_folders(config.user_home(), project)
         return import_neighbours(
-            self._context.work,
+            self._work,
             found,
             home,
             list_project_folders(),
             untrusted=untrusted,
             dry_run=dry_run,
         )
+
+    def _import_space(self, space: str | None, dry_run: bool) -> str:
+        """The space to import into; a dry run is allowed where memory is switched off."""
+        return self._resolve_space(space) if dry_run else self._writable_space(space)
 
     def share(
         self,
@@ -213,25 +212,23 @@ class DataVerbs(VerbGroup):
 
         if once not in ("", "export", "import"):
             raise BadInput(f'once={once!r} is neither "export" nor "import"')
-        home = self._context.writable_space(space)
+        home = self._writable_space(space)
         place = shared_files.to_real_path(path or default_share_path())
+        # Only our own default is made; another folder that is not there is a slip of the pen.
         if path is None and once != "import":
             Path(place).parent.mkdir(exist_ok=True)
         if not Path(place).parent.is_dir() or Path(place).is_dir():
             raise BadInput(f"{path or place} is no file in a folder that is there")
-        if redact_short_text(place, self._context.policy) != place:
-            raise BadInput(
-                "That file's name holds a secret. Paths are written down as they are; "
-                "rename it first"
-            )
+        refuse_secret_path(place, "file", self._policy)
         if once == "import" and not Path(place).is_file():
             raise NotFound(f"There is no file {path or place}")
         share = shared_files.FileShare(home, place)
         if trusted is None:
             trusted = shared_files.is_trusted_share(self._store, share)
         share = share._replace(trusted=trusted)
+        # Before it is kept in sync: if this fails, nothing goes on failing in the background.
         report = shared_files.sync_share(
-            self._context.work, share, writes=once != "import", takes=once != "export"
+            self._work, share, writes=once != "import", takes=once != "export"
         )
         if not once:
             shared_files.start_share(self._store, share)
@@ -242,7 +239,7 @@ class DataVerbs(VerbGroup):
         from reverie.porting import shared_files
 
         place = shared_files.to_real_path(path or default_share_path())
-        share = shared_files.FileShare(self._context.resolve_space(space), place)
+        share = shared_files.FileShare(self._resolve_space(space), place)
         if not shared_files.stop_share(self._store, share):
             raise NotFound(
                 f"{share.path} is not shared from {share.space}. `reverie data share` lists what is"
@@ -252,7 +249,7 @@ class DataVerbs(VerbGroup):
         """The files kept in sync with a space: all, or those that are trusted or not."""
         from reverie.porting import shared_files
 
-        home = self._context.resolve_space(space)
+        home = self._resolve_space(space)
         return [
             share.path
             for share in shared_files.load_shares(self._store)
@@ -279,12 +276,11 @@ class DataVerbs(VerbGroup):
         path = Path(source).expanduser()
         if not path.is_file():
             raise NotFound(f"There is no file {source}")
-        self._context.flush()
-        previous = backups.restore_from_backup(
-            self._store, self._context.settings, path, self._context.now()
-        )
+        # What is recorded and not written yet would come after the backup, and belong to neither.
+        self._flush()
+        previous = backups.restore_from_backup(self._store, self._settings, path, self._now())
         # The pages tell of what was there before the backup was put back.
-        find_mirror_problems(self._context.work, True)
+        find_mirror_problems(self._work, True)
         return previous
 
     def mirror(
@@ -303,9 +299,9 @@ class DataVerbs(VerbGroup):
         from reverie.mirror.mirror_sync import sync_mirror
         from reverie.mirror.space_sync import SyncRequest
 
-        spaces = None if space is None else (self._context.writable_space(space),)
+        spaces = None if space is None else (self._writable_space(space),)
         request = SyncRequest(forget, afresh, retry=True, create_main_page=space is not None)
-        return sync_mirror(self._context.work, spaces, request, self._context.now)
+        return sync_mirror(self._work, spaces, request, self._now)
 
     def wordings(self, ids: Sequence[str] | str) -> list[Memory]:
         """What was merged into these memories, directly or not: other wordings of the same, which
@@ -313,7 +309,7 @@ class DataVerbs(VerbGroup):
         """
         from reverie.reconciliation.reconcile_reader import load_merged_memories
 
-        kept_ids = {memory.id for memory in self._context.get_memories(ids)}
+        kept_ids = {memory.id for memory in self._get_memories(ids)}
         groups = load_merged_memories(self._store, kept_ids).values()
         return [memory for group in groups for memory in group]
 
@@ -334,11 +330,11 @@ class DataVerbs(VerbGroup):
         from reverie.erasure.purge import purge_everywhere
 
         # What recorders still hold could repeat the erased text afterwards.
-        self._context.flush()
+        self._flush()
         erased, result = purge_everywhere(
-            self._context.work,
-            lambda: (*self._context.get_memories(ids), *self.wordings(ids)),
-            self._context.now,
+            self._work,
+            lambda: (*self._get_memories(ids), *self.wordings(ids)),
+            self._now,
         )
         self._context.no_longer_active += erased.ids
         self._context.withdraw_inactive()
@@ -367,23 +363,24 @@ class DataVerbs(VerbGroup):
         from reverie.privacy.scrub_rules import TextScrubber
         from reverie.storage import backups
 
+        # A single text is a sequence of its letters, none of which is meant.
         sought = (texts,) if isinstance(texts, str) else tuple(texts)
-        scrubber = TextScrubber(sought, self._context.policy)
-        self._context.flush()
+        scrubber = TextScrubber(sought, self._policy)
+        self._flush()
         tell = on or (lambda *_: None)
-        report = scrub.run_scrub(self._context.work, scrubber, self._context.now, tell, write=write)
+        report = scrub.run_scrub(self._work, scrubber, self._now, tell, write=write)
         if write:
-            self._context.no_longer_active += [
-                find.name for find in report.finds if find.what == "memory"
-            ]
+            # Their texts have changed, so blocks that wait must not show the old ones.
+            scrubbed = [find.name for find in report.finds if find.what == "memory"]
+            self._context.no_longer_active += scrubbed
         self._context.withdraw_inactive()
         tell("Looking through the copies", 0, None)
         copies_found = [
-            *backups.find_copies_holding(self._context.settings, self._store, scrubber),
-            *scrub.find_versions_holding(self._context.work, scrubber),
+            *backups.find_copies_holding(self._settings, self._store, scrubber),
+            *scrub.find_versions_holding(self._work, scrubber),
         ]
         if write and copies:
-            copies_found = backups.scrub_copies(self._context.settings, copies_found, scrubber)
+            copies_found = backups.scrub_copies(self._settings, copies_found, scrubber)
         return report._replace(copies=tuple(copies_found))
 
 

@@ -6,7 +6,7 @@ Always true: the history keeps what was before, and everything here can be taken
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reverie.core.authorship import protect_revision
 from reverie.core.errors import BadInput, Conflict, NotFound
@@ -22,9 +22,6 @@ from reverie.privacy.redacted_text import redact_short_text
 from reverie.retrieval.graph_walk import strengthen_weight
 from reverie.runtime.mind.mind_context import VerbGroup, run_exclusively
 
-if TYPE_CHECKING:
-    pass
-
 
 class EditVerbs(VerbGroup):
     """The verbs of `Mind` that change single memories."""
@@ -38,19 +35,18 @@ class EditVerbs(VerbGroup):
         Only `review.curate` gives or takes an approval, but new words of an author
         (`reverie.core.authorship`) have none.
         """
-        old = self._context.get_memory(id)
-        now = self._context.now()
+        old = self._get_memory(id)
+        now = self._now()
         if unknown := set(fields) - set(MEMORY_FIELDS):
             raise BadInput(
                 f"{', '.join(sorted(unknown))} cannot be revised; "
                 f"{', '.join(sorted(MEMORY_FIELDS))} can"
             )
-        self._context.writable_space(fields.get("space", old.space))
+        self._writable_space(fields.get("space", old.space))
         # Callers cannot give themselves an approval or another author.
-        given = protect_revision(fields, old, self._context.settings.curate)
-        revision = build_revision(old, now, given, self._context.time_zone, self._context.policy)
-        self._context.apply_changes([revision], "revise", old.space, now)
-        return self._context.get_memory(id)
+        given = protect_revision(fields, old, self._settings.curate)
+        revision = build_revision(old, now, given, self._context.time_zone, self._policy)
+        return self._change(old, [revision], "revise", now)
 
     @run_exclusively
     def tag(self, id: str, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Memory:
@@ -61,32 +57,33 @@ class EditVerbs(VerbGroup):
         """
         from reverie.memory.usage_signals import confirm_tags
 
-        old = self._context.get_memory(id)
-        now = self._context.now()
-        removed = set(validate_tags(remove, self._context.policy.masking))
-        new = validate_tags(add, self._context.policy)
+        old = self._get_memory(id)
+        now = self._now()
+        removed = set(validate_tags(remove, self._policy.masking))
+        new = validate_tags(add, self._policy)
         remaining = [tag for tag in (*old.tags, *new) if tag not in removed]
         fields = {
-            "tags": validate_tags(remaining, self._context.policy.masking),
+            "tags": validate_tags(remaining, self._policy.masking),
             "details": confirm_tags(old.details, new),
         }
         if any(getattr(old, name) != value for name, value in fields.items()):
             revision = Revise(id=id, fields={**fields, "updated_at": now})
-            self._context.apply_changes([revision], "tag", old.space, now)
-        return self._context.get_memory(id)
+            return self._change(old, [revision], "tag", now)
+        return old
 
     def describe(self, tag: str, text: str, *, space: str | None = None) -> None:
         """Describe what a tag means, in a space and below it; an empty text takes that back.
 
         `meanings` lists the descriptions.
         """
-        home = self._context.writable_space(space)
-        names = validate_tags([tag], self._context.policy)
+        home = self._writable_space(space)
+        # Spelled as tags are kept, so that the description is found by what is shown.
+        names = validate_tags([tag], self._policy)
         if not names:
             raise BadInput("There is no tag to describe")
-        meaning = redact_or_refuse(text, self._context.policy).strip()
+        meaning = redact_or_refuse(text, self._policy).strip()
         payload = {"tag": names[0], "text": meaning}
-        self._store.append([Event(DESCRIBE_VERB, home, self._context.now(), payload=payload)])
+        self._store.append([Event(DESCRIBE_VERB, home, self._now(), payload=payload)])
 
     @run_exclusively
     def link(
@@ -99,9 +96,9 @@ class EditVerbs(VerbGroup):
         weight that is given is what it has then; 0 unties them. What supersedes or contradicts does
         so wholly, whatever the weight; what was superseded is brought back by `restore`.
         """
-        one = self._context.get_memory(src)
-        other = self._context.get_memory(dst)
-        now = self._context.now()
+        one = self._get_memory(src)
+        other = self._get_memory(dst)
+        now = self._now()
         edges = self._store.edges([src], (rel,))
         old = memory_changes.find_link(edges, src, dst, rel)
         weight = strengthen_weight(old.weight) if weight is None else weight
@@ -117,7 +114,7 @@ class EditVerbs(VerbGroup):
             from reverie.reconciliation.review_questions import clear_question
 
             changes = clear_question(one, other, edges)[2]
-        self._context.apply_changes(changes, "link", one.space, now)
+        self._apply_changes(changes, "link", one.space, now)
         weights = [change.edge.weight for change in changes if isinstance(change, Link)]
         return weights[0] if weights else 0.0
 
@@ -133,11 +130,11 @@ class EditVerbs(VerbGroup):
         Raises Conflict if the newer one has stepped back for the older one itself, BadInput if
         either does not count.
         """
-        before = self._context.get_memory(old)
-        after = self._context.get_memory(new)
-        now = self._context.now()
+        before = self._get_memory(old)
+        after = self._get_memory(new)
+        now = self._now()
         changes = self._supersede_changes(before, after, now)
-        self._context.apply_changes(changes, "supersede", before.space, now)
+        self._apply_changes(changes, "supersede", before.space, now)
 
     @run_exclusively
     def feedback(self, id: str, helpful: bool, *, session: str = "", by: str = "user") -> Memory:
@@ -146,24 +143,22 @@ class EditVerbs(VerbGroup):
         `by`: "user" or "host" (the agent that was given it) move confidence by +0.05 or −0.10;
         "judge", a language model that only looked at it, by +0.02 or −0.01.
         """
-        memory = self._context.get_memory(id)
-        now = self._context.now()
-        session = redact_short_text(session, self._context.policy)
+        memory = self._get_memory(id)
+        now = self._now()
+        session = redact_short_text(session, self._policy)
         use = memory_changes.record_use(memory, now, helpful=helpful, session=session, by=by)
-        self._context.apply_changes(
-            [use], "feedback", memory.space, now, session=session, helpful=helpful, by=by
-        )
-        return self._context.get_memory(id)
+        return self._change(memory, [use], "feedback", now, session=session, helpful=helpful, by=by)
 
     @run_exclusively
     def forget(self, ids: Sequence[str] | str, why: str = "forgotten") -> int:
         """Retire memories; `restore` brings them back. Returns how many counted until now."""
-        now = self._context.now()
-        active = [memory for memory in self._context.get_memories(ids) if memory.active]
+        now = self._now()
+        # What has been retired before keeps its own time and reason.
+        active = [memory for memory in self._get_memories(ids) if memory.active]
         if active:
-            why = redact_short_text(why, self._context.policy)
+            why = redact_short_text(why, self._policy)
             changes = [Retire(id=memory.id, at=now, why=why) for memory in active]
-            self._context.apply_changes(changes, "forget", active[0].space, now)
+            self._apply_changes(changes, "forget", active[0].space, now)
         return len(active)
 
     @run_exclusively
@@ -173,12 +168,12 @@ class EditVerbs(VerbGroup):
         """
         from reverie.reconciliation.memory_restore import plan_restore
 
-        memory = self._context.get_memory(id)
-        now = self._context.now()
+        memory = self._get_memory(id)
+        now = self._now()
         if not memory.active:
             changes, settled = plan_restore(self._store, memory, now)
-            self._context.apply_changes(changes, "restore", memory.space, now, settled=settled)
-        return self._context.get_memory(id)
+            return self._change(memory, changes, "restore", now, settled=settled)
+        return memory
 
     def undo(self, event: int, *, force: bool = False) -> int:
         """Undo everything an event changed. Returns the number of the event that did so, which can
@@ -191,9 +186,10 @@ class EditVerbs(VerbGroup):
         """
         from reverie.consolidation.undo_sleep import find_run_of_event, undo_sleep_run
 
+        # A run of sleep is many events, and half of it undone would make no sense.
         run = find_run_of_event(self._store, event)
         if run:
-            return undo_sleep_run(self._store, run, self._context.now(), force=force)
+            return undo_sleep_run(self._store, run, self._now(), force=force)
         return self._undo_one(event, force=force)
 
     @run_exclusively
@@ -207,9 +203,9 @@ class EditVerbs(VerbGroup):
             self._refuse_if_changed_since(records)
         from reverie.pipeline.decided_pairs import reverse_pair_decisions
 
-        now = self._context.now()
+        now = self._now()
         undone = records[0].event
-        return self._context.apply_changes(
+        return self._apply_changes(
             memory_changes.invert_records(records, now),
             "undo",
             undone.space,

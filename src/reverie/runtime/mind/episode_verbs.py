@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 # Newest episodes of a range among which words are looked for; a space holds no more of them.
 MAX_EPISODE_SCAN = 20_000
-MAX_JOURNAL_SCAN = 10_000  # conversations, and recorded tool runs, that a journal looks through
-MAX_FEELING_SCAN = 5_000  # newest memories with a feeling that are looked at
+# Conversations, and recorded tool runs, that a journal looks through.
+MAX_JOURNAL_SCAN = 10_000
 
 
 class EpisodeVerbs(VerbGroup):
-    """`mind.episodes.browse`: what happened, what led to it, and what a time was called."""
+    """`mind.episodes`: what happened, what led to it, and what a time was called."""
 
     def __init__(self, context: MindContext, keeping: RememberVerbs) -> None:
         super().__init__(context)
@@ -63,24 +63,25 @@ class EpisodeVerbs(VerbGroup):
         """Keep an episode: what happened, who, when (default: now), where, why, and how it came
         out.
 
-        `who`, `where`, `why` and `outcome` are texts. `kind`: "event", or "task" for a piece of work. `because`: ids of what led to it (see
-        `chain`). Further names are those of `remember`. All of it can be found by words, and the
-        parts stand in `details`.
+        `who`, `where`, `why` and `outcome` are texts. `kind`: "event", or "task" for a piece of
+        work. `because`: ids of what led to it (see `chain`). Further names are those of `remember`.
+        All of it can be found by words, and the parts stand in `details`.
         """
         described = episodes.describe_episode(
             what, {name: more.pop(name, "") for name in ("who", "where", "why", "outcome")}
         )
+        # What the parts say wins: the text was made of them.
         given = more.pop("details", None)
         details = {**(given if isinstance(given, dict) else {}), **described["details"]}
         cause_ids = check_text_list(because, "because")
-        causes = self._context.get_memories(cause_ids) if cause_ids else []
+        causes = self._get_memories(cause_ids) if cause_ids else []
 
         def link_causes(episode: Memory) -> list[Change]:
             return [link_memories(cause.id, episode.id, "led_to", 1.0) for cause in causes]
 
         return self._keeping.keep_new(
             described["text"],
-            self._context.writable_space(space),
+            self._writable_space(space),
             link_causes,
             kind=kind,
             at=when,
@@ -96,7 +97,7 @@ class EpisodeVerbs(VerbGroup):
         direction `limit` are named at most, the nearest first. What cannot be seen from its space
         or below it is left out.
         """
-        memory = self._context.get_memory(id)
+        memory = self._get_memory(id)
         most = check_limit(limit)
 
         def edges_of(ids: Sequence[str]) -> list[Edge]:
@@ -104,6 +105,7 @@ class EpisodeVerbs(VerbGroup):
 
         causes = trace_led_to(id, edges_of, back=True, most=most)
         effects = trace_led_to(id, edges_of, back=False, most=most)
+        # Links may cross spaces, and a chain must not tell what its reader may not see.
         spaces = visible_spaces(memory.space)
         chain = {memory.id: memory}
         for other in self._store.get([*causes, *effects]):
@@ -129,6 +131,7 @@ class EpisodeVerbs(VerbGroup):
         """
         words = check_question(query, "query").split()
         most = check_limit(limit)
+        # With words, any number may have to be looked at for so many to match.
         scan = MAX_EPISODE_SCAN if words else most
         found = self._browse_range(episodes.EPISODE_KINDS, since, until, space, session, scan)
         return [memory for memory in found if episodes.is_episode_about(memory, words)][:most]
@@ -157,18 +160,15 @@ class EpisodeVerbs(VerbGroup):
         bounds, what was kept in a time of the same name. `until`: when it ends by itself. Without a
         label, only returns the present season.
         """
-        now = self._context.now()
+        now = self._now()
         if label is None:
-            return find_season(self._store, visible_spaces(self._context.resolve_space(space)), now)
-        home = self._context.writable_space(space)
+            return find_season(self._store, self._visible_from(space), now)
+        home = self._writable_space(space)
         end = parse_moment(until, "until")
         if end is not None and end <= now:
             raise BadInput("until lies in the past")
-        chosen = (
-            Season(validate_season_label(label, self._context.policy), now, end)
-            if label
-            else Season()
-        )
+        chosen = Season(validate_season_label(label, self._policy), now, end) if label else Season()
+        # The event is for the log; what asks for the season reads the one row of meta.
         with self._store.transaction():
             self._store.set_meta(season_meta_name(home), season_to_json(chosen))
             payload = {"label": chosen.label, "until": end}
@@ -187,7 +187,7 @@ class EpisodeVerbs(VerbGroup):
         """Memories of these kinds in a range, newest first."""
         return self._store.browse(
             Filter(
-                spaces=visible_spaces(self._context.resolve_space(space)),
+                spaces=self._visible_from(space),
                 kinds=tuple(kinds),
                 session=clean_text(session),
                 by_time=True,
@@ -205,10 +205,11 @@ class EpisodeVerbs(VerbGroup):
         first = parse_moment(since, "since")
         last = parse_moment_as_of(until, "until")
         spans = self._store.session_spans(
-            MESSAGE_VERBS, space=self._context.resolve_space(space), limit=MAX_JOURNAL_SCAN
+            MESSAGE_VERBS, space=self._resolve_space(space), limit=MAX_JOURNAL_SCAN
         )
         chats: list[JournalChat] = []
         for span in spans:
+            # The span tells most of them apart without reading their events.
             if not is_in_time_range(span.ended, first, None):
                 continue
             if not is_in_time_range(span.began, None, last):
@@ -228,7 +229,7 @@ class EpisodeVerbs(VerbGroup):
         """Recorded tool runs in a space and below it, in a range."""
         first = parse_moment(since, "since")
         last = parse_moment_as_of(until, "until")
-        home = self._context.resolve_space(space)
+        home = self._resolve_space(space)
         runs = self._store.events(verbs=("tool",), newest=True, limit=MAX_JOURNAL_SCAN)
         return [
             event

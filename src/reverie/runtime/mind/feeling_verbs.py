@@ -13,7 +13,8 @@ from reverie.memory.named_period import (
 )
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclusively
 
-MAX_FEELING_SCAN = 5_000  # newest memories with a feeling that are looked at
+# Newest memories with a feeling that are looked at.
+MAX_FEELING_SCAN = 5_000
 
 
 class FeelingVerbs(VerbGroup):
@@ -37,16 +38,16 @@ class FeelingVerbs(VerbGroup):
         kind "feeling". Strong feelings raise the rank of their memory, by a quarter of its odds at
         most. Returns the memory that carries it.
         """
-        now = self._context.now()
-        reason = redact_or_refuse(why, self._context.policy) if isinstance(why, str) else why
+        now = self._now()
+        reason = redact_or_refuse(why, self._policy) if isinstance(why, str) else why
         feeling = feelings.validate_feeling(emotion, intensity, reason)
+        # One that belongs to a memory is archived, restored and purged with it.
         if about is not None:
-            memory = self._context.get_memory(about)
-            self._context.writable_space(memory.space)
+            memory = self._get_memory(about)
+            self._writable_space(memory.space)
             change = feelings.set_feeling(memory, feeling, now)
-            self._context.apply_changes([change], "feel", memory.space, now)
-            return self._context.get_memory(about)
-        home = self._context.writable_space(space)
+            return self._change(memory, [change], "feel", now)
+        home = self._writable_space(space)
         text = f"Felt {feeling.emotion} ({feeling.intensity})"
         built = build_memory(
             clock.new_id(),
@@ -55,21 +56,21 @@ class FeelingVerbs(VerbGroup):
             space=home,
             kind=feelings.KIND,
             details={feelings.FIELD: feelings.feeling_to_details(feeling)},
-            policy=self._context.policy,
+            policy=self._policy,
         )
         stamped = stamp_season(built, find_season(self._store, visible_spaces(home), now))
-        self._context.apply_changes([Add(stamped)], "feel", home, now)
+        self._apply_changes([Add(stamped)], "feel", home, now)
         return stamped
 
     @run_exclusively
     def remove(self, id: str) -> Memory:
         """Remove the feeling from a memory."""
-        memory = self._context.get_memory(id)
-        now = self._context.now()
+        memory = self._get_memory(id)
+        now = self._now()
         if feelings.FIELD in memory.details:
             change = feelings.set_feeling(memory, None, now)
-            self._context.apply_changes([change], "feel", memory.space, now)
-        return self._context.get_memory(id)
+            return self._change(memory, [change], "feel", now)
+        return memory
 
     def browse(
         self, *, minimum: str = "low", emotion: str = "", space: str | None = None, limit: int = 20
@@ -81,7 +82,7 @@ class FeelingVerbs(VerbGroup):
             raise BadInput(f"emotion={emotion!r} must be a text")
         least = feelings.validate_intensity(minimum)
         wanted = emotion.strip().lower()
-        spaces = visible_spaces(self._context.resolve_space(space))
+        spaces = self._visible_from(space)
         felt = self._store.browse(
             Filter(spaces=spaces, having=feelings.FIELD, limit=MAX_FEELING_SCAN)
         )

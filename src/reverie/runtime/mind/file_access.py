@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from reverie.core.errors import BadInput
 from reverie.core.privacy_policy import Policy
+from reverie.privacy.redacted_text import redact_short_text
 
 if TYPE_CHECKING:
     from reverie.mirror.space_sync import MirrorReport
     from reverie.notes.watched_roots import WatchedRoot
     from reverie.retrieval.note_search import Passage
 
+# Characters of a path that stand in a message: it may be the name of nothing.
 MAX_SHOWN_PATH = 200
 
 
@@ -33,6 +35,16 @@ def find_file(
         raise BadInput(f"{shown} is no file that could be read or written: {why}") from err
 
 
+def refuse_secret_path(path: str, what: str, policy: Policy) -> None:
+    """Raise BadInput for a path that holds a secret; `what` it leads to: "file" or "folder"."""
+    # Paths are keys of indexes and stand in events, so they cannot be redacted.
+    if redact_short_text(path, policy) != path:
+        raise BadInput(
+            f"That {what}'s name holds a secret. "
+            "Paths are written down as they are; rename it first"
+        )
+
+
 def admit_file(
     roots: Sequence[WatchedRoot], path: str | Path, policy: Policy
 ) -> tuple[WatchedRoot, Path]:
@@ -44,9 +56,11 @@ def admit_file(
 
     wanted = Path(path).expanduser()
     candidates: list[tuple[WatchedRoot, str]] = []
+    # The longest path is the nearest root.
     for root in sorted(roots, key=lambda root: -len(root.path)):
         place = wanted if wanted.is_absolute() else Path(root.path, wanted)
         name = relative_to_root(root, place)
+        # Of the mirror's folder only the pages: what else lies there is none of it.
         if name is not None and (not root.own or MIRROR_FILES.fullmatch(name)):
             candidates.append((root, name))
     if not candidates:
@@ -74,6 +88,7 @@ def compare_with_file(passage: Passage) -> Passage | None:
         stamp = to_stamp(Path(passage.path).stat())
     except OSError:
         return None
+    # An unsure stamp was taken so soon after a change that it tells nothing.
     if passage.stamp in (stamp, UNSURE_STAMP):
         return passage
     return passage._replace(why=(*passage.why, "changed since it was indexed"))

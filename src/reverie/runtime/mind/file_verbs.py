@@ -18,13 +18,13 @@ from reverie.core.authorship import apply_curate_setting
 from reverie.core.errors import BadInput, Conflict, NotFound, StoreBusy
 from reverie.core.model import Add, Event, Memory, visible_spaces
 from reverie.memory.memory_validation import build_memory, validate_text
-from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.data_verbs import DataVerbs
 from reverie.runtime.mind.file_access import (
     compare_with_file,
     find_file,
     ignore_index_progress,
     list_page_questions,
+    refuse_secret_path,
 )
 from reverie.runtime.mind.mind_context import MindContext, VerbGroup
 from reverie.runtime.mind.remember_verbs import RememberVerbs
@@ -60,23 +60,20 @@ class FileVerbs(VerbGroup):
         """
         from reverie.notes import watched_roots
 
-        home = self._context.writable_space(space)
+        home = self._writable_space(space)
         real = os.path.realpath(Path(path).expanduser())
         if not Path(real).is_dir():
             raise BadInput(f"{path} is no folder")
-        if redact_short_text(real, self._context.policy) != real:
-            raise BadInput(
-                "That folder's name holds a secret. Paths are written down as they are; "
-                "rename it first"
-            )
-        own = self._context.settings.home.resolve()
+        refuse_secret_path(real, "folder", self._policy)
+        # Reverie's own files would be found as notes, and each sync would change them.
+        own = self._settings.home.resolve()
         if own.is_relative_to(real) or Path(real).is_relative_to(own):
             raise BadInput(
                 f"{real} holds Reverie's own files. Choose a folder of notes beside {own}"
             )
         root = watched_roots.WatchedRoot(real, home)
         if root not in self._roots(home):
-            self._store.append([watched_roots.build_watch_event(root, True, self._context.now())])
+            self._store.append([watched_roots.build_watch_event(root, True, self._now())])
         return self._folder(root)
 
     def remove_folder(self, path: str | Path, *, space: str | None = None) -> SearchedFolder:
@@ -87,13 +84,13 @@ class FileVerbs(VerbGroup):
         """
         from reverie.notes import watched_roots
 
-        home = self._context.writable_space(space)
+        home = self._writable_space(space)
         wanted = watched_roots.WatchedRoot(os.path.realpath(Path(path).expanduser()), home)
         if wanted not in self._roots(home):
             raise NotFound(
                 f"{wanted.path} is not among the folders of {home}. `reverie files list` shows them"
             )
-        self._store.append([watched_roots.build_watch_event(wanted, False, self._context.now())])
+        self._store.append([watched_roots.build_watch_event(wanted, False, self._now())])
         watch_events = watched_roots.list_watch_events(self._store)
         # Another space may search the same folder, and the index is shared.
         if not any(event.payload.get("path") == wanted.path for event in watch_events):
@@ -104,7 +101,7 @@ class FileVerbs(VerbGroup):
         """The folders that can be searched from a space, in the order they were added, then
         mirrors.
         """
-        return [self._folder(root) for root in self._roots(self._context.resolve_space(space))]
+        return [self._folder(root) for root in self._roots(self._resolve_space(space))]
 
     def sync(
         self,
@@ -126,11 +123,12 @@ class FileVerbs(VerbGroup):
         from reverie.notes.note_indexing import IndexReport, sync_root
         from reverie.notes.note_vectors import PATIENCE, hold_index_lease
 
-        roots = self._roots(self._context.writable_space(space))
+        roots = self._roots(self._writable_space(space))
+        # Waiting for another process counts as well, so the time begins here.
         end = None if within is None else clock.ticks() + within
         patience = PATIENCE if within is None else within
         done = IndexReport()
-        with hold_index_lease(self._store, self._context.now, patience) as renew_lease:
+        with hold_index_lease(self._store, self._now, patience) as renew_lease:
 
             def may_continue() -> bool:
                 return (end is None or clock.ticks() < end) and renew_lease()
@@ -146,7 +144,7 @@ class FileVerbs(VerbGroup):
                         clock.now,
                         progress or ignore_index_progress,
                         may_continue,
-                        self._context.policy,
+                        self._policy,
                     )
                 )
         return done
@@ -162,13 +160,13 @@ class FileVerbs(VerbGroup):
         from reverie.retrieval.note_search import NoteQuery, search_notes
 
         check_question(query, "query")
-        home = self._context.resolve_space(space)
+        home = self._resolve_space(space)
         paths = tuple(dict.fromkeys(root.path for root in self._roots(home)))
         if not query.strip() or check_whole_number(limit) <= 0:
             return []
-        if not paths or self._context.settings.is_off(home):
+        if not paths or self._settings.is_off(home):
             return []
-        meaning = {} if mode == "words" else self._context.embed_query(query)
+        meaning = {} if mode == "words" else self._embed_query(query)
         passages = search_notes(self._store.files, NoteQuery(query, paths, limit, mode, **meaning))
         compared = [compare_with_file(passage) for passage in passages]
         return [passage for passage in compared if passage is not None]
@@ -198,7 +196,7 @@ class FileVerbs(VerbGroup):
             raise BadInput(f"start={start}, lines={lines}: lines are counted from 1")
         _, place = self._find_file(path, space)
         try:
-            content = read_text_file(place, clock.now(), self._context.policy)
+            content = read_text_file(place, clock.now(), self._policy)
         except FileNotFoundError as err:
             raise NotFound(f"There is no file {place}") from err
         except OSError as err:
@@ -207,7 +205,7 @@ class FileVerbs(VerbGroup):
             ) from err
         all_lines = []
         if content.text:
-            all_lines = split_lines(redact(content.text, self._context.policy, keep_lines=True)[0])
+            all_lines = split_lines(redact(content.text, self._policy, keep_lines=True)[0])
         shown = all_lines[start - 1 : None if lines is None else start - 1 + lines]
         last = start + len(shown) - 1
         return FileExcerpt(str(place), start, last, len(all_lines), "\n".join(shown))
@@ -222,9 +220,10 @@ class FileVerbs(VerbGroup):
         """
         from reverie.notes.watched_roots import to_mirror_root
 
-        home = self._context.writable_space(space)
+        home = self._writable_space(space)
         memory = self._keeping.remember(text, space=home, **{"kind": "event", **more})
         note = self._sync_note(memory)
+        # So that the new entry is found at once, not only after the next sync.
         if folder := self._mirror_of(home):
             self._index(to_mirror_root(folder, home))
         return note
@@ -254,7 +253,7 @@ class FileVerbs(VerbGroup):
         check_update_mode(mode)
         root, place = self._find_file(path, space)
         # The memory goes where the folder belongs, which may be a space above the caller's.
-        home = self._context.writable_space(root.space)
+        home = self._writable_space(root.space)
         if root.own:
             return self._update_page(root, place, text, mode, more)
         remembered = text
@@ -262,17 +261,17 @@ class FileVerbs(VerbGroup):
             remembered = f"{text[:MAX_NOTE_CHARS]}\n… (the rest stands in {place.name})"
         built = build_memory(
             clock.new_id(),
-            self._context.now(),
+            self._now(),
             remembered,
             space=home,
             files=[str(place)],
             **more,
-            policy=self._context.policy,
+            policy=self._policy,
         )
-        memory = apply_curate_setting(built, self._context.settings.curate)
+        memory = apply_curate_setting(built, self._settings.curate)
 
         def compose(old: bytes | None) -> bytes:
-            return compose_file_update(old, text, mode, self._context.policy)
+            return compose_file_update(old, text, mode, self._policy)
 
         return self._write(root, place, compose, mode, memory)
 
@@ -302,10 +301,11 @@ class FileVerbs(VerbGroup):
         if not matching:
             number = "" if version is None else f"{version} "
             raise NotFound(f"There is no version {number}of {path}")
+        # A file that was not there before is emptied, not deleted.
         hash = matching[0].hash
         data = b""
         if hash != file_versions.NO_FILE:
-            data = file_versions.read_version(self._context.settings.home, hash)
+            data = file_versions.read_version(self._settings.home, hash)
         root, place = self._find_file(path, space)
         if root.own:
             return self._update_page(root, place, file_versions.decode_utf8(data), "restore", {})
@@ -320,21 +320,20 @@ class FileVerbs(VerbGroup):
         from reverie.mirror.tool_page_edits import PageUpdate, update_page
         from reverie.notes.note_results import WrittenFile
 
-        mirror_root = find_mirror_root(self._context.settings, self._store)
+        mirror_root = find_mirror_root(self._settings, self._store)
         if mirror_root is None:
             raise BadInput(
                 "The Markdown mirror is switched off, and that is a page of it. "
                 "Set mirror in config.toml"
             )
         name = place.relative_to(root.path).as_posix()
-        home = self._context.writable_space(root.space)
+        home = self._writable_space(root.space)
+        # First what people wrote there: an update must not undo it.
         why = self._sync_page(home, name)
         if why and mode != "append":
             raise BadInput(f"{place} is not in step: {why}. Nothing was changed")
         update = PageUpdate(name, text, mode, {"provenance": "observed", **more})
-        done = update_page(
-            self._context.work, MirrorFolder(mirror_root, home), update, self._context.now
-        )
+        done = update_page(self._work, MirrorFolder(mirror_root, home), update, self._now)
         why = self._sync_page(home, name)
         self._index(root, place)
         return WrittenFile(
@@ -392,7 +391,7 @@ class FileVerbs(VerbGroup):
         from reverie.mirror.mirror_folder import MirrorFolder
         from reverie.mirror.mirror_sync import find_mirror_root
 
-        root = find_mirror_root(self._context.settings, self._store)
+        root = find_mirror_root(self._settings, self._store)
         return MirrorFolder(root, space).path if root else None
 
     def _folder(self, root: WatchedRoot) -> SearchedFolder:
@@ -404,9 +403,7 @@ class FileVerbs(VerbGroup):
 
     def _find_file(self, path: str | Path, space: str | None) -> tuple[WatchedRoot, Path]:
         """The root that a path lies in, and the place of the file."""
-        return find_file(
-            self._roots(self._context.resolve_space(space)), path, self._context.policy
-        )
+        return find_file(self._roots(self._resolve_space(space)), path, self._policy)
 
     def _write(
         self,
@@ -419,11 +416,8 @@ class FileVerbs(VerbGroup):
         """Write a file, its version before and its memory: all of these, or only the version."""
         from reverie.notes.note_results import WrittenFile
 
-        if redact_short_text(str(place), self._context.policy) != str(place):
-            raise BadInput(
-                "That file's name holds a secret. Paths are written down as they are; "
-                "rename it first"
-            )
+        refuse_secret_path(str(place), "file", self._policy)
+        # Replacing a file needs only its folder's permission, but the mode says: leave it.
         if place.exists() and not os.access(place, os.W_OK):
             raise BadInput(f"{place} is write-protected: nothing was changed")
         try:
@@ -454,9 +448,9 @@ class FileVerbs(VerbGroup):
             new = change(old)
             before = file_versions.NO_FILE
             if old is not None:
-                before = file_versions.keep_version(self._context.settings.home, old)
+                before = file_versions.keep_version(self._settings.home, old)
             payload = {"path": str(place), "mode": why, "before": before, "size": len(old or b"")}
-            event = Event(file_versions.VERB, root.space, self._context.now(), payload=payload)
+            event = Event(file_versions.VERB, root.space, self._now(), payload=payload)
             seq = self._store.apply([Add(memory=memory)] if memory else [], event)
             # Somebody may have written it since it was read. The check stands last before the
             # write, and raising rolls the memory and the event back.
@@ -475,7 +469,7 @@ class FileVerbs(VerbGroup):
         """
         from reverie.notes.note_indexing import reindex_file, sync_root
 
-        files, policy = self._store.files, self._context.policy
+        files, policy = self._store.files, self._policy
         if place is None:
             sync_root(files, root, clock.now, ignore_index_progress, lambda: True, policy)
         else:

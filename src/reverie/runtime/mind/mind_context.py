@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeGuard, TypeVar
 from reverie.core import clock, config
 from reverie.core.config import Settings
 from reverie.core.errors import Conflict, NotFound
-from reverie.core.model import Change, Event, Memory, Retire, Revise
+from reverie.core.model import Change, Event, Memory, Retire, Revise, visible_spaces
 from reverie.core.privacy_policy import Policy
 from reverie.memory.memory_validation import resolve_space
 from reverie.privacy.redacted_text import redact_short_text
@@ -37,6 +37,7 @@ def run_exclusively(verb: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(verb)
     def within(*args: P.args, **kwargs: P.kwargs) -> R:
+        # ParamSpec cannot say that the first argument is a group.
         group = args[0]
         assert isinstance(group, VerbGroup)
         context = group._context
@@ -50,7 +51,7 @@ def run_exclusively(verb: Callable[P, R]) -> Callable[P, R]:
 
 
 class MindContext:
-    """A store, an embedder, settings and perhaps a language model, shared by all groups of verbs."""
+    """A store, an embedder, settings and perhaps a language model: what all groups share."""
 
     def __init__(
         self,
@@ -80,6 +81,7 @@ class MindContext:
         """The settings, with the conversations that the background thread knows to be off."""
         if self.background is None:
             return self.settings
+        # `companion.off()` is known to the thread at once, where nothing of it is kept on disk too.
         off = self.background.settings.off_sessions
         if off == self.settings.off_sessions:
             return self.settings
@@ -92,6 +94,7 @@ class MindContext:
 
     def close(self) -> None:
         """Stop the background thread, unload the models and close the database."""
+        # The recorder and the thread write into the store, so the store is closed last.
         self.flush()
         if self.background is not None:
             self.background.stop()
@@ -190,6 +193,40 @@ class VerbGroup:
     def __init__(self, context: MindContext) -> None:
         self._context = context
         self._store = context.store
+        # What nearly every verb needs, without saying each time where it comes from.
+        self._now = context.now
+        self._flush = context.flush
+        self._get_memory = context.get_memory
+        self._get_memories = context.get_memories
+        self._apply_changes = context.apply_changes
+        self._embed_query = context.embed_query
+        self._resolve_space = context.resolve_space
+        self._writable_space = context.writable_space
+
+    # Properties, because settings may be replaced while a mind lives: `reverie off`, for one.
+
+    @property
+    def _settings(self) -> Settings:
+        return self._context.settings
+
+    @property
+    def _policy(self) -> Policy:
+        return self._context.settings.policy
+
+    @property
+    def _work(self) -> WorkContext:
+        return self._context.work
+
+    def _change(
+        self, memory: Memory, changes: Sequence[Change], verb: str, now: float, **payload: Any
+    ) -> Memory:
+        """The memory as it is after changes, which are applied as one event in its space."""
+        self._apply_changes(changes, verb, memory.space, now, **payload)
+        return self._get_memory(memory.id)
+
+    def _visible_from(self, space: str | None) -> tuple[str, ...]:
+        """The spaces that can be seen from one (default: that of the working directory)."""
+        return visible_spaces(self._resolve_space(space))
 
 
 def check_limit(limit: Any) -> int:

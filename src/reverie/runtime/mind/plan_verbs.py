@@ -24,14 +24,21 @@ if TYPE_CHECKING:
     from reverie.code.planning.plan_answer import FilePart, TaskPlan
 
 TASK_EVENTS = (COMMIT, TASK, FILE)
-MAX_CHUNKS = 2_000  # code chunks near to a task by embedding
+# Code chunks near to a task by embedding.
+MAX_CHUNKS = 2_000
 MAX_RANKED_CHUNKS = 100
-MAX_PARTS = 3  # parts of one file that a plan names
+# Parts of one file that a plan names.
+MAX_PARTS = 3
 MAX_MEMORIES = 5
-MIN_MEMORY_SCORE = 0.5  # of a memory that is named though nobody asked for it
-LEADERS = 3  # likeliest files whose co-changes are named
-MAX_COCHANGES = 10  # co-changes of each that are looked at
-MAX_ANCHOR_SCAN = 1_000  # memories about code that are looked at
+# The score is a probability, so a memory is named if it is likelier to help than not: nobody asked
+# for it.
+MIN_MEMORY_SCORE = 0.5
+# Likeliest files whose co-changes are named: looking for those of one file reads its commits.
+LEADERS = 3
+# Co-changes of each that are looked at.
+MAX_COCHANGES = 10
+# Memories about code that are looked at.
+MAX_ANCHOR_SCAN = 1_000
 
 
 class PlanVerbs(VerbGroup):
@@ -62,19 +69,20 @@ class PlanVerbs(VerbGroup):
 
         Then past tasks like it, files that change with the likeliest, fixes of an error that the
         task tells of, and memories about the task or those files; all within about so many
-        `tokens`, the files last to be cut. Words of the task are weighed with what `activity.learn_git` and
-        recording have taught, and, once `settle` has made their vectors, with embeddings of code
-        and past tasks. `root` is a folder in an indexed repository: the working directory, unless
-        told. Raises NotFound where none was indexed, Disabled where memory is switched off.
+        `tokens`, the files last to be cut. Words of the task are weighed with what
+        `activity.learn_git` and recording have taught, and, once `settle` has made their vectors,
+        with embeddings of code and past tasks. `root` is a folder in an indexed repository: the
+        working directory, unless told. Raises NotFound where none was indexed, Disabled where
+        memory is switched off.
         """
         from reverie.code.planning.plan_answer import TaskPlan, list_similar_tasks, suggest_files
 
-        redacted = redact_short_text(check_question(task, "task"), self._context.policy.masking)
+        redacted = redact_short_text(check_question(task, "task"), self._policy.masking)
         folder = self._code.root_of(root)
-        home = self._context.writable_space(space)
+        home = self._writable_space(space)
         if not redacted.strip():
             return TaskPlan(redacted, folder)
-        vector = self._context.embed_query(redacted)
+        vector = self._embed_query(redacted)
         ranked = self.rank_files(redacted, folder, home, vector)
         parts = self._best_parts(redacted, folder, vector)
         files = suggest_files(ranked, parts, check_limit(limit))
@@ -103,6 +111,7 @@ class PlanVerbs(VerbGroup):
         """The files of a repository, cached until its index changes."""
         from reverie.code.planning.file_candidates import DEFINED_KINDS, FileTree
 
+        # Reading all terms of a repository is slow, and an index seldom changes between two plans.
         state = self._store.code.state_digest(root)
         known = self._trees.get(root)
         if known is None or known[0] != state:
@@ -118,7 +127,7 @@ class PlanVerbs(VerbGroup):
         from reverie.code.planning.past_task_log import list_past_tasks
         from reverie.code.planning.past_tasks import TaskHistory
 
-        self._context.flush()
+        self._flush()
         tree = self._tree(root)
         last = self._store.last_event()
         generation = self._store.meta(GENERATION)
@@ -191,6 +200,7 @@ class PlanVerbs(VerbGroup):
     ) -> tuple[Hit, ...]:
         """Memories about a task, then those about its files in the order of these."""
         recalled = self._searching.recall(task, space=space, limit=MAX_MEMORIES)
+        # Memories about the files follow, each once.
         hits = [hit for hit in recalled if hit.score >= MIN_MEMORY_SCORE]
         named = {hit.memory.id for hit in hits}
         ranks = {path: rank for rank, path in enumerate(paths)}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from reverie.core.model import Filter, Memory, visible_spaces
+from reverie.core.model import Filter, Memory
 from reverie.core.trigger_patterns import context_of_conversation
 from reverie.retrieval import find_tool_warnings
 from reverie.runtime.mind.mind_context import MindContext, VerbGroup, run_exclusively
@@ -15,15 +15,8 @@ from reverie.text.argument_checks import (
     check_whole_number,
 )
 
-if TYPE_CHECKING:
-    pass
-
-MAX_PROCEDURES = 10_000  # procedures of one space
-# Memories of `remember_many` in one transaction; others can write in between.
-TRANSACTION_SIZE = 500
-MAX_TURNS = 100_000  # events of one conversation that are read
-# Memories of one conversation that are listed, and descriptions of tags in one space.
-MAX_TAUGHT = 1_000
+# Procedures of one space among which one of the same name is looked for.
+MAX_PROCEDURES = 10_000
 
 
 class ProcedureVerbs(VerbGroup):
@@ -55,7 +48,8 @@ class ProcedureVerbs(VerbGroup):
 
         described = procedure.describe_procedure(name, steps, prerequisites, warnings)
         details = {**more.pop("details", {}), **described.pop("details")}
-        home = self._context.writable_space(more.pop("space", None))
+        home = self._writable_space(more.pop("space", None))
+        # Of this space alone: one of the same name above it is another way to do it.
         known = self._store.browse(
             Filter(spaces=(home,), kinds=(procedure.KIND,), limit=MAX_PROCEDURES)
         )
@@ -75,11 +69,10 @@ class ProcedureVerbs(VerbGroup):
         """Say that a procedure was followed and worked, or did not: its rank follows its record."""
         from reverie.memory.procedure import record_outcome
 
-        memory = self._context.get_memory(id)
-        now = self._context.now()
+        memory = self._get_memory(id)
+        now = self._now()
         change = record_outcome(memory, worked, now)
-        self._context.apply_changes([change], "outcome", memory.space, now, worked=worked)
-        return self._context.get_memory(id)
+        return self._change(memory, [change], "outcome", now, worked=worked)
 
     def find(self, context: str, *, space: str | None = None, limit: int = 5) -> list[Memory]:
         """How to do something in this context: procedures with a trigger that matches it.
@@ -89,9 +82,9 @@ class ProcedureVerbs(VerbGroup):
         """
         from reverie.memory.procedure import KIND, rank_procedures
 
-        spaces = visible_spaces(self._context.resolve_space(space))
-        if check_whole_number(limit) <= 0 or self._context.settings.is_off(spaces[0]):
+        spaces = self._visible_from(space)
+        if check_whole_number(limit) <= 0 or self._settings.is_off(spaces[0]):
             return []
         asked = context_of_conversation(check_question(context, "context"))
-        hits = find_tool_warnings(self._store, asked, spaces, self._context.now())
+        hits = find_tool_warnings(self._store, asked, spaces, self._now())
         return rank_procedures(hit.memory for hit in hits if hit.memory.kind == KIND)[:limit]

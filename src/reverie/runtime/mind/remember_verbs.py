@@ -29,7 +29,6 @@ from reverie.text.argument_checks import check_text_list
 if TYPE_CHECKING:
     from reverie.memory.intention import When
 
-MAX_PROCEDURES = 10_000  # procedures of one space
 # Memories of `remember_many` in one transaction; others can write in between.
 TRANSACTION_SIZE = 500
 
@@ -54,7 +53,7 @@ class RememberVerbs(VerbGroup):
         and symbols of an indexed repository, as of `code.anchor`: when they change it is told.
         Raises BadInput for what cannot be kept, Disabled where memory is switched off.
         """
-        home = self._context.writable_space(space, fields.get("session", ""))
+        home = self._writable_space(space, fields.get("session", ""))
         return self.keep_new(text, home, about=about, **fields)
 
     def remember_many(
@@ -66,8 +65,9 @@ class RememberVerbs(VerbGroup):
         Everything is checked before anything is kept. Written in transactions of 500: after a
         crash, those that were committed are there.
         """
-        now = self._context.now()
-        default = self._context.writable_space(space)
+        # One time for all: what is kept together was kept at once.
+        now = self._now()
+        default = self._writable_space(space)
         built = [self._build_item(item, place, default, now) for place, item in enumerate(items)]
         # Looked up once for each space, not for each memory.
         seasons = {
@@ -79,7 +79,7 @@ class RememberVerbs(VerbGroup):
             changes: list[Change] = []
             for memory in memories[start : start + TRANSACTION_SIZE]:
                 changes += to_add_changes(memory)
-            self._context.apply_changes(changes, "remember", default, now)
+            self._apply_changes(changes, "remember", default, now)
         return memories
 
     def remind(
@@ -111,7 +111,7 @@ class RememberVerbs(VerbGroup):
         # Redacted before they become patterns: those are escaped, and no rule would know a secret
         # in one any more.
         topics, paths, typed = (
-            validate_texts(check_text_list(given, name), self._context.policy)
+            validate_texts(check_text_list(given, name), self._policy)
             for given, name in ((topics, "context"), (files, "files"), (commands, "commands"))
         )
         triggers = (
@@ -128,9 +128,7 @@ class RememberVerbs(VerbGroup):
             "every": every,
         }
         if when is not None:
-            details["when"] = parse_time_ahead(
-                when, self._context.now(), zone or self._context.time_zone()
-            )
+            details["when"] = parse_time_ahead(when, self._now(), zone or self._context.time_zone())
         # A path without wildcards is also a file that the reminder is about.
         normalized = [intention.normalize_path_glob(path) for path in paths]
         plain = [path for path in normalized if not set("*?[") & set(path)]
@@ -147,12 +145,13 @@ class RememberVerbs(VerbGroup):
         **fields: Any,
     ) -> Memory:
         """A new memory, written in one transaction with the changes that `besides` derives."""
-        now = self._context.now()
+        now = self._now()
         season = find_season(self._store, visible_spaces(home), now)
         memory = stamp_season(self._build_new(text, home, now, **fields), season)
+        # Last, for anchors stand in the details that are checked before.
         memory = self._with_anchors(memory, about)
         changes = [*to_add_changes(memory), *(besides(memory) if besides else ())]
-        self._context.apply_changes(changes, "remember", home, now, session=memory.session)
+        self._apply_changes(changes, "remember", home, now, session=memory.session)
         return memory
 
     def _build_new(self, text: Any, home: str, now: float, **fields: Any) -> Memory:
@@ -160,19 +159,18 @@ class RememberVerbs(VerbGroup):
         details = fields.get("details")
         if isinstance(details, Mapping):
             fields["details"] = protect_details(details)
-        built = build_memory(
-            clock.new_id(), now, text, space=home, **fields, policy=self._context.policy
-        )
+        built = build_memory(clock.new_id(), now, text, space=home, **fields, policy=self._policy)
         return apply_curate_setting(
-            equip_for_kind(built, now, self._context.time_zone), self._context.settings.curate
+            equip_for_kind(built, now, self._context.time_zone), self._settings.curate
         )
 
     def _with_anchors(self, memory: Memory, places: Iterable[str]) -> Memory:
+        # The code map need not be imported for the many that are about no code.
         if not places:
             return memory
         from reverie.code.anchor_reader import anchor_places
 
-        anchors = anchor_places(self._context.work, check_text_list(places, "about"))
+        anchors = anchor_places(self._work, check_text_list(places, "about"))
         return memory._replace(details=details_with_anchors(memory, anchors))
 
     def _build_item(self, item: Mapping[str, Any], place: int, default: str, now: float) -> Memory:
@@ -181,9 +179,7 @@ class RememberVerbs(VerbGroup):
             values = dict(item)
             if unknown := [name for name in values if name not in (*MEMORY_FIELDS, "about")]:
                 raise BadInput(f"{unknown[0]!r} is not one of {', '.join(MEMORY_FIELDS)}")
-            home = self._context.writable_space(
-                values.pop("space", default), values.get("session", "")
-            )
+            home = self._writable_space(values.pop("space", default), values.get("session", ""))
             about = values.pop("about", ())
             memory = self._build_new(values.pop("text", None), home, now, **values)
             return self._with_anchors(memory, about)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ReminderVerbs(VerbGroup):
-    """`mind.reminders.browse`: prospective memory; `mind.remind` keeps one."""
+    """`mind.reminders`: prospective memory; `mind.remind` keeps one."""
 
     def due(
         self,
@@ -37,13 +37,14 @@ class ReminderVerbs(VerbGroup):
         from reverie.injection import due_reminders
         from reverie.memory import intention
 
-        home = self._context.resolve_space(space)
-        if self._context.settings.is_off(home):
+        home = self._resolve_space(space)
+        if self._settings.is_off(home):
             return []
+        # A trigger may meet what is said or the tool that is about to run.
         scenes = [context_of_conversation(check_question(context, "context"))] if context else []
         scenes += [context_of_tool_call(tool, arguments)] if tool else []
         waiting = due_reminders.load_waiting_reminders(self._store, home)
-        found = intention.find_due_reminders(waiting, self._context.now(), scenes)
+        found = intention.find_due_reminders(waiting, self._now(), scenes)
         return self._fire(found) if fire and found else found
 
     @run_exclusively
@@ -51,7 +52,7 @@ class ReminderVerbs(VerbGroup):
         """Those of the reminders that nobody has claimed, marked as given."""
         from reverie.injection import due_reminders
 
-        now = self._context.now()
+        now = self._now()
         # A companion holds a claim on what it is about to give.
         free = due_reminders.filter_unclaimed(self._store, found, now)
         memories = [hit.memory for hit in free]
@@ -77,7 +78,7 @@ class ReminderVerbs(VerbGroup):
         # Those that are over have been retired.
         with_retired = not {intention.DONE, intention.CANCELLED}.isdisjoint(wanted)
         found = due_reminders.iter_intentions(
-            self._store, self._context.resolve_space(space), active=None if with_retired else True
+            self._store, self._resolve_space(space), active=None if with_retired else True
         )
         matching = [memory for memory in found if intention.reminder_status(memory) in wanted]
         return sorted(matching, key=intention.reminder_time_order)
@@ -94,14 +95,12 @@ class ReminderVerbs(VerbGroup):
     def _end(self, id: str, how: str) -> Memory:
         from reverie.memory import intention
 
-        memory = self._context.get_memory(id)
-        now = self._context.now()
-        self._context.apply_changes(
-            intention.end_reminder(memory, how, now), how, memory.space, now
-        )
+        memory = self._get_memory(id)
+        now = self._now()
+        self._apply_changes(intention.end_reminder(memory, how, now), how, memory.space, now)
         # A block that waits may show it.
         self._context.no_longer_active.append(id)
-        return self._context.get_memory(id)
+        return self._get_memory(id)
 
     @run_exclusively
     def snooze(self, id: str, until: When) -> Memory:
@@ -110,9 +109,9 @@ class ReminderVerbs(VerbGroup):
         """
         from reverie.memory import intention
 
-        memory = self._context.get_memory(id)
-        now = self._context.now()
+        memory = self._get_memory(id)
+        now = self._now()
         change = intention.snooze_reminder(memory, until, now)
-        self._context.apply_changes([change], "snooze", memory.space, now)
+        self._apply_changes([change], "snooze", memory.space, now)
         self._context.no_longer_active.append(id)
-        return self._context.get_memory(id)
+        return self._get_memory(id)

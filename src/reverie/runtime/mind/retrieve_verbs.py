@@ -23,11 +23,16 @@ from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclus
 from reverie.text.argument_checks import check_question, check_text_list, check_whole_number
 from reverie.text.tokenization import tokenize_query
 
-HINTED = "hinted"  # verb of the event that says which ids were named to a conversation
+# Verb of the event that says which ids were named to a conversation.
+HINTED = "hinted"
 MAX_HINTS = 5
-MAX_RETRIEVED = 3  # memories retrieved by tags, unless told otherwise
-MAX_HINT_EVENTS = 1_000  # newest such events of a conversation that are looked at
-MAX_TAG_SCAN = 10_000  # memories with one tag that are looked at
+# Memories retrieved by tags, unless told otherwise: whole texts, so few.
+MAX_RETRIEVED = 3
+# Newest such events of a conversation that are looked at.
+MAX_HINT_EVENTS = 1_000
+# Memories with one tag that are looked at.
+MAX_TAG_SCAN = 10_000
+# Characters of a text in which words of the prompt are looked for, to describe it.
 MAX_DESCRIBED_CHARS = 2_000
 
 
@@ -53,8 +58,8 @@ class RetrieveVerbs(VerbGroup):
         """
         from reverie.retrieval.tag_search import search_tags
 
-        home = self._context.resolve_space(space)
-        name = redact_short_text(session, self._context.policy)
+        home = self._resolve_space(space)
+        name = redact_short_text(session, self._policy)
         spaces = visible_spaces(home)
         if (
             not check_question(prompt, "prompt").strip()
@@ -66,7 +71,7 @@ class RetrieveVerbs(VerbGroup):
             text=prompt,
             context=prompt,
             spaces=spaces,
-            now=self._context.now(),
+            now=self._now(),
             limit=limit,
             automatic=True,
             not_session=name,
@@ -76,15 +81,16 @@ class RetrieveVerbs(VerbGroup):
         memories = [hit.memory for hit in search_tags(self._store, query)]
         # Tags that the prompt names are the surest sign, and cost no vector.
         if len(memories) < limit:
-            meaning = {} if mode == "words" else self._context.embed_query(prompt)
+            meaning = {} if mode == "words" else self._embed_query(prompt)
             hits = search_memories(self._store, query._replace(**meaning))
             memories += [hit.memory for hit in hits]
+        # A memory may be found both ways; its first place counts.
         hinted = list({memory.id: memory for memory in memories}.values())[:limit]
         if hinted and name:
             payload = {"ids": [memory.id for memory in hinted]}
             # Where nothing can be written they may be hinted again; reading works there too.
             with suppress(StoreError):
-                self._store.append([Event(HINTED, home, self._context.now(), name, payload)])
+                self._store.append([Event(HINTED, home, self._now(), name, payload)])
         return [
             Hint(
                 memory.id,
@@ -111,16 +117,17 @@ class RetrieveVerbs(VerbGroup):
         know no limit. What cannot be seen from the space is not found. Each one that is returned
         counts as used.
         """
-        spaces = visible_spaces(self._context.resolve_space(space))
+        spaces = self._visible_from(space)
         wanted = check_text_list([ids] if isinstance(ids, str) else ids, "ids")
-        valid_tags = validate_tags(tags, self._context.policy.masking)
+        valid_tags = validate_tags(tags, self._policy.masking)
         sought_tags = [tag for tag in valid_tags if len(tag) >= MIN_TAG_CHARS]
         if not wanted and not sought_tags:
             raise BadInput(
                 "Retrieve what? Give ids as hints name them, or tags of two letters or more"
             )
-        if self._context.settings.is_off(spaces[0]):
+        if self._settings.is_off(spaces[0]):
             return Retrieved([], 0)
+        # Who asks by id knows what they want: a limit would only hide it.
         if wanted:
             known = self._store.get(tuple(dict.fromkeys(wanted)))
             found = [memory for memory in known if memory.space in spaces]
@@ -134,7 +141,7 @@ class RetrieveVerbs(VerbGroup):
         for tag in tags:
             tagged = self._store.browse(Filter(spaces=spaces, tags=(tag,), limit=MAX_TAG_SCAN))
             found.update((memory.id, memory) for memory in tagged)
-        now = self._context.now()
+        now = self._now()
         alive = [
             memory
             for memory in found.values()
@@ -155,7 +162,7 @@ class RetrieveVerbs(VerbGroup):
     @run_exclusively
     def _write_uses(self, ids: Sequence[str]) -> list[Memory]:
         """Count a use of each active memory; read anew, so that no other change is undone."""
-        now = self._context.now()
+        now = self._now()
         present = self._store.get(ids)
         changes = [
             Revise(
@@ -166,7 +173,7 @@ class RetrieveVerbs(VerbGroup):
             if memory.active
         ]
         if changes:
-            self._context.apply_changes(changes, "retrieve", present[0].space, now)
+            self._apply_changes(changes, "retrieve", present[0].space, now)
         return self._store.get(ids)
 
     def _find_hinted(self, home: str, session: str) -> frozenset[str]:

@@ -22,7 +22,6 @@ from reverie.core.model import (
     Filter,
     Memory,
     Record,
-    visible_spaces,
 )
 from reverie.memory.memory_validation import (
     build_memory,
@@ -41,17 +40,12 @@ if TYPE_CHECKING:
     from reverie.retrieval.near_duplicates import NearDuplicate
     from reverie.storage.column_cache import Floats
 
-MAX_PENDING_SCAN = 10_000  # newest memories among which those that wait are looked for
-MAX_TURNS = 100_000  # events of one conversation that are read
-# Memories of one conversation that are listed, and descriptions of tags in one space.
-MAX_TAUGHT = 1_000
-MAX_PROCEDURES = 10_000  # procedures of one space
-# Memories of `remember_many` in one transaction; others can write in between.
-TRANSACTION_SIZE = 500
+# Newest memories among which those that wait are looked for.
+MAX_PENDING_SCAN = 10_000
 
 
 class ReviewVerbs(VerbGroup):
-    """`mind.review.cases`: pairs that wait for a decision, and memories that wait for approval."""
+    """`mind.review`: pairs that wait for a decision, and memories that wait for approval."""
 
     def cases(self, *, space: str | None = None, limit: int = 20) -> list[ReviewCase]:
         """Pairs that contradict each other or may say the same, newest question first. Changes
@@ -62,9 +56,9 @@ class ReviewVerbs(VerbGroup):
         most = check_limit(limit)
         if not most:
             return []
-        spaces = visible_spaces(self._context.resolve_space(space))
+        spaces = self._visible_from(space)
         edges = self._store.edges_between(UNDECIDED_RELATIONS, spaces, most)
-        found = self._context.get_memories([id for edge in edges for id in (edge.src, edge.dst)])
+        found = self._get_memories([id for edge in edges for id in (edge.src, edge.dst)])
         memories = {memory.id: memory for memory in found}
         vectors = {}
         if self._context.embedder:
@@ -85,11 +79,12 @@ class ReviewVerbs(VerbGroup):
         from reverie.reconciliation.merge_rules import diff_memory
         from reverie.reconciliation.review_questions import apply_decision
 
-        first = self._context.get_memory(one)
-        second = self._context.get_memory(other)
-        now = self._context.now()
+        first = self._get_memory(one)
+        second = self._get_memory(other)
+        now = self._now()
         if gone := [memory.id for memory in (first, second) if not memory.active]:
             raise BadInput(f"{', '.join(gone)} does not count any more: there is nothing to decide")
+        # Merged into itself a memory would be gone.
         if first.id == second.id:
             raise BadInput("A pair is two memories")
         if (decision == "edit") != bool(text.strip()):
@@ -98,7 +93,7 @@ class ReviewVerbs(VerbGroup):
         if decision == "edit":
             space, details = first.space, first.details
             built = build_memory(
-                first.id, now, text, space=space, details=details, policy=self._context.policy
+                first.id, now, text, space=space, details=details, policy=self._policy
             )
             edited = first._replace(text=built.text, details=built.details)
             if is_unverified(first):
@@ -110,11 +105,10 @@ class ReviewVerbs(VerbGroup):
             *diff_memory(first, edited),
             *apply_decision(edited, second, decision, open_edges, now),
         ]
+        # Stands in the event, by which the pair is not asked about again.
         settled = [sorted((first.id, second.id))]
-        self._context.apply_changes(
-            changes, "review", first.space, now, decision=decision, settled=settled
-        )
-        return self._context.get_memories([first.id, second.id])
+        self._apply_changes(changes, "review", first.space, now, decision=decision, settled=settled)
+        return self._get_memories([first.id, second.id])
 
     @run_exclusively
     def curate(self, id: str, state: str, *, by: str = "user", note: str = "") -> Memory:
@@ -122,30 +116,27 @@ class ReviewVerbs(VerbGroup):
         it from surfacing meanwhile, "dismissed" retires it (`restore` brings it back), "raw" takes
         the judgement back.
 
-        What is approved holds for the code as it is now, as after `code.confirm`. `by` says who, `note`
-        why; both stay with the memory.
+        What is approved holds for the code as it is now, as after `code.confirm`. `by` says who,
+        `note` why; both stay with the memory.
         """
         from reverie.code.anchor_reader import confirm_anchors, replace_anchors
         from reverie.memory.curation import curate_memory
         from reverie.reconciliation.pass_view import apply_to_memory
 
-        memory = self._context.get_memory(id)
-        now = self._context.now()
+        memory = self._get_memory(id)
+        now = self._now()
         anchor_changes: list[Change] = []
         if state == "validated" and outdated_notice(memory):
-            confirmed = confirm_anchors(self._context.work, anchors_of(memory))
+            confirmed = confirm_anchors(self._work, anchors_of(memory))
             anchor_changes = replace_anchors(memory, confirmed, now)
         judged = curate_memory(
             apply_to_memory(memory, anchor_changes),
             state,
             now,
-            by=redact_short_text(by, self._context.policy),
-            note=redact_short_text(note, self._context.policy),
+            by=redact_short_text(by, self._policy),
+            note=redact_short_text(note, self._policy),
         )
-        self._context.apply_changes(
-            [*anchor_changes, *judged], "curate", memory.space, now, state=state
-        )
-        return self._context.get_memory(id)
+        return self._change(memory, [*anchor_changes, *judged], "curate", now, state=state)
 
     @run_exclusively
     def promote(self, id: str, file: str | Path, *, by: str = "user", note: str = "") -> Memory:
@@ -157,28 +148,26 @@ class ReviewVerbs(VerbGroup):
         """
         from reverie.memory.reference_page import promote_memory, render_reference_page
 
-        memory = self._context.get_memory(id)
-        now = self._context.now()
+        memory = self._get_memory(id)
+        now = self._now()
         place = Path(file).expanduser().absolute()
         is_new_file = place.parent.is_dir() and not place.exists()
-        if not is_new_file or redact_short_text(str(place), self._context.policy) != str(place):
+        if not is_new_file or redact_short_text(str(place), self._policy) != str(place):
             raise BadInput(
                 f"{file} must be a new file, without a secret in its name, "
                 "in a folder that is there"
             )
         judgement = {
-            "by": redact_short_text(by, self._context.policy),
-            "note": redact_short_text(note, self._context.policy),
+            "by": redact_short_text(by, self._policy),
+            "note": redact_short_text(note, self._policy),
         }
         changes = promote_memory(memory, str(place), now, **judgement)
         edges = self._store.edges([id], ("derived_from", "supersedes"))
         sources = self._store.get([edge.dst for edge in edges if edge.src == id])
+        # "x": whoever was faster keeps their file.
         with place.open("x", encoding="utf-8") as page:
             page.write(render_reference_page(memory, sources, now, **judgement))
-        self._context.apply_changes(
-            changes, "curate", memory.space, now, state="validated", page=str(place)
-        )
-        return self._context.get_memory(id)
+        return self._change(memory, changes, "curate", now, state="validated", page=str(place))
 
     def pending(self, *, space: str | None = None, limit: int = 20) -> list[Memory]:
         """Memories in a space and above it that wait for approval, newest first.
@@ -191,7 +180,7 @@ class ReviewVerbs(VerbGroup):
         most = check_limit(limit)
         if not most:
             return []
-        spaces = visible_spaces(self._context.resolve_space(space))
+        spaces = self._visible_from(space)
         newest = self._store.browse(Filter(spaces=spaces, limit=MAX_PENDING_SCAN))
         return [memory for memory in newest if is_awaiting_review(memory)][:most]
 
@@ -203,9 +192,7 @@ class ReviewVerbs(VerbGroup):
         """
         from reverie.extraction.knowledge_gaps import list_knowledge_gaps
 
-        return list_knowledge_gaps(
-            self._store, self._context.resolve_space(space), self._context.now()
-        )
+        return list_knowledge_gaps(self._store, self._resolve_space(space), self._now())
 
     def near_duplicate(self, id: str) -> NearDuplicate | None:
         """The near-duplicate of a memory, with their similarity; None if it has none.
@@ -215,7 +202,7 @@ class ReviewVerbs(VerbGroup):
         """
         from reverie.retrieval.near_duplicates import find_near_duplicate
 
-        return find_near_duplicate(self._store, self._context.get_memory(id), self._context.now())
+        return find_near_duplicate(self._store, self._get_memory(id), self._now())
 
     def vouch(
         self,
@@ -235,6 +222,7 @@ class ReviewVerbs(VerbGroup):
         """
         from reverie.extraction import provenance_check
 
+        # What callers hand over may not be in the log yet; the rest of the evidence is read there.
         user_words = [("user", text) for text in check_text_list(said, "said")]
         foreign = [
             provenance_check.ForeignText(text, outside=False)
@@ -242,7 +230,7 @@ class ReviewVerbs(VerbGroup):
         ]
         evidence = provenance_check.to_evidence(user_words, foreign)
         recent = provenance_check.collect_recent_evidence(
-            self._store, self._context.resolve_space(space), self._context.now()
+            self._store, self._resolve_space(space), self._now()
         )
         return provenance_check.determine_provenance(
             check_question(text, "text"), kind, evidence.merged_with(recent)
@@ -260,6 +248,7 @@ class ReviewVerbs(VerbGroup):
 
         pair = (memories[edge.src], memories[edge.dst])
         one, other = sorted(pair, key=lambda memory: (memory.at, memory.id))
+        # The last time that the question was raised: it may have been answered and asked anew.
         links = [
             record
             for record in history(edge.src)

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from reverie.llm.language_model import LanguageModel
     from reverie.memory.explanation import Explanation
 
-MAX_TURNS = 100_000  # events of one conversation that are read
-# Memories of one conversation that are listed, and descriptions of tags in one space.
+# Descriptions of tags in one space that are read.
 MAX_TAUGHT = 1_000
 
 
@@ -96,15 +95,15 @@ class SearchVerbs(VerbGroup):
         flagged in `why`.
         """
         check_question(query, "query")
-        spaces = visible_spaces(self._context.resolve_space(space))
-        chosen = read_filter(self._context.policy.masking, **only)
+        spaces = self._visible_from(space)
+        chosen = read_filter(self._policy.masking, **only)
         if (
             check_whole_number(limit) <= 0
-            or self._context.settings.is_off(spaces[0])
+            or self._settings.is_off(spaces[0])
             or chosen.matches_none
         ):
             return []
-        now = self._context.now()
+        now = self._now()
         then = parse_moment_as_of(as_of)
         search = SearchQuery(
             text=query,
@@ -117,9 +116,10 @@ class SearchVerbs(VerbGroup):
             without=chosen.without,
             tags=chosen.tags,
             **self._graph_walk(depth),
-            floor=self._context.settings.floor if mode == "dense" else 0.0,
+            floor=self._settings.floor if mode == "dense" else 0.0,
+            # The season of today says nothing about the past.
             season="" if then is not None else find_season(self._store, spaces, now).label,
-            **({} if mode == "words" else self._context.embed_query(query)),
+            **({} if mode == "words" else self._embed_query(query)),
         )
         if then is not None:
             return self._search_as_of(search, then)
@@ -134,7 +134,7 @@ class SearchVerbs(VerbGroup):
         # The judge may name what ranks low, so it sees more than are asked for.
         wide = query._replace(limit=max(query.limit, MAX_CANDIDATES))
         candidates = search_memories(self._store, wide)
-        return rank_named_first(candidates, query, llm, self._context.settings)[: query.limit]
+        return rank_named_first(candidates, query, llm, self._settings)[: query.limit]
 
     def _search_as_of(self, query: SearchQuery, then: float) -> list[Hit]:
         from reverie.retrieval.as_of_search import search_as_of
@@ -166,11 +166,11 @@ class SearchVerbs(VerbGroup):
                 "A tool is named by a text; "
                 "its arguments are a text or a mapping of names to values"
             )
-        spaces = visible_spaces(self._context.resolve_space(space))
-        if check_whole_number(limit) <= 0 or self._context.settings.is_off(spaces[0]):
+        spaces = self._visible_from(space)
+        if check_whole_number(limit) <= 0 or self._settings.is_off(spaces[0]):
             return TriggeredHits()
         call = context_of_tool_call(tool, arguments)
-        found = find_tool_warnings(self._store, call, spaces, self._context.now())
+        found = find_tool_warnings(self._store, call, spaces, self._now())
         # In place: the list also carries `untried`.
         del found[limit:]
         return found
@@ -203,29 +203,26 @@ class SearchVerbs(VerbGroup):
 
     def _query_around(self, id: str, space: str | None, limit: int) -> tuple[Memory, SearchQuery]:
         """A memory, and a query without a text for what is near it."""
-        memory = self._context.get_memory(id)
-        spaces = visible_spaces(
-            memory.space if space is None else self._context.resolve_space(space)
-        )
-        query = SearchQuery(
-            text="", spaces=spaces, now=self._context.now(), limit=check_limit(limit)
-        )
+        memory = self._get_memory(id)
+        spaces = visible_spaces(memory.space if space is None else self._resolve_space(space))
+        query = SearchQuery(text="", spaces=spaces, now=self._now(), limit=check_limit(limit))
         return memory, query
 
     def _memory_vector(self, memory: Memory) -> dict[str, Any]:
         """The stored vector of a memory's text, or a new one while it waits for that."""
         if self._context.embedder is None:
             return {}
+        # By the text, not the id: equal texts share their vector.
         hash = fingerprint_text(memory.text)
         stored = self._store.known_vectors(self._context.embedder.model, [hash]).get(hash)
         if stored is None:
-            return self._context.embed_query(memory.text)
+            return self._embed_query(memory.text)
         return {"vector": stored, "model": self._context.embedder.model}
 
     def _graph_walk(self, depth: int | None) -> dict[str, Any]:
         """How many hops to follow the graph, and the share of the score that each hop keeps."""
-        hops = self._context.settings.depth if depth is None else check_whole_number(depth, "depth")
-        decay = self._context.settings.decay
+        hops = self._settings.depth if depth is None else check_whole_number(depth, "depth")
+        decay = self._settings.decay
         least, most = NUMBER_BOUNDS["depth"]
         if not least <= hops <= most:
             raise BadInput(f"depth={hops} must be from 0 (what fits the question alone) to {most}")
@@ -253,9 +250,9 @@ class SearchVerbs(VerbGroup):
         `kinds`, `types` and `tags` as of `recall`: working memory is listed only for who asks for
         it. `active`: only those that count, only those that do not (False), or all (None).
         """
-        chosen = read_filter(self._context.policy.masking, **only)
+        chosen = read_filter(self._policy.masking, **only)
         where = Filter(
-            spaces=visible_spaces(self._context.resolve_space(space)),
+            spaces=self._visible_from(space),
             kinds=chosen.kinds,
             without=chosen.without,
             tags=chosen.tags,
@@ -268,7 +265,7 @@ class SearchVerbs(VerbGroup):
 
     def tags(self, space: str | None = None) -> dict[str, int]:
         """Every tag that can be seen from a space, and how many memories carry it."""
-        return self._store.tag_counts(visible_spaces(self._context.resolve_space(space)))
+        return self._store.tag_counts(self._visible_from(space))
 
     def meanings(self, space: str | None = None) -> dict[str, str]:
         """The descriptions of tags as seen from a space: the nearest space counts, and the last
@@ -276,7 +273,7 @@ class SearchVerbs(VerbGroup):
         """
         meanings: dict[str, str] = {}
         # From the outermost space inwards, so that the nearest one overwrites.
-        for place in reversed(visible_spaces(self._context.resolve_space(space))):
+        for place in reversed(self._visible_from(space)):
             newest_first = self._store.events(
                 space=place, verbs=(DESCRIBE_VERB,), newest=True, limit=MAX_TAUGHT
             )
@@ -289,7 +286,7 @@ class SearchVerbs(VerbGroup):
 
     def history(self, id: str) -> list[Record]:
         """Every change of a memory, oldest first, with the values before it."""
-        return self._store.history(self._context.get_memory(id).id)
+        return self._store.history(self._get_memory(id).id)
 
     def explain(self, id: str, *, whole: bool = False) -> Explanation:
         """Where a memory came from and why it is believed, in words: some twenty-five lines at
@@ -299,9 +296,9 @@ class SearchVerbs(VerbGroup):
         """
         from reverie.memory.explanation import explain_memory, find_related_ids
 
-        memory = self._context.get_memory(id)
+        memory = self._get_memory(id)
         edges = self._store.edges([memory.id])
         history = self._store.history(memory.id)
         related = self._store.get(find_related_ids(memory, history, edges))
         others = {other.id: other for other in related}
-        return explain_memory(memory, history, edges, self._context.now(), others, whole=whole)
+        return explain_memory(memory, history, edges, self._now(), others, whole=whole)

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from reverie.extraction.past_conversations import PastConversation, PastMessage
     from reverie.extraction.rule_extraction import RejectedCandidate
 
-MAX_TURNS = 100_000  # events of one conversation that are read
-# Memories of one conversation that are listed, and descriptions of tags in one space.
+# Events of one conversation that are read.
+MAX_TURNS = 100_000
+# Memories of one conversation that are listed.
 MAX_TAUGHT = 1_000
-MAX_FEELING_SCAN = 5_000  # newest memories with a feeling that are looked at
 
 
 class SessionVerbs(VerbGroup):
-    """`mind.sessions.browse`: past conversations, working memory, and what fits a context window."""
+    """`mind.sessions`: past conversations, working memory, and what fits a context window."""
 
     def browse(
         self, *, space: str | None = None, words: Iterable[str] = (), limit: int = 20
@@ -51,7 +51,7 @@ class SessionVerbs(VerbGroup):
 
         spans = self._store.session_spans(
             MESSAGE_VERBS,
-            space=self._context.resolve_space(space),
+            space=self._resolve_space(space),
             containing=check_text_list(words, "words"),
             limit=check_limit(limit),
         )
@@ -65,6 +65,7 @@ class SessionVerbs(VerbGroup):
                 limit=MAX_TURNS,
             )
             taught = self._memories_of_session(span.session)
+            # A list shows no messages: `read` has those of one.
             conversations.append(build_past_conversation(events, taught)._replace(lines=()))
         return conversations
 
@@ -82,7 +83,7 @@ class SessionVerbs(VerbGroup):
         )
 
         wanted = clean_text(check_question(id, "session"))
-        home = self._context.resolve_space(space)
+        home = self._resolve_space(space)
         events = self._session_events(wanted, home) if wanted else []
         if not events:
             raise NotFound(
@@ -98,7 +99,7 @@ class SessionVerbs(VerbGroup):
         """
         from reverie.extraction import past_conversations
 
-        memory = self._context.get_memory(id)
+        memory = self._get_memory(id)
         if not memory.session or memory.messages is None:
             return []
         messages = past_conversations.collect_messages(
@@ -120,13 +121,13 @@ class SessionVerbs(VerbGroup):
         `messages` in OpenAI's or Anthropic's shape; one may say when it came (`at`, seconds since
         1970) and for which `task`. `strategy` is a key of
         `reverie.context_window.pruning_strategies.STRATEGIES`, `tokenizer` whatever counts tokens
-        (default: a quarter of the characters), `sticky` true of messages that must stay. BadInput for what is no list of messages, or no such
-        strategy.
+        (default: a quarter of the characters), `sticky` true of messages that must stay. BadInput
+        for what is no list of messages, or no such strategy.
         """
         from reverie.context_window.window_fitting import FitRequest, fit_messages
 
         request = FitRequest(limit, task, strategy, **counting)
-        return fit_messages(messages, request, self._context.now())
+        return fit_messages(messages, request, self._now())
 
     def condense(
         self,
@@ -153,12 +154,12 @@ class SessionVerbs(VerbGroup):
             task,
             strategy,
             **counting,
-            start=self._context.settings.condense_at,
-            policy=self._context.policy,
+            start=self._settings.condense_at,
+            policy=self._policy,
         )
-        facts = ConversationFacts(self._context.resolve_space(space))
+        facts = ConversationFacts(self._resolve_space(space))
         llm = self._context.llm if ask else None
-        return condense_messages(messages, request, facts, self._context.now(), llm)
+        return condense_messages(messages, request, facts, self._now(), llm)
 
     def rejected(self, limit: int = 20) -> list[RejectedCandidate]:
         """The last rejected candidates of extraction, newest first, with the reasons."""
@@ -186,9 +187,10 @@ class SessionVerbs(VerbGroup):
         from reverie.extraction.working_memory_reader import find_scratch_pads, retire_spare_pads
 
         where, name = self._pad_place(space, session, writing=True)
-        now = self._context.now()
+        now = self._now()
         pads = find_scratch_pads(self._store, where)
         old = pads[0] if pads else None
+        # The user's last words are noted there by Reverie, so they stay.
         turn = working_memory.read_held_content(old, now).turn if old else ""
         held = working_memory.HeldContent(
             working_memory.validate_held_content(content),
@@ -196,13 +198,14 @@ class SessionVerbs(VerbGroup):
             now,
             now + 60.0 * working_memory.validate_minutes(minutes),
         )
+        # Under the old id, so that its history goes on.
         new = working_memory.build_scratch_pad(
-            old.id if old else clock.new_id(), where, name, held, self._context.policy
+            old.id if old else clock.new_id(), where, name, held, self._policy
         )
         first = Revise(old.id, working_memory.changed_pad_fields(old, new)) if old else Add(new)
         changes = [first, *retire_spare_pads(pads, now)]
-        self._context.apply_changes(changes, "hold", where, now, session=name)
-        return self._context.get_memory(new.id)
+        self._apply_changes(changes, "hold", where, now, session=name)
+        return self._get_memory(new.id)
 
     def held(self, session: str, *, space: str | None = None) -> working_memory.HeldContent:
         """What the working memory of a conversation holds now; falsy if that is nothing."""
@@ -212,7 +215,7 @@ class SessionVerbs(VerbGroup):
         pads = find_scratch_pads(self._store, where)
         if not pads:
             return working_memory.HeldContent()
-        return working_memory.read_held_content(pads[0], self._context.now())
+        return working_memory.read_held_content(pads[0], self._now())
 
     @run_exclusively
     def release(self, session: str, *, space: str | None = None) -> bool:
@@ -221,10 +224,10 @@ class SessionVerbs(VerbGroup):
 
         where, name = self._pad_place(space, session)
         pads = find_scratch_pads(self._store, where)
-        now = self._context.now()
+        now = self._now()
         if pads:
             changes = [Retire(pad.id, now, why="completed") for pad in pads]
-            self._context.apply_changes(changes, "hold", where, now, session=name)
+            self._apply_changes(changes, "hold", where, now, session=name)
         return bool(pads)
 
     def _session_events(self, session: str, space: str) -> list[Event]:
@@ -247,10 +250,6 @@ class SessionVerbs(VerbGroup):
         """(the space of a conversation's own, the redacted name of the conversation)."""
         if not isinstance(session, str):
             raise BadInput(f"session={session!r} must be a text")
-        name = redact_short_text(session, self._context.policy)
-        home = (
-            self._context.writable_space(space, name)
-            if writing
-            else self._context.resolve_space(space)
-        )
+        name = redact_short_text(session, self._policy)
+        home = self._writable_space(space, name) if writing else self._resolve_space(space)
         return working_memory.conversation_space(home, name), name

@@ -36,11 +36,13 @@ class ToolRecording:
         self._began = clock.ticks()
 
     def __enter__(self) -> Self:
+        # Made in one place, entered in another: only what runs within counts.
         self._began = clock.ticks()
         return self
 
     def __exit__(self, _kind: object, raised: BaseException | None, _trace: object) -> None:
         duration = clock.ticks() - self._began
+        # What the caller has set is said in its own words, and wins.
         error = self.error
         # GeneratorExit means that nobody read a generator to its end, which is no failure.
         if raised is not None and not isinstance(raised, GeneratorExit):
@@ -149,4 +151,5 @@ def describe_exception(raised: BaseException) -> str:
         return type(raised).__name__
 
 
-CallRecorder = Callable[[tuple[Any, ...], dict[str, Any]], ToolRecording]  # args, kwargs → a run
+# (args, kwargs) of a call → the run that is recorded. Here, because it names the class.
+CallRecorder = Callable[[tuple[Any, ...], dict[str, Any]], ToolRecording]
