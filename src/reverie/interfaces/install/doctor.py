@@ -231,12 +231,14 @@ def examine_hosts(settings: Settings, project: Path) -> Iterator[DoctorFinding]:
                 )
             else:
                 yield report_state(
-                    f"{load_host(one.host).title} is wired ({one.path}); a hook takes {1_000 * seconds:.0f} ms.",
+                    f"{load_host(one.host).title} is wired ({one.path}); "
+                    f"a hook takes {1_000 * seconds:.0f} ms."
                 )
         yield from judge_server(one)
         if is_own_server(one) and (trouble := server()):
             yield report_fault(
-                f"{load_host(one.host).title} ({one.servers_path}): its MCP server does not work: {trouble}",
+                f"{load_host(one.host).title} ({one.servers_path}): "
+                f"its MCP server does not work: {trouble}"
             )
     yield from find_double_wirings(every, named)
     yield from report_last_hooks(HookFiles(str(settings.home)), hosts)
@@ -265,7 +267,8 @@ def report_last_hooks(files: HookFiles, hosts: list[str]) -> Iterator[DoctorFind
                 else f"one last brought something {format_time_ago(clock.now() - gave)}"
             )
             yield report_state(
-                f"The last hook of {load_host(host).title} came {format_time_ago(clock.now() - came)}; {brought}.",
+                f"The last hook of {load_host(host).title} came "
+                f"{format_time_ago(clock.now() - came)}; {brought}."
             )
 
 

@@ -204,8 +204,8 @@ def judge_server(one: HostWiring) -> Iterator[DoctorFinding]:
             else f"Wire it anew: {one.install_command}"
         )
         yield report_fault(
-            f"{load_host(one.host).title} ({one.servers_path}): its MCP server cannot start: {program} is "
-            f"not there.",
+            f"{load_host(one.host).title} ({one.servers_path}): its MCP server cannot start: "
+            f"{program} is not there.",
             mend,
         )
 

@@ -2,9 +2,9 @@
 
 An id follows from the space and the name that a record has there, so that the same record is the
 same memory whenever it is taken in, also by way of `reverie data share`. Secrets are taken out as
-of any other text. What somebody else's file says is believed as far as its program says who said it; where
-whoever imports does not trust the file, it counts as `untrusted`: it waits for approval, ranks low
-and commands nobody (`privacy.untrusted_text`).
+of any other text. What somebody else's file says is believed as far as its program says who said
+it; where whoever imports does not trust the file, it counts as `untrusted`: it waits for approval,
+ranks low and commands nobody (`privacy.untrusted_text`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """jaato's memories, of every generation: `memories.jsonl`, or `curated.jsonl` with files in `raw`.
 
 Lines are read by `mirror.shared_lines`, which `reverie data share` reads with, so that a memory has
-the same id whichever way it comes. Of one that stands in several files the one that was used or written
-last holds.
+the same id whichever way it comes. Of one that stands in several files the one that was used or
+written last holds.
 """
 
 from __future__ import annotations

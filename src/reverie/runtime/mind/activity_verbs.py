@@ -337,8 +337,8 @@ class ActivityVerbs(VerbGroup):
             return log.ask(check_question(query, "query"), parameters)
 
     def analysis(self, *, space: str | None = None) -> LogAnalysis:
-        """A snapshot of the activity log for several questions: `with mind.activity.analysis() as log:
-        log.ask("select …")`, each as in `sql`.
+        """A snapshot of the activity log for several questions:
+        `with mind.activity.analysis() as log: log.ask("select …")`, each as in `sql`.
 
         What a question needs is copied into memory once: a million tool runs take some ten seconds
         and 1 GB.

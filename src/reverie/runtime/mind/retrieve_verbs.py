@@ -91,14 +91,10 @@ class RetrieveVerbs(VerbGroup):
             # Where nothing can be written they may be hinted again; reading works there too.
             with suppress(StoreError):
                 self._store.append([Event(HINTED, home, self._now(), name, payload)])
+        titles = [memory.title or describe_untitled(memory, prompt) for memory in hinted]
         return [
-            Hint(
-                memory.id,
-                memory.title or describe_untitled(memory, prompt),
-                memory.kind,
-                memory.tags,
-            )
-            for memory in hinted
+            Hint(memory.id, title, memory.kind, memory.tags)
+            for memory, title in zip(hinted, titles, strict=True)
         ]
 
     def retrieve(

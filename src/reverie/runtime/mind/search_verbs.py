@@ -97,14 +97,10 @@ class SearchVerbs(VerbGroup):
         check_question(query, "query")
         spaces = self._visible_from(space)
         chosen = read_filter(self._policy.masking, **only)
-        if (
-            check_whole_number(limit) <= 0
-            or self._settings.is_off(spaces[0])
-            or chosen.matches_none
-        ):
+        is_off = self._settings.is_off(spaces[0])
+        if check_whole_number(limit) <= 0 or is_off or chosen.matches_none:
             return []
-        now = self._now()
-        then = parse_moment_as_of(as_of)
+        now, then = self._now(), parse_moment_as_of(as_of)
         search = SearchQuery(
             text=query,
             context=query,

@@ -267,8 +267,8 @@ def list_outdated(cli: CliContext, found: "list[Memory]") -> None:
         print_line("Nothing speaks of code that has changed.")
         return
     print_note(
-        "See both versions: reverie code anchors ID. It holds: reverie code anchors ID --still-true. "
-        "Else: reverie forget ID"
+        "See both versions: reverie code anchors ID. "
+        "It holds: reverie code anchors ID --still-true. Else: reverie forget ID"
     )
 
 
