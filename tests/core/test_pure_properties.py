@@ -369,11 +369,14 @@ def test_a_stale_block_is_always_replaced(newer, waiting, age):
 @given(nasty, nasty)
 @pytest.mark.proves("CC-66")
 def test_any_pattern_meets_any_context(pattern, context):
-    """No pattern is an error or slow; a literal that stands there is met; an empty one never."""
-    hit = match_triggers(
-        [make_memory("x", triggers=[pattern])] if pattern.strip() else [],
-        context_of_conversation(context),
-    )
+    """No pattern that may be kept is an error or slow; a literal that stands there is met; an empty
+    one never.
+    """
+    try:
+        memories = [make_memory("x", triggers=[pattern])] if pattern.strip() else []
+    except BadInput:  # such as "re:(", which nobody can keep
+        return
+    hit = match_triggers(memories, context_of_conversation(context))
 
     assert len(hit) <= 1
     literal = clean_text(pattern).strip().lower()

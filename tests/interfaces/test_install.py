@@ -21,13 +21,14 @@ from reverie.erasure.unfinished import finish_erasure
 from reverie.interfaces.cli.app import app
 from reverie.interfaces.cli.commands import install_commands as wire
 from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.hosts import HOST_MODULES
 from reverie.interfaces.install import settings_entries, trial_run
 from reverie.interfaces.install.hook_line import SILENT, own_program
 from reverie.interfaces.install.settings_targets import WiringPlace, build_mcp_server
 from reverie.storage.erased_texts import REWRITE_PENDING
 from tests.support.helpers import open_mind, run_command, toy_home
 
-HOSTS = ("claude-code", "codex", "cursor")
+HOSTS = tuple(HOST_MODULES)
 
 
 @pytest.fixture

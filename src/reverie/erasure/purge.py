@@ -78,7 +78,7 @@ class PurgedMemories(NamedTuple):
 def purge_everywhere(
     work: WorkContext, chosen: Callable[[], Iterable[Memory]], now: Callable[[], float]
 ) -> tuple[PurgedMemories, backups.PurgeResult]:
-    """Purge the `chosen` memories, after what people wrote by now is taken in: see `Mind.purge`."""
+    """Purge the `chosen` memories, as `mind.data.purge` says, after taking in edits."""
     finish_purge(work, now)
     take_in_edits(work, now)
     with work.store.transaction():

@@ -26,13 +26,16 @@ from reverie.core.model import Hit, Memory
 from reverie.retrieval.trigger_search import is_triggered
 from reverie.text.tokenization import fold_text
 
-# How far one prior may move the odds, either way. The recency and success factors are scaled by it,
-# so a larger bound makes both of them stronger too.
+# How far trust, or how often it was said again, may move the odds, either way: both are clipped
+# there. The other priors are bounded by their own constants, each of which has its effect alone;
+# they were chosen not to exceed this either, and a property test holds the product to it.
 PRIOR_BOUND = 0.25
-# The recency boost 1 + PRIOR_BOUND·e^(−hours since last use / 24).
+# The recency boost 1 + RECENCY_BOOST·e^(−hours since last use / RECENCY_HOURS).
+RECENCY_BOOST = 0.25
 RECENCY_HOURS = 24.0
-# The strongest stands at the bound: more would be cut off by it.
-EMOTION_FACTORS = {"low": 1.05, "medium": 1.15, "high": 1 + PRIOR_BOUND}
+# What success adds at a rate of 1, and failure takes at 0.
+SUCCESS_SWING = 0.25
+EMOTION_FACTORS = {"low": 1.05, "medium": 1.15, "high": 1.25}
 # A factor for what was kept in a time of the same name, such as release-week.
 SAME_SEASON_FACTOR = 1.1
 
@@ -42,7 +45,7 @@ UNVERIFIED_FACTOR = 0.5
 HITS_PER_UNVERIFIED = 3
 
 # Of what was said about code that is not so any more, or not there.
-OUTDATED_FACTORS = {CHANGED: 0.85, GONE: 1 - PRIOR_BOUND}
+OUTDATED_FACTORS = {CHANGED: 0.85, GONE: 0.75}
 
 # The chance from which on something surfaces; set so that nine quiet turns in ten stay clean
 # (docs/why-ranking.md).
@@ -81,8 +84,8 @@ def compute_prior(
         0.9 + 0.2 * retention(memory, now),
         recency_factor(memory, now),
         # Neutral at 0.64: trust and confidence of 0.8 each, as of what an agent observed.
-        1.0 + 0.5 * (memory.trust * memory.confidence - 0.64),
-        1.0 + 0.05 * math.log(max(1, memory.strength)),
+        clip_prior(1.0 + 0.5 * (memory.trust * memory.confidence - 0.64)),
+        clip_prior(1.0 + 0.05 * math.log(max(1, memory.strength))),
     ]
     if memory.details:
         factors += [
@@ -91,18 +94,21 @@ def compute_prior(
             SAME_SEASON_FACTOR if season and memory.details.get("season") == season else 1.0,
             OUTDATED_FACTORS.get(outdated_state(memory), 1.0),
         ]
-    product = 1.0
-    for factor in factors:
-        product *= min(max(factor, 1 - PRIOR_BOUND), 1 + PRIOR_BOUND)
+    product = math.prod(factors)
     return UNVERIFIED_FACTOR * min(1.0, product) if is_unverified(memory) else product
 
 
+def clip_prior(factor: float) -> float:
+    """The factor, within 1 ± PRIOR_BOUND."""
+    return min(max(factor, 1 - PRIOR_BOUND), 1 + PRIOR_BOUND)
+
+
 def recency_factor(memory: Memory, now: float) -> float:
-    """1 for what was never used, up to 1 + PRIOR_BOUND for what proved useful just now."""
+    """1 for what was never used, up to 1 + RECENCY_BOOST for what proved useful just now."""
     if memory.last_accessed_at is None:
         return 1.0
     idle_hours = max(0.0, now - memory.last_accessed_at) / 3_600
-    return 1.0 + PRIOR_BOUND * math.exp(-idle_hours / RECENCY_HOURS)
+    return 1.0 + RECENCY_BOOST * math.exp(-idle_hours / RECENCY_HOURS)
 
 
 def emotion_factor(memory: Memory) -> float:
@@ -120,7 +126,7 @@ def success_factor(memory: Memory) -> float:
     rate = memory.details.get("rate")
     if not isinstance(rate, float):
         return 1.0
-    return 1.0 + 2 * PRIOR_BOUND * (min(max(rate, 0.0), 1.0) - 0.5)
+    return 1.0 + 2 * SUCCESS_SWING * (min(max(rate, 0.0), 1.0) - 0.5)
 
 
 def apply_priors(hits: Sequence[Hit], now: float, season: str = "") -> list[Hit]:

@@ -1,7 +1,7 @@
 """Daily copies of the database in `home/backups`, and purging and scrubbing them.
 
-Only copies of the home's own database are touched; copies made elsewhere with `Mind.backup` belong
-to their owner. A purge says which files it could not reach: copies that are busy, newer or
+Only copies of the home's own database are touched; copies made elsewhere with `mind.data.backup`
+belong to their owner. A purge says which files it could not reach: copies that are busy, newer or
 write-protected, and damaged files that a repair has put aside.
 """
 

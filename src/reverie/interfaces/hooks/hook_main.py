@@ -36,7 +36,7 @@ from reverie.interfaces.hooks.hook_event import (
 )
 from reverie.interfaces.hooks.spool import MAX_WAITING_EVENTS, HookFiles, write_json_object
 from reverie.interfaces.hosts import load_host
-from reverie.interfaces.hosts.host_agent import read_host_event
+from reverie.interfaces.hosts.host_agent import HostAgent, read_host_event
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 MAX_SECONDS = 2.0
 # At the end of a session Claude Code waits for 1.5 s.
 MAX_SECONDS_AT_END = 1.2
-SESSION_END_NAMES = (b'"SessionEnd"', b'"sessionEnd"')
 # Bytes of stdin that are looked at; of a longer prompt the beginning is taken in.
 MAX_INPUT_BYTES = 8_000_000
 # What stands in an answer that may tell of an error: only then it is worth opening the store.
@@ -116,15 +115,22 @@ def main(words: Sequence[str]) -> None:
         # To the end, or the host meets a broken pipe.
         while len(given) > MAX_INPUT_BYTES and sys.stdin.buffer.read(1_000_000):
             pass
-        if not any(name in given for name in SESSION_END_NAMES):
+        name = words[0] if words else ""
+        if not may_end_session(load_host(name), given):
             watchdog.cancel()
             start_watchdog(give_up, MAX_SECONDS)
-        say(answer_event(words[0] if words else "", given, files, clock.now()))
+        say(answer_event(name, given, files, clock.now()))
     # Also KeyboardInterrupt and SystemExit: a hook never fails its host.
     except BaseException as err:
         say({})
         with suppress(BaseException):
             files.log_trouble(f"{words[:1]}: {type(err).__name__}: {err}")
+
+
+def may_end_session(host: HostAgent, given: bytes) -> bool:
+    """True if a host's message has the name of its last event of a session somewhere in it."""
+    ends = [name for name, kind in host.events.items() if kind == kinds.SESSION_END]
+    return any(f'"{name}"'.encode() in given for name in ends)
 
 
 def start_watchdog(give_up: Callable[[float], None], seconds: float) -> threading.Timer:

@@ -43,7 +43,9 @@ def try_hook(host: str) -> tuple[float, str]:
     The first finds modules not yet compiled and a home not yet made, as no hook does but the first
     one ever.
     """
-    event = next(name for name, kind in load_host(host).events.items() if kind == TOOL_AFTER)
+    events = load_host(host).events
+    # A host without such an event is tried with its first one.
+    event = next((name for name, kind in events.items() if kind == TOOL_AFTER), next(iter(events)))
     seconds = 0.0
     with TemporaryDirectory(prefix="reverie-doctor-") as folder:
         told = {

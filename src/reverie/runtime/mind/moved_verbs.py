@@ -1,4 +1,7 @@
-"""Where verbs of earlier versions are now: old name of `Mind` → its present place."""
+"""Where verbs of earlier versions are now: old name of `Mind` → its present place.
+
+Only what has moved stands here; a new verb is a method of its group and nothing else.
+"""
 
 # A line for each: the name that it had on `Mind`, and where it is.
 MOVED_LINES = """\
