@@ -85,7 +85,7 @@ class Settings(NamedTuple):
     # cosine that a memory needs where recall goes by vectors alone; 0: any will do
     floor: float = 0.4
     decay: float = 0.7  # share of a score that each of these steps keeps, above 0 and at most 1
-    deadline: float = 0.03  # seconds the first turn of a session may search by words
+    deadline: float = 0.03  # seconds that a first turn, or a hook at a prompt, may search by words
     # what waits for `reverie memory curate`: off, inferred (concluded), model (wrote it)
     curate: str = "inferred"
     condense_at: float = 0.8  # share of the model's context from which a conversation is condensed
