@@ -351,6 +351,15 @@ def test_doctor_says_what_is_wired_and_how_to_mend_it(user):
     assert "its hook does not work" in told(code=1)
 
 
+def test_doctor_tries_hooks_that_an_earlier_version_wired(user):
+    """The launcher of an earlier version is this installation's too: it is tried, and renewed."""
+    run_command("install", "claude-code", "--no-mcp", "--yes")
+    file = user / ".claude" / "settings.json"
+    file.write_text(file.read_text().replace("interfaces/hooks", "surfaces/hooks"))
+    assert "wired by an earlier version of this installation" in told()
+    assert "another installation" not in told() and "a hook takes" in told()
+
+
 def test_doctor_says_when_memory_last_surfaced_and_what_failed(user):
     """The last turn that was given something; events that could not be learned from; trouble of
     hooks; off.

@@ -5,7 +5,7 @@ from operator import attrgetter
 import pytest
 
 from reverie.runtime.mind import Mind
-from reverie.runtime.mind.moved_verbs import MOVED_VERBS
+from reverie.runtime.mind.moved_verbs import CALLED_GROUPS, MOVED_VERBS
 
 
 def test_a_mind_has_few_verbs_of_its_own():
@@ -38,6 +38,20 @@ def test_misspelt_arguments_are_refused(mind):
         lambda: mind.activity.events(tools="bash"),
         lambda: mind.activity.record_file("a.py", line=[1, 2]),
         lambda: mind.sessions.window([], limit=10, counter=len),
+        lambda: mind.sessions.window([], limit=10, kept=False),
+        lambda: mind.record_tool("Bash", okay=True),
+        lambda: mind.remember("Tea.", now=1.0),
     ):
         with pytest.raises(TypeError, match="unexpected keyword argument"):
             call()
+
+
+@pytest.mark.parametrize("new", sorted(CALLED_GROUPS.values()))
+def test_a_group_that_was_a_verb_says_what_does_the_same(mind, new):
+    """`mind.reminders()` is no verb any more, and its error names the one that is."""
+    group = getattr(mind, new.partition(".")[0])
+    with pytest.raises(TypeError, match=f"is now mind.{new}"):
+        group()
+    attrgetter(new)(mind)
+    with pytest.raises(TypeError, match="not callable"):
+        mind.data()

@@ -57,7 +57,7 @@ class PageUpdate(NamedTuple):
 class UpdatedPage(NamedTuple):
     """What came of a page update."""
 
-    version: int  # of the event: `undo` and `restore_file` take it
+    version: int  # of the event: `undo` and `files.restore` take it
     memories: tuple[Memory, ...] = ()  # that are new
     revised: int = 0
     forgotten: int = 0

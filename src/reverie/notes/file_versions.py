@@ -33,7 +33,7 @@ NO_FILE = ""
 class FileVersion(NamedTuple):
     """A file as it was until something was written to it."""
 
-    number: int  # of the event: `restore_file` takes it
+    number: int  # of the event: `mind.files.restore` takes it
     path: str  # absolute
     at: float  # when it ceased to be so
     why: str  # "append", "replace", "restore", "note"

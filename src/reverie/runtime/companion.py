@@ -52,7 +52,7 @@ from reverie.injection.due_reminders import claim_at_start, release_reminders
 from reverie.injection.first_turn import InjectionTurn, prepare_by_words
 from reverie.injection.prepare_block import find_focus
 from reverie.runtime.background_thread import BackgroundThread
-from reverie.runtime.verb_options import WindowOptions
+from reverie.runtime.verb_options import WindowOptions, check_options
 from reverie.text.host_messages import HostMessage
 from reverie.text.token_counts import QuarterEstimate, Tokenizer
 
@@ -192,6 +192,7 @@ class Companion:
         without it, milliseconds. What leaves is kept word for word and found by `recall`; an
         episode tells what it was.
         """
+        check_options("condense", counting, WindowOptions)
         self._check_open()
         at = self._timestamp(now)
         places = self._message_index.locate_messages(check_message_list(messages), at, task)

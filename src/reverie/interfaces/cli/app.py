@@ -81,9 +81,11 @@ EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
 INTERRUPTED, UNFORESEEN = 130, 70
 # The last lines of `reverie --help`.
 MORE_HELP = """\
-Anywhere: --home FOLDER where memory lives, --space PATH whose memory, --json.
-Before the command: --sandbox a memory apart to try things out, --version,
+Before the command: --home FOLDER where memory lives, --space PATH whose memory,
+--json, --sandbox a memory apart to try things out, --version,
 --install-completion. Exit codes: docs/reference/command-line.md"""
+# Options with a value, which is no command's name even if it looks like one.
+VALUE_OPTIONS = ("--home", "--space", "-s", "--grep")
 FULL_DISK = next(number for kind, number, _ in EXIT_CODES if kind is errors.StoreFull)
 
 
@@ -123,11 +125,19 @@ def find_new_name(name: str, rest: Sequence[str]) -> str:
 
     `session` was a command and is a group: it is the group where a command of it comes next.
     """
-    first_word = next((word for word in rest if not word.startswith("-")), "")
-    # An option with a value may come first (`session --grep WORD ID`): then its value is taken for
-    # the first word, which is right unless it is the name of a command of the group.
+    first_word = next(iter(drop_options(rest)), "")
     is_group = name in COMMAND_NAMES and (not first_word or first_word in COMMAND_NAMES[name])
     return "" if is_group else MOVED_COMMANDS.get(name, "")
+
+
+def drop_options(words: Sequence[str]) -> list[str]:
+    """The words that are neither an option nor the value of one of VALUE_OPTIONS."""
+    values = [word in VALUE_OPTIONS for word in ("", *words)]
+    return [
+        word
+        for word, is_value in zip(words, values, strict=False)
+        if not (is_value or word.startswith("-"))
+    ]
 
 
 def print_help_page(usage: str, help: str, commands: Mapping[str, Any]) -> None:
@@ -211,7 +221,7 @@ def describe_usage_error(message: str, words: list[str]) -> str:
 
 def find_command_name(words: Sequence[str]) -> str:
     """The command that was called; empty where there was none."""
-    rest = iter(words)
+    rest = iter(drop_options(words))
     name = next((word for word in rest if word in COMMAND_NAMES or word in MOVED_COMMANDS), "")
     after = list(rest)
     if new_name := find_new_name(name, after):

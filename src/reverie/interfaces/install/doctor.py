@@ -222,7 +222,7 @@ def examine_hosts(settings: Settings, project: Path) -> Iterator[DoctorFinding]:
         yield from judge_wiring(one, settings.home)
         programs = {each.program for each in chain.from_iterable(one.hooks.values())}
         # Only our own program is ever started, never what a file names.
-        if hook_line.own_program() in programs:
+        if any(map(hook_line.is_own_program, programs)):
             seconds, trouble = hook(one.host)
             if trouble:
                 yield report_fault(

@@ -53,6 +53,14 @@ def own_program() -> tuple[str, ...]:
     return (sys.executable, *FLAGS, launcher_path())
 
 
+def is_own_program(program: tuple[str, ...]) -> bool:
+    """True if a hook starts this installation, also by the launcher of an earlier version."""
+    package = Path(hooks.__path__[0]).resolve().parents[1]
+    *start, launcher = program
+    is_same_start = tuple(start) == own_program()[:-1]
+    return is_same_start and Path(launcher).resolve().is_relative_to(package)
+
+
 def launcher_path() -> str:
     """The file that a hook starts with."""
     return str(Path(hooks.__path__[0]).absolute() / "run.py")

@@ -161,11 +161,15 @@ def judge_wiring(one: HostWiring, home: Path) -> Iterator[DoctorFinding]:
                 f"{one.name}: its hook does not work: {lost} is not there.",
                 f"Wire it anew: {one.install_command}",
             )
+        elif program != hook_line.own_program() and hook_line.is_own_program(program):
+            yield report_state(
+                f"{one.name} is wired by an earlier version of this installation. Its hooks work.",
+                f"To renew them: {one.install_command}",
+            )
         elif program not in (hook_line.own_program(), hook_line.BY_NAME):
             yield report_state(
                 f"{one.name} is wired to another installation of Reverie ({program[-1]}), which is "
-                f"not "
-                "tried from here.",
+                "not tried from here.",
                 f"To have this one: {one.install_command}",
             )
     usual = config.user_home() / ".reverie"

@@ -1,7 +1,7 @@
 """Aircher's episodic database (`episodic.duckdb`, or its tables in SQLite).
 
-Runs of tools and files touched go into the log, where our own miner finds what they teach (`deeds`,
-`suggest_fix`, `coedited`); tasks become episodes, learned patterns observations. Snapshots of
+Runs of tools and files touched go into the log, where our own miner finds what they teach
+(`suggest_fix`, `coedited`); tasks become episodes, learned patterns observations. Snapshots of
 contexts are passed over, and so are code chunks: index the code itself. Times there are local and
 name no zone.
 """

@@ -17,7 +17,7 @@ from reverie.memory.memory_validation import Moment, parse_moment, parse_moment_
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit
 from reverie.runtime.mind.tool_recording import ToolRecording
-from reverie.runtime.verb_options import EventFilter, FileTouchFields, RunOutcome
+from reverie.runtime.verb_options import EventFilter, FileTouchFields, RunOutcome, check_options
 from reverie.text.argument_checks import check_question, check_text_list
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class ActivityVerbs(VerbGroup):
         """
         from reverie.activity.activity_events import ToolRunRecord
 
+        check_options("record_tool", outcome, RunOutcome)
         given: dict[str, Any] = {**outcome}
         ok = given.pop("ok", None)
         run = ToolRunRecord(tool, parameters, result, **given)
@@ -123,6 +124,7 @@ class ActivityVerbs(VerbGroup):
         from reverie.activity import activity_events
 
         # Built here, not in the recorder, so that a wrong operation is the caller's error.
+        check_options("record_file", touch, FileTouchFields)
         payload = activity_events.make_file_payload(to_repository_path(path), operation, **touch)
         self._record_event(FILE, lambda: payload, space, session)
 
@@ -176,6 +178,7 @@ class ActivityVerbs(VerbGroup):
         from reverie.activity import activity_events
 
         self._flush()
+        check_options("events", only, EventFilter)
         asked = EventQuery(**only)
         names = [name for name in (asked.tool, asked.file, asked.task) if name]
         wanted = (*check_text_list(words, "words"), *names)

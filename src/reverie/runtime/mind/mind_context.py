@@ -203,6 +203,17 @@ class VerbGroup:
         self._resolve_space = context.resolve_space
         self._writable_space = context.writable_space
 
+    if not TYPE_CHECKING:
+
+        def __call__(self, *_: Any, **__: Any) -> None:
+            """Say which verb does what a verb of the group's name did in earlier versions."""
+            from reverie.runtime.mind.moved_verbs import CALLED_GROUPS
+
+            new = CALLED_GROUPS.get(type(self).__name__)
+            if new is None:
+                raise TypeError(f"{type(self).__name__!r} object is not callable")
+            raise TypeError(f"mind.{new.partition('.')[0]}() is now mind.{new}()")
+
     # Properties, because settings may be replaced while a mind lives: `reverie off`, for one.
 
     @property

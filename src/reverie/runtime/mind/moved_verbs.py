@@ -90,4 +90,13 @@ wordings data.wordings
 mirror data.mirror
 """
 
+# What was a verb and is a group now: its class, and the verb that does the same.
+CALLED_GROUPS = {
+    "EpisodeVerbs": "episodes.browse",
+    "FeelingVerbs": "feelings.browse",
+    "ProcedureVerbs": "procedures.find",
+    "ReminderVerbs": "reminders.browse",
+    "ReviewVerbs": "review.cases",
+    "SessionVerbs": "sessions.browse",
+}
 MOVED_VERBS: dict[str, str] = dict(line.split() for line in MOVED_LINES.splitlines())

@@ -24,6 +24,7 @@ from reverie.memory.memory_validation import (
 )
 from reverie.memory.named_period import find_season, stamp_season
 from reverie.runtime.mind.mind_context import VerbGroup
+from reverie.runtime.verb_options import check_options
 from reverie.text.argument_checks import check_text_list
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class RememberVerbs(VerbGroup):
         and symbols of an indexed repository, as of `code.anchor`: when they change it is told.
         Raises BadInput for what cannot be kept, Disabled where memory is switched off.
         """
+        check_options("remember", fields, MemoryFields)
         home = self._writable_space(space, fields.get("session", ""))
         return self.keep_new(text, home, about=about, **fields)
 

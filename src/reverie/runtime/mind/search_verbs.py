@@ -20,7 +20,7 @@ from reverie.retrieval import find_tool_warnings, search_memories
 from reverie.retrieval.search_query import SearchQuery
 from reverie.retrieval.trigger_search import TriggeredHits
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit
-from reverie.runtime.verb_options import MemoryFilter
+from reverie.runtime.verb_options import MemoryFilter, check_options
 from reverie.text.argument_checks import (
     check_memory_types,
     check_question,
@@ -94,6 +94,7 @@ class SearchVerbs(VerbGroup):
         `Settings.depth` by default, 0 for not at all. What contradicts an answer comes with it,
         flagged in `why`.
         """
+        check_options("recall", only, MemoryFilter)
         check_question(query, "query")
         spaces = self._visible_from(space)
         chosen = read_filter(self._policy.masking, **only)
@@ -246,6 +247,7 @@ class SearchVerbs(VerbGroup):
         `kinds`, `types` and `tags` as of `recall`: working memory is listed only for who asks for
         it. `active`: only those that count, only those that do not (False), or all (None).
         """
+        check_options("browse", only, MemoryFilter)
         chosen = read_filter(self._policy.masking, **only)
         where = Filter(
             spaces=self._visible_from(space),

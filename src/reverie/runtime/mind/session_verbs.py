@@ -18,7 +18,7 @@ from reverie.core.model import (
 from reverie.memory import working_memory
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclusively
-from reverie.runtime.verb_options import WindowOptions
+from reverie.runtime.verb_options import WindowOptions, check_options
 from reverie.text.argument_checks import (
     check_question,
     check_text_list,
@@ -126,6 +126,7 @@ class SessionVerbs(VerbGroup):
         """
         from reverie.context_window.window_fitting import FitRequest, fit_messages
 
+        check_options("window", counting, WindowOptions)
         request = FitRequest(limit, task, strategy, **counting)
         return fit_messages(messages, request, self._now())
 
@@ -149,6 +150,7 @@ class SessionVerbs(VerbGroup):
         from reverie.context_window.conversation_summary import ConversationFacts, condense_messages
         from reverie.context_window.window_fitting import FitRequest
 
+        check_options("condense", counting, WindowOptions)
         request = FitRequest(
             limit,
             task,

@@ -56,7 +56,7 @@ class MemoryOptions:
             "--kind",
             "-k",
             autocompletion=complete_kinds,
-            help="See: reverie kinds.",
+            help="See: reverie memory kinds.",
         ),
     ] = "fact"
     tag: NewTags = None
