@@ -1056,7 +1056,8 @@ def test_a_store_in_trouble_starts_no_worker_after_the_other(agent):
             agent.tell("PostToolUse", **tool) == ""
             and failed.exists()
             and not is_worker_alive(agent.room.lock)
-        )
+        ),
+        90.0,  # each try starts a worker, which takes its time on a busy machine
     )
     for _ in range(3):
         agent.tell("PostToolUse", **tool)
@@ -1066,7 +1067,8 @@ def test_a_store_in_trouble_starts_no_worker_after_the_other(agent):
     store.write_bytes(good)
     os.utime(failed, (time.time() - 60, time.time() - 60))
     wait_until(
-        lambda: agent.tell("PostToolUse", **tool) == "" and len(agent.events("tool")) > waiting
+        lambda: agent.tell("PostToolUse", **tool) == "" and len(agent.events("tool")) > waiting,
+        90.0,
     )
 
 
