@@ -44,6 +44,7 @@ def private_names(node: ast.AST) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_no_test_uses_a_private_name():
     """A test holds for whatever keeps the promises: it uses public verbs, ports and real files."""
     assert [] == [
@@ -66,6 +67,7 @@ def test_a_private_name_is_seen_however_it_is_reached():
     assert [] == [name for node in ast.walk(ast.parse(fine)) for name in private_names(node)]
 
 
+@pytest.mark.slow
 def test_no_test_starts_pytest():
     """No test runs the test runner, by import or as a command."""
     assert [] == [

@@ -231,6 +231,7 @@ def assert_whole(index, files):
     start=st.lists(edits(), max_size=8),
     steps=st.lists(st.lists(edits(), min_size=1, max_size=3), max_size=6),
 )
+@pytest.mark.slow
 def test_after_any_edits_the_edges_are_those_of_resolving_all(start, steps):
     """Functions added, removed, renamed, imports changed, files added and deleted,
     several at once.
@@ -260,6 +261,7 @@ def test_after_any_edits_the_edges_are_those_of_resolving_all(start, steps):
         max_size=8,
     ),
 )
+@pytest.mark.slow
 def test_after_definitions_came_and_went_the_edges_are_those_of_resolving_all(start, steps):
     """One after the other, before and after all that stands in a file: what was there has other
     numbers then.

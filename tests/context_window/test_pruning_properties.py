@@ -235,6 +235,7 @@ def test_tokens_add_up(messages, wish):
 
 
 @given(conversations, st.integers(200, 4_000), st.integers(1, 6))
+@pytest.mark.slow
 def test_passing_everything_again_changes_nothing_more(messages, limit, step):
     """A host that passes its whole conversation at each call gets the same beginning, as long as
     nothing more goes.

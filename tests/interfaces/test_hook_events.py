@@ -253,6 +253,7 @@ def test_no_cut_goes_through_a_secret(before, after):
 
 @pytest.mark.parametrize("cut", [truncate_text, redact_and_shorten])
 @pytest.mark.proves("CC-89")
+@pytest.mark.slow
 def test_nothing_beside_a_cut_is_kept_however_much_was_hidden_before_it(cut):
     """Where marks have taken the place of much, what is left beside the cut may still be half of a
     secret.

@@ -122,6 +122,7 @@ def test_no_cut_lets_a_passage_out(before, length, closed):
 
 
 @given(st.integers(0, 60))
+@pytest.mark.slow
 def test_a_cut_through_a_tag_keeps_the_tag(shift):
     """Half a tag says nothing, so the whole of it stands in the gap."""
     for at in (8_000 + CUT_MARGIN, 100_000 - 16_000 - CUT_MARGIN):
