@@ -23,6 +23,7 @@ from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.core.trigger_patterns import check_trigger
 from reverie.memory.detail_changes import drop_details
 from reverie.privacy.redacted_text import redact_short_text
+from reverie.text.argument_checks import check_options
 from reverie.text.text_cleaning import clean_text
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ class PlacedFields(MemoryFields, total=False):
     space: Required[str]
 
 
-MEMORY_FIELDS = ("text", *MemoryFields.__annotations__, "space")
+MEMORY_FIELDS = ("text", *PlacedFields.__annotations__)
 # Of what is not here the default is None.
 FIELD_DEFAULTS = {
     "title": "",
@@ -277,8 +278,7 @@ def build_memory(
     What others wrote has become what it may be (`untrusted_text.disarm_memory`). Refused if the
     policy refuses what is in it, or if nothing is in it but what is private.
     """
-    if unknown := sorted(fields.keys() - set(MEMORY_FIELDS)):
-        raise TypeError(f"unexpected keyword argument {unknown[0]!r}: a memory has no such field")
+    check_options("build_memory", fields, PlacedFields)
     given: dict[str, Any] = {**FIELD_DEFAULTS, **fields}
     text, title, details = redact_new_texts(text, given, policy)
     provenance = given["provenance"]

@@ -52,7 +52,8 @@ from reverie.injection.due_reminders import claim_at_start, release_reminders
 from reverie.injection.first_turn import InjectionTurn, prepare_by_words
 from reverie.injection.prepare_block import find_focus
 from reverie.runtime.background_thread import BackgroundThread
-from reverie.runtime.verb_options import WindowOptions, check_options
+from reverie.runtime.verb_options import WindowOptions
+from reverie.text.argument_checks import check_options
 from reverie.text.host_messages import HostMessage
 from reverie.text.token_counts import QuarterEstimate, Tokenizer
 

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from reverie.memory.memory_validation import Moment
 
 if TYPE_CHECKING:
     from reverie.text.token_counts import Tokenizer
-
-
-def check_options(verb: str, given: Mapping[str, Any], options: type) -> None:
-    """Raise TypeError, as Python does, for a name that the verb's further arguments do not have."""
-    allowed = options.__annotations__
-    if unknown := sorted(given.keys() - allowed.keys()):
-        raise TypeError(
-            f"{verb}() got an unexpected keyword argument {unknown[0]!r}; "
-            f"besides those of its signature it takes {', '.join(allowed)}"
-        )
 
 
 class MemoryFilter(TypedDict, total=False):

@@ -28,6 +28,16 @@ def check_text_list(values: object, what: str) -> tuple[str, ...]:
     return tuple(map(clean_text, found))
 
 
+def check_options(verb: str, given: Mapping[str, Any], options: type) -> None:
+    """Raise TypeError, as Python does, for a name that the verb's further arguments do not have."""
+    allowed = options.__annotations__
+    if unknown := sorted(given.keys() - allowed.keys()):
+        raise TypeError(
+            f"{verb}() got an unexpected keyword argument {unknown[0]!r}; "
+            f"besides those of its signature it takes {', '.join(allowed)}"
+        )
+
+
 def check_question(text: object, what: str) -> str:
     """The text of a question; BadInput for anything else."""
     if not isinstance(text, str):

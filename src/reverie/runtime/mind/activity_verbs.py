@@ -17,8 +17,8 @@ from reverie.memory.memory_validation import Moment, parse_moment, parse_moment_
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit
 from reverie.runtime.mind.tool_recording import ToolRecording
-from reverie.runtime.verb_options import EventFilter, FileTouchFields, RunOutcome, check_options
-from reverie.text.argument_checks import check_question, check_text_list
+from reverie.runtime.verb_options import EventFilter, FileTouchFields, RunOutcome
+from reverie.text.argument_checks import check_options, check_question, check_text_list
 
 if TYPE_CHECKING:
     from reverie.activity.activity_events import ToolRunRecord, WorkStatistics

@@ -24,8 +24,7 @@ from reverie.memory.memory_validation import (
 )
 from reverie.memory.named_period import find_season, stamp_season
 from reverie.runtime.mind.mind_context import VerbGroup
-from reverie.runtime.verb_options import check_options
-from reverie.text.argument_checks import check_text_list
+from reverie.text.argument_checks import check_options, check_text_list
 
 if TYPE_CHECKING:
     from reverie.memory.intention import When

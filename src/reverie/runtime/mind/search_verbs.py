@@ -20,9 +20,10 @@ from reverie.retrieval import find_tool_warnings, search_memories
 from reverie.retrieval.search_query import SearchQuery
 from reverie.retrieval.trigger_search import TriggeredHits
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit
-from reverie.runtime.verb_options import MemoryFilter, check_options
+from reverie.runtime.verb_options import MemoryFilter
 from reverie.text.argument_checks import (
     check_memory_types,
+    check_options,
     check_question,
     check_text_list,
     check_whole_number,

@@ -18,8 +18,9 @@ from reverie.core.model import (
 from reverie.memory import working_memory
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclusively
-from reverie.runtime.verb_options import WindowOptions, check_options
+from reverie.runtime.verb_options import WindowOptions
 from reverie.text.argument_checks import (
+    check_options,
     check_question,
     check_text_list,
     check_whole_number,

@@ -91,7 +91,6 @@ class SqliteCodeIndex(TermBagIndex):
     # Writing
 
     def put(self, root: str, files: Sequence[ParsedFile]) -> None:
-        """Replace the symbols and facts of these files. Edges from and to them go until `link`."""
         if not files:
             return
         with self._connections().writing() as db:
@@ -101,7 +100,6 @@ class SqliteCodeIndex(TermBagIndex):
                 insert_file(db, root, file)
 
     def drop(self, root: str, paths: Collection[str]) -> None:
-        """Remove files, and the edges from and to them."""
         if paths:
             with self._connections().writing() as db:
                 db.execute(MARK_ROOT, (root, 0))
@@ -109,7 +107,6 @@ class SqliteCodeIndex(TermBagIndex):
                     delete_file(db, root, path)
 
     def forget(self, root: str) -> None:
-        """Remove a repository, and its words unless another process is reading them just now."""
         self.drop(root, self.indexed_files(root))
         if self._exists():
             with self._connections().writing() as db:
@@ -127,11 +124,6 @@ class SqliteCodeIndex(TermBagIndex):
         linked: Sequence[LinkedFile],
         moved: Mapping[str, Mapping[int, int]],
     ) -> None:
-        """Update a resolved repository: put or remove files, and replace the edges of `linked`.
-
-        All other edges stay: the caller knows that they lead where they led before, or, to a file
-        that is in `moved`, from each old symbol number to the new one.
-        """
         with self._connections().writing() as db:
             for path in gone:
                 delete_file(db, root, path)
@@ -147,7 +139,6 @@ class SqliteCodeIndex(TermBagIndex):
             insert_edges(db, nums, linked)
 
     def link(self, root: str, linked: Iterable[LinkedFile]) -> None:
-        """Make these all the edges of a repository."""
         with self._connections().writing() as db:
             nums = read_file_numbers(db, root)
             for table in ("edge", "rest"):
@@ -157,17 +148,12 @@ class SqliteCodeIndex(TermBagIndex):
             db.execute(MARK_ROOT, (root, 1))
 
     def scrub(self) -> bool:
-        """Empty the index for good, without a trace in its files.
-
-        False if another process is reading just now.
-        """
         self.clear()
         return self._connections().compact() if self._exists() else True
 
     # Reading
 
     def texts(self) -> Iterator[str]:
-        """Every text in the index."""
         with self._reading() as db:
             if db is None:
                 return
@@ -176,11 +162,9 @@ class SqliteCodeIndex(TermBagIndex):
                     yield from filter(None, row)
 
     def roots(self) -> list[str]:
-        """The indexed repositories."""
         return [path for (path,) in self._rows("select path from root order by path")]
 
     def facts(self, root: str, paths: Names | None = None) -> dict[str, str]:
-        """What resolving needs of these files, or of all, by path."""
         sql = "select path, facts from file where root = ?"
         if paths is None:
             return dict(self._rows(sql, root))
@@ -190,12 +174,10 @@ class SqliteCodeIndex(TermBagIndex):
         return found
 
     def modules(self, root: str) -> dict[str, tuple[str, list[str]]]:
-        """By path, each file's language and the names of the modules that it looks for."""
         rows = self._rows("select path, language, modules from file where root = ?", root)
         return {path: (language, json.loads(names)) for path, language, names in rows}
 
     def definitions(self, root: str, name: str) -> list[SymbolDefinition]:
-        """Definitions of that name except attributes and local names, by path and index."""
         # The index of names ignores case.
         rows = self._rows(
             f"{DEFINITIONS} symbol s on s.file = f.num "
@@ -211,7 +193,6 @@ class SqliteCodeIndex(TermBagIndex):
         return sorted(found)
 
     def detached_members(self, root: str, name: str) -> list[SymbolDefinition]:
-        """Members of a class of that name in files that do not define it, by path and index."""
         rows = self._rows(
             f"{DEFINITIONS} joining j on j.file = f.num "
             "join symbol s on s.file = j.file and s.idx = j.idx "
@@ -222,7 +203,6 @@ class SqliteCodeIndex(TermBagIndex):
         return sorted(SymbolDefinition(*row) for row in rows)
 
     def files_resting_on(self, root: str, on: Collection[str]) -> set[str]:
-        """Files with edges that rest on any of these lookups, and perhaps a few others."""
         sql = """
             select f.path
             from rest r join file f on f.num = r.file
@@ -235,11 +215,9 @@ class SqliteCodeIndex(TermBagIndex):
         return found
 
     def resolved(self, root: str) -> bool:
-        """True if the edges of a repository are those of its files as they are indexed now."""
         return not self._rows("select 1 from root where path = ? and not resolved", root)
 
     def size(self, root: str) -> IndexSize:
-        """How much of a repository is indexed."""
         return IndexSize(
             files=self._count("select count(*) from file where root = ?", root),
             symbols=self._count(f"select count(*) from symbol where file {IN_ROOT}", root),
@@ -248,7 +226,6 @@ class SqliteCodeIndex(TermBagIndex):
         )
 
     def find_symbols(self, root: str, name: str, limit: int) -> list[SymbolLocation]:
-        """Symbols with that name or qualified name; else in another case; else as last part."""
         for condition in NAME_CONDITIONS:
             found = self._symbols(condition, (root, name, name), limit)
             if found:
@@ -256,11 +233,9 @@ class SqliteCodeIndex(TermBagIndex):
         return []
 
     def symbols_with_body(self, root: str, body: str) -> list[SymbolLocation]:
-        """Symbols whose text has that digest, by path and index."""
         return self._symbols("s.body = ?", (root, body))
 
     def symbols(self, root: str, paths: Names | None = None) -> list[SymbolLocation]:
-        """The symbols of these files, or of all, by path and index."""
         if paths is None:
             return self._symbols("1", (root,))
         found: list[SymbolLocation] = []
@@ -283,26 +258,21 @@ class SqliteCodeIndex(TermBagIndex):
         return [SymbolLocation(path, index, Symbol(*rest)) for path, index, *rest in rows]
 
     def edges_into(self, root: str, places: Sequence[SymbolLocation]) -> list[CodeEdge]:
-        """The edges that lead to these symbols, by path and line."""
         condition = "and t.root = f.root and t.path = ? and e.symbol = ?"
         return self._edges(root, condition, [place[:2] for place in places])
 
     def edges_out_of(self, root: str, places: Sequence[SymbolLocation]) -> list[CodeEdge]:
-        """The resolved edges that begin within these symbols, by path and line."""
         condition = "and f.path = ? and e.scope = ? and e.target is not null"
         return self._edges(root, condition, [place[:2] for place in places])
 
     def edges_of_file(self, root: str, path: str, kind: str) -> list[CodeEdge]:
-        """The edges of a kind that begin in a file, by line."""
         return self._edges(root, "and f.path = ? and e.kind = ?", [(path, kind)])
 
     def unresolved_edges(self, root: str, name: str) -> list[CodeEdge]:
-        """Mentions of that name that could not be resolved."""
         condition = "and e.name = ? and e.target is null and e.kind <> 'imports'"
         return self._edges(root, condition, [(name,)])
 
     def edges(self, root: str) -> list[CodeEdge]:
-        """All resolved edges."""
         return self._edges(root, "and e.target is not null", [()])
 
     def _edges(self, root: str, where: str, arg_sets: Sequence[Sequence[object]]) -> list[CodeEdge]:
@@ -313,7 +283,6 @@ class SqliteCodeIndex(TermBagIndex):
         return sorted(found, key=lambda edge: (edge.path, edge.line, edge))
 
     def graph(self, root: str) -> SymbolGraph:
-        """All symbols and all resolved edges, in brief."""
         files = "select num, path from file where root = ? order by path"
         symbols = """
             select s.file, s.idx, s.parent, s.name, s.qual, s.kind
@@ -333,10 +302,6 @@ class SqliteCodeIndex(TermBagIndex):
         )
 
     def search_files(self, root: str, terms: Names, limit: int) -> list[tuple[str, float]]:
-        """(path, BM25) of files whose path or symbols contain any of the terms.
-
-        Best first, ties by path.
-        """
         sql = """
             select f.path, -w.rank
             from words w cross join file f on f.num = w.rowid

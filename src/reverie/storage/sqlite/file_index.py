@@ -83,10 +83,6 @@ class SqliteFileIndex(DerivedDatabase):
     # Writing
 
     def put(self, root: str, entries: Sequence[ChunkedFile]) -> ChunkDifference:
-        """Replace the chunks of these files. A chunk with the same text keeps its number.
-
-        The vector stays with the text.
-        """
         total = ChunkDifference()
         if entries:
             with self._connections().writing() as db:
@@ -95,7 +91,6 @@ class SqliteFileIndex(DerivedDatabase):
         return total
 
     def drop(self, root: str, paths: Collection[str]) -> int:
-        """Remove files. Returns how many chunks went with them."""
         if not paths:
             return 0
         with self._connections().writing() as db:
@@ -106,16 +101,11 @@ class SqliteFileIndex(DerivedDatabase):
         return gone
 
     def forget(self, root: str) -> int:
-        """Remove a root with all its files, and `scrub`. Returns how many chunks went."""
         gone = self.drop(root, self.indexed_files(root))
         self.scrub()
         return gone
 
     def scrub(self) -> bool:
-        """Erase removed chunks for good: unneeded words and vectors, also in the journal.
-
-        False if another process is reading just now, so that the journal may still hold something.
-        """
         if not self._exists():
             return True
         with self._connections().writing() as db:
@@ -127,7 +117,6 @@ class SqliteFileIndex(DerivedDatabase):
         return self._connections().compact()
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, np.ndarray]) -> None:
-        """Store vectors by the hash of their text: one row for each part that was embedded."""
         rows: list[tuple[str, bytes, int, bytes]] = []
         for hash, parts in vectors.items():
             for part, vector in enumerate(parts):
@@ -140,11 +129,9 @@ class SqliteFileIndex(DerivedDatabase):
     # Reading
 
     def roots(self) -> list[str]:
-        """The roots that have indexed files."""
         return [root for (root,) in self._rows("select distinct root from file order by 1")]
 
     def texts(self) -> Iterator[tuple[str, str, str]]:
-        """Every text in the index, as (root, path, text)."""
         with self._reading() as db:
             if db is not None:
                 yield from db.execute(
@@ -153,7 +140,6 @@ class SqliteFileIndex(DerivedDatabase):
                 yield from db.execute("select root, path, path from file")
 
     def chunks(self, nums: Sequence[int]) -> list[FoundChunk]:
-        """Chunks by number, in the order asked; unknown ones are left out."""
         found: dict[int, FoundChunk] = {}
         for batch in split_batches(nums):
             rows = self._rows(f"{CHUNKS} ({sql_placeholders(batch)})", *batch)
@@ -163,7 +149,6 @@ class SqliteFileIndex(DerivedDatabase):
         return [found[num] for num in nums if num in found]
 
     def count(self, roots: Names | None, model: str | None = None) -> IndexCount:
-        """How much is indexed of these roots, or of all; `waiting` is 0 without a model."""
         if not self._exists():
             return IndexCount()
         args = roots or ()
@@ -180,7 +165,6 @@ class SqliteFileIndex(DerivedDatabase):
     # Finding
 
     def search_words(self, terms: Names, roots: Names, limit: int) -> list[tuple[int, float]]:
-        """(chunk number, BM25) of chunks with any of the terms, best first, ties by number."""
         with self._reading() as db:
             if db is None or not terms or not roots:
                 return []
@@ -201,7 +185,6 @@ class SqliteFileIndex(DerivedDatabase):
     def nearest(
         self, model: str, vector: np.ndarray, roots: Names, limit: int, floor: float
     ) -> list[tuple[int, float]]:
-        """(chunk number, cosine) of the nearest chunks, best first; none below `floor`."""
         found: list[tuple[int, float]] = []
         with self._reading() as db:
             if db is None or not roots:
@@ -222,13 +205,11 @@ class SqliteFileIndex(DerivedDatabase):
         return found[:limit]
 
     def cosines(self, model: str, vector: np.ndarray, nums: Sequence[int]) -> dict[int, float]:
-        """The cosine of each of these chunks that has a vector of the model."""
         hashes = {found.num: found.chunk.hash for found in self.chunks(nums)}
         with self._reading() as db:
             return {} if db is None else self._load_matrix(db, model).cosines(vector, hashes)
 
     def unembedded_texts(self, model: str, limit: int) -> list[tuple[bytes, str]]:
-        """(hash, text) of chunks without a vector of this model, each text once."""
         with self._reading() as db:
             if db is None:
                 return []
