@@ -3,15 +3,32 @@
 import pytest
 
 from reverie.core.kinds import (
+    AGENT,
+    ANY_KIND,
+    ANYBODY,
     DAY,
+    EPISODE_KINDS,
+    EXTRACTED_KINDS,
     FOREVER,
     GROUPS,
+    JOURNAL_KINDS,
+    JOURNAL_PARTS,
     KINDS,
+    MAKING,
     MEMORY_TYPES,
+    NOTHING,
+    OBSERVED,
+    OWN_KIND,
+    QUESTION,
+    SAID,
+    TROUBLE,
+    USER,
+    WARNING_KINDS,
     half_life,
     kind_of,
     retention,
 )
+from reverie.retrieval.relevance_gate import NEEDED_BY
 from reverie.testing import NOON, make_memory
 
 NAMED = {
@@ -38,6 +55,40 @@ def test_every_row_is_complete(name):
 
     assert (row.name, row.type in MEMORY_TYPES, row.group in GROUPS) == (name, True, True)
     assert row.half_life > 0 and row.meaning
+
+
+@pytest.mark.parametrize("name", [*KINDS, "recipe"])
+def test_every_column_holds_what_its_readers_know(name):
+    """A word that nobody reads would be a trait that never shows."""
+    row = kind_of(name)
+
+    assert row.voice in (ANYBODY, AGENT, USER)
+    assert set(row.bears_on) <= set(NEEDED_BY)
+    assert row.journal in ("", *JOURNAL_PARTS)
+    assert row.merges_with in (ANY_KIND, OWN_KIND, NOTHING)
+    assert row.unchosen in ("", SAID, OBSERVED)
+
+
+def test_what_lists_named_one_by_one_before_the_columns_came():
+    """Which kinds a model extracts, in the order of its instructions; which warn, the first first;
+    of which the journal tells; which turns need which.
+    """
+    told = "preference correction negative fact knowledge decision entity learning procedure event"
+    makes = "preference correction negative decision procedure skill"
+    answers = "fact knowledge decision entity procedure event task intention"
+
+    assert " ".join(EXTRACTED_KINDS) == told
+    assert sorted(WARNING_KINDS, key=lambda name: -KINDS[name].urgency) == [
+        "negative",
+        "correction",
+    ]
+    assert sorted(JOURNAL_KINDS) == ["decision", "event", "feeling", "task"]
+    assert EPISODE_KINDS == ("event", "task")
+    assert {
+        need: " ".join(row.name for row in KINDS.values() if need in row.bears_on)
+        for need in NEEDED_BY
+    } == {MAKING: makes, TROUBLE: "correction negative learning", QUESTION: answers}
+    assert [row.name for row in KINDS.values() if not row.shared] == ["preference", "file"]
 
 
 @pytest.mark.proves("C1", "C4", "C5")

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.core.errors import BadInput
+from reverie.core.kinds import EXTRACTED_KINDS
 from reverie.llm import extraction_task as extraction
 from reverie.llm import group_naming_task, judge_task, pair_task
 from reverie.llm.language_model import BadAnswer, parse_llm_address
@@ -237,8 +238,7 @@ def test_any_answer_is_a_value_or_bad(text):
             assert len(found.items) <= extraction.MAX_ITEMS
             for item in found.items:
                 assert (
-                    10 <= item.messages[0] <= item.messages[1] < 20
-                    and item.kind in extraction.EXTRACTED_KINDS
+                    10 <= item.messages[0] <= item.messages[1] < 20 and item.kind in EXTRACTED_KINDS
                 )
                 assert 0 < len(item.text) <= extraction.MAX_TEXT_CHARS and set(item.files) <= {
                     "src/app.py"

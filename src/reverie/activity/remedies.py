@@ -37,10 +37,11 @@ from reverie.activity.failure_signature import (
     compute_failure_signature,
 )
 from reverie.core.foreign_numbers import to_count
+from reverie.core.kinds import LEARNING
 from reverie.core.model import Event, Memory, Revise
 from reverie.memory.episodes import read_success
 
-KIND, REMEDY = "learning", "remedy"  # the kind, and the name in the details
+KIND, REMEDY = LEARNING, "remedy"  # the kind, and the name in the details
 # Between failure and success; later they have nothing to do with each other.
 MAX_EVENTS_BETWEEN = 30
 MAX_SECONDS_BETWEEN = 7_200.0

@@ -5,14 +5,14 @@ was said once, it was of no use for a month, and it is not the user's own word. 
 as soon as its time is over: nobody will ask for it again.
 
 Of a type of which a space holds more than `kinds.CAPACITY`, the least retained go too, down to the
-capacity: what is left of them by then is less than of any that stays. The user's own words and what
-must never be done do not go.
+capacity: what is left of them by then is less than of any that stays. The user's own words do not
+go, nor what is not `capped`, such as what must never be done.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from reverie.core.kinds import DAY, EXPLICIT_KINDS, effective_confidence, memory_type_of
+from reverie.core.kinds import DAY, EXPLICIT_KINDS, effective_confidence, kind_of
 from reverie.core.model import Memory, Retire
 from reverie.reconciliation.pass_view import PassStep, PassView
 
@@ -60,11 +60,11 @@ def find_over_capacity(
     totals = Counter[str]()
     removable: dict[str, list[tuple[float, float, str]]] = {}
     for memory in memories:
-        type = memory_type_of(memory.kind)
-        totals[type] += 1
-        if memory.provenance not in USER_PROVENANCE and memory.kind != "negative":
+        kind = kind_of(memory.kind)
+        totals[kind.type] += 1
+        if memory.provenance not in USER_PROVENANCE and kind.capped:
             rank = (effective_confidence(memory, now), memory.at, memory.id)
-            removable.setdefault(type, []).append(rank)
+            removable.setdefault(kind.type, []).append(rank)
     found = {}
     for type, ranks in removable.items():
         excess = max(0, totals[type] - capacity[type])

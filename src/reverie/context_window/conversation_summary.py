@@ -27,6 +27,7 @@ from reverie.context_window.provider_messages import MessageLookup
 from reverie.context_window.stub_lines import cut_at_word
 from reverie.context_window.window_fitting import FitRequest, check_message_list
 from reverie.core import clock
+from reverie.core.kinds import EVENT
 from reverie.core.model import Add, Event, Filter
 from reverie.core.privacy_policy import Policy
 from reverie.memory.memory_validation import build_memory
@@ -174,7 +175,7 @@ def record_episode(store: Store, one: CondensedEpisode, compact: Event, policy: 
     home, (first, last) = lesson_space_of(compact), one.messages
     with store.transaction():
         episodes = Filter(
-            spaces=(home,), kinds=("event",), session=compact.session, limit=MAX_KNOWN_EPISODES
+            spaces=(home,), kinds=(EVENT,), session=compact.session, limit=MAX_KNOWN_EPISODES
         )
         condensed = [memory for memory in store.browse(episodes) if memory.details.get("condensed")]
         if any(memory.messages == one.messages for memory in condensed):
@@ -186,7 +187,7 @@ def record_episode(store: Store, one: CondensedEpisode, compact: Event, policy: 
             compact.at,
             what,
             space=home,
-            kind="event",
+            kind=EVENT,
             at=compact.at,
             session=compact.session,
             messages=one.messages,

@@ -1,9 +1,9 @@
 """The kinds of memory, one row each, and how a memory fades.
 
 A kind names its memory type (working, episodic, semantic, procedural, prospective or emotional),
-its half-life, and a few flags. No class per type and no store per type: adding a kind is adding a
-row. A kind that is not in the table is welcome too: it is custom, behaves like the row CUSTOM_KIND,
-and keeps its name.
+its half-life, and in what it differs from others. No class per type and no store per type: adding a
+kind is adding a row, and no other module lists kinds by a trait that they share. A kind that is not
+in the table is welcome too: it is custom, behaves like the row CUSTOM_KIND, and keeps its name.
 
 Half-lives are true half-lives: 2^(−age/h), not e^(−age/h).
 """
@@ -16,28 +16,63 @@ from reverie.core.model import UNTRUSTED, Memory
 
 DAY = 86_400.0
 FOREVER = math.inf
-EXCERPT = "excerpt"
-FILE = "file"
+# Kinds that some code is about by themselves.
+EXCERPT, FILE, EVENT, NEGATIVE, LEARNING = "excerpt", "file", "event", "negative", "learning"
+INTENTION, PENDING = "intention", "pending"
 # Whose word a kind takes, each including those behind it.
 ANYBODY, AGENT, USER = "anybody", "agent", "user"
+# What a kind may be to a turn, by the names of the relevance gate's signals.
+MAKING, TROUBLE, QUESTION = "a rule for making", "a lesson for trouble", "a fact for a question"
+# The parts of a day in the journal that tell of memories.
+JOURNAL_PARTS = ("episodes", "tasks", "decisions", "feelings")
+# With what a memory becomes one that says the same.
+ANY_KIND, OWN_KIND, NOTHING = "any kind", "its own kind", "nothing"
+# What nobody chose to keep: turns as they were said, what a session observed.
+SAID, OBSERVED = "said", "observed"
 
 
 class Kind(NamedTuple):
-    """How memories of one kind behave."""
+    """How memories of one kind behave.
+
+    The defaults make an ordinary kind: it fades, surfaces, takes anybody's word, has its line on
+    the space's page, goes into a team's file if it is knowledge, and is compared with others.
+    """
 
     name: str
     type: str  # one of MEMORY_TYPES
     half_life: float  # days until its retention halves; FOREVER never fades
     meaning: str  # for people and for models that choose a kind
     contradictable: bool = True  # a newer one about the same subject may replace it
-    group: str = "Notes"  # the heading it is rendered under
+    group: str = "Notes"  # the heading it is rendered under; a new one may be named
     surfaces: bool = True  # may pop up by itself
     voice: str = ANYBODY  # whose word it takes: what others wrote may describe, and command nobody
+    bears_on: tuple[str, ...] = ()  # what it may be to a turn: MAKING, TROUBLE, QUESTION
+    urgency: int = 0  # before a tool runs, its triggers call up what is more urgent first
+    journal: str = ""  # the member of JOURNAL_PARTS that tells of it; "": none does
+    merges_with: str = ANY_KIND  # NOTHING: it is not compared with others at all
+    unchosen: str = ""  # raw material, which is not compared: SAID or OBSERVED; "": all was chosen
+    capped: bool = True  # archived when a space has more of its type than CAPACITY
+    extracted: bool = False  # a language model may give it to what a conversation teaches
+    on_pages: bool = True  # has a line in the mirror, if it is not of the moment
+    shared: bool = True  # a team's file has it, if it is semantic or procedural
 
 
+# Of the rows of a group the first is what a line on a page becomes that a person writes under that
+# heading. The order is that of the list that a language model chooses from.
 KINDS: dict[str, Kind] = {
     row.name: row
     for row in (
+        Kind(
+            "preference",
+            "semantic",
+            90,
+            "how the user likes things",
+            group="Preferences",
+            voice=USER,
+            bears_on=(MAKING,),
+            extracted=True,
+            shared=False,
+        ),
         Kind(
             "correction",
             "semantic",
@@ -45,23 +80,41 @@ KINDS: dict[str, Kind] = {
             "the user put us right: what to do or believe instead",
             group="Corrections",
             voice=USER,
+            bears_on=(MAKING, TROUBLE),
+            urgency=1,
+            extracted=True,
         ),
         Kind(
-            "negative",
+            NEGATIVE,
             "procedural",
             365,
             "something never to do, called up by its trigger patterns",
             contradictable=False,
             group="Never do",
             voice=USER,
+            bears_on=(MAKING, TROUBLE),
+            urgency=2,
+            capped=False,
+            extracted=True,
         ),
-        Kind("fact", "semantic", 30, "how something in this codebase or project is", group="Facts"),
+        Kind(
+            "fact",
+            "semantic",
+            30,
+            "how something in this codebase or project is",
+            group="Facts",
+            bears_on=(QUESTION,),
+            unchosen=SAID,
+            extracted=True,
+        ),
         Kind(
             "knowledge",
             "semantic",
             180,
             "a fact about the user or the world, not about code",
             group="Facts",
+            bears_on=(QUESTION,),
+            extracted=True,
         ),
         Kind(
             "profile",
@@ -79,15 +132,15 @@ KINDS: dict[str, Kind] = {
             group="Facts",
         ),
         Kind(
-            "preference",
+            "decision",
             "semantic",
-            90,
-            "how the user likes things",
-            group="Preferences",
-            voice=USER,
-        ),
-        Kind(
-            "decision", "semantic", 180, "what was decided, and why", group="Decisions", voice=AGENT
+            180,
+            "what was decided, and why",
+            group="Decisions",
+            voice=AGENT,
+            bears_on=(MAKING, QUESTION),
+            journal="decisions",
+            extracted=True,
         ),
         Kind(
             "entity",
@@ -95,14 +148,18 @@ KINDS: dict[str, Kind] = {
             60,
             "a person, service, machine or thing, and what it is",
             group="Entities",
+            bears_on=(QUESTION,),
+            extracted=True,
         ),
         Kind(
-            "learning",
+            LEARNING,
             "semantic",
             60,
             "a lesson from a mistake or a debugging session",
             group="Learnings",
             voice=AGENT,
+            bears_on=(TROUBLE,),
+            extracted=True,
         ),
         Kind(
             "capability",
@@ -112,12 +169,19 @@ KINDS: dict[str, Kind] = {
             group="Learnings",
             voice=AGENT,
         ),
-        Kind("note", "semantic", 45, "anything else worth keeping"),
+        Kind(
+            "note",
+            "semantic",
+            45,
+            "anything else worth keeping",
+            unchosen=SAID,
+        ),
         Kind(
             "observation",
             "semantic",
             7,
             "something concluded, with little certainty",
+            unchosen=OBSERVED,
         ),
         Kind(
             FILE,
@@ -126,6 +190,9 @@ KINDS: dict[str, Kind] = {
             "a file that an agent keeps under /memories, whole",
             contradictable=False,
             surfaces=False,
+            merges_with=NOTHING,
+            on_pages=False,
+            shared=False,
         ),
         Kind(
             "procedure",
@@ -134,6 +201,8 @@ KINDS: dict[str, Kind] = {
             "how to do something: trigger and ordered steps",
             group="Procedures",
             voice=AGENT,
+            bears_on=(MAKING, QUESTION),
+            extracted=True,
         ),
         Kind(
             "skill",
@@ -143,14 +212,20 @@ KINDS: dict[str, Kind] = {
             contradictable=False,
             group="Procedures",
             voice=AGENT,
+            bears_on=(MAKING,),
+            merges_with=OWN_KIND,
         ),
         Kind(
-            "event",
+            EVENT,
             "episodic",
             14,
             "something that happened: who, what, when, where, why",
             contradictable=False,
             group="What happened",
+            bears_on=(QUESTION,),
+            journal="episodes",
+            unchosen=OBSERVED,
+            extracted=True,
         ),
         Kind(
             EXCERPT,
@@ -159,6 +234,8 @@ KINDS: dict[str, Kind] = {
             "a passage of a conversation that left the context window, word for word",
             contradictable=False,
             group="Earlier in this conversation",
+            unchosen=OBSERVED,
+            on_pages=False,
         ),
         Kind(
             "task",
@@ -168,15 +245,18 @@ KINDS: dict[str, Kind] = {
             contradictable=False,
             group="What happened",
             voice=AGENT,
+            bears_on=(QUESTION,),
+            journal="tasks",
         ),
         Kind(
-            "intention",
+            INTENTION,
             "prospective",
             FOREVER,
             "something to do later, at a time or in a context",
             contradictable=False,
             group="To do",
             voice=AGENT,
+            bears_on=(QUESTION,),
         ),
         Kind(
             "goal",
@@ -195,6 +275,7 @@ KINDS: dict[str, Kind] = {
             contradictable=False,
             group="Feelings",
             voice=AGENT,
+            journal="feelings",
         ),
         Kind(
             "scratch",
@@ -208,8 +289,6 @@ KINDS: dict[str, Kind] = {
         ),
     )
 }
-
-INTENTION, PENDING = "intention", "pending"
 
 CUSTOM_KIND = Kind("custom", "semantic", 45, "a kind of somebody's own", voice=AGENT)
 
@@ -232,8 +311,16 @@ EXPLICIT_KINDS = tuple(row.name for row in KINDS.values() if row.type == "workin
 # These only record what was said and done: a purge blanks in them what it erases, as in the log.
 RECORD_KINDS = tuple(row.name for row in KINDS.values() if row.type in ("working", "episodic"))
 
-# Read by people top-down: what must not be overlooked comes first.
-GROUPS = (
+JOURNAL_KINDS = tuple(row.name for row in KINDS.values() if row.journal)
+# What somebody tells as something that happened, as opposed to passages of a conversation.
+EPISODE_KINDS = tuple(name for name in JOURNAL_KINDS if KINDS[name].type == "episodic")
+
+# Warnings by profession: their triggers call them up, not the files that they are about.
+WARNING_KINDS = tuple(row.name for row in KINDS.values() if row.urgency)
+
+EXTRACTED_KINDS = tuple(row.name for row in KINDS.values() if row.extracted)
+
+_USUAL_GROUPS = (
     "Corrections",
     "Never do",
     "To do",
@@ -247,7 +334,16 @@ GROUPS = (
     "What happened",
     "Feelings",
     "Now",
-    "Notes",
+)
+# Read by people top-down: what must not be overlooked comes first, and a row's own new group before
+# what is anything else.
+GROUPS = (
+    *dict.fromkeys(
+        group
+        for group in (*_USUAL_GROUPS, *(row.group for row in KINDS.values()))
+        if group != CUSTOM_KIND.group
+    ),
+    CUSTOM_KIND.group,
 )
 
 MATURITIES = ("raw", "validated", "escalated", "dismissed")

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from reverie.activity.error_lessons import find_error_fixes, list_fix_files
-from reverie.core.kinds import INTENTION
+from reverie.core.kinds import INTENTION, LEARNING, NEGATIVE
 from reverie.extraction.extraction_rules import RULES, ExtractionRule
 from reverie.extraction.refusal_rules import INTENTION_REFUSALS, REFUSALS
 from reverie.extraction.tool_families import find_replaced_tool
@@ -163,7 +163,7 @@ def extract_lessons(messages: Sequence[tuple[str, str]], *, fixes: bool = True) 
         for fix in overcome:
             if len(fix.text) > 2 * MAX_LESSON_CHARS:
                 continue
-            lesson = CandidateLesson(fix.text, "learning", "observed", "error and fix")
+            lesson = CandidateLesson(fix.text, LEARNING, "observed", "error and fix")
             files = list_fix_files(fix)
             found.append(lesson._replace(first=fix.first, last=fix.last, files=files))
     found.sort(key=lambda lesson: lesson.last)
@@ -247,7 +247,7 @@ def build_lesson(sentence: str, rule: ExtractionRule, what: str) -> CandidateLes
 
 def derive_lesson_triggers(kind: str, what: str) -> tuple[str, ...]:
     """Patterns that call a lesson up: what it forbids, or the program it sets aside for another."""
-    if kind == "negative":
+    if kind == NEGATIVE:
         return derive_triggers(what)
     return find_program_triggers(what) if kind in ("preference", "decision", "correction") else ()
 
@@ -349,7 +349,7 @@ def find_refusal_reason(
 def is_continuation(found: CandidateLesson, following: str) -> bool:
     """True if the next sentence says why a prohibition holds, or what to do instead."""
     return (
-        found.kind in ("negative", "correction")
+        found.kind in (NEGATIVE, "correction")
         and _GOES_ON.match(following) is not None
         and len(found.text) + len(following) < MAX_LESSON_CHARS // 2
     )

@@ -5,7 +5,7 @@ The request holds at most MAX_WINDOW_MESSAGES and MAX_WINDOW_CHARS, and what is 
 that it is not repeated. Each item names the messages that it rests on; an item that names none of
 those it was shown is dropped. The model chooses text, kind, title, tags and files; it has no say in
 provenance, trust, space or anybody's ids. A file that the conversation does not mention is dropped,
-and a kind that does not exist becomes "fact".
+and a kind that it may not give (`Kind.extracted`) becomes "fact".
 """
 
 import re
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reverie.core.foreign_numbers import to_fraction
-from reverie.core.kinds import KINDS
+from reverie.core.kinds import EXTRACTED_KINDS
 from reverie.llm.language_model import BadAnswer, LlmRequest
 from reverie.llm.prompt_format import (
     FENCE_RULES,
@@ -36,10 +36,6 @@ MAX_KNOWN, MAX_KNOWN_CHARS = 80, 150
 KNOWN_COSINE = 0.25
 MAX_ITEMS, MAX_TEXT_CHARS, MAX_TITLE_CHARS, MAX_REASON_CHARS = 20, 600, 80, 300
 TASK = "extract"
-
-_KINDS = "preference correction negative fact knowledge decision entity learning procedure event"
-EXTRACTED_KINDS = tuple(_KINDS.split())
-"""Kinds that a conversation teaches; the others are made by people or by rules."""
 
 EMOTION_INTENSITIES = ("low", "medium", "high")
 # Named values of one note that are kept, and characters of each.
@@ -217,7 +213,7 @@ def read_extracted_item(row: Any, window: Window) -> ExtractedItem:
     kind = row.get("kind")
     return ExtractedItem(
         text=require_text(row.get("text"), MAX_TEXT_CHARS),
-        kind=kind if kind in EXTRACTED_KINDS and kind in KINDS else "fact",
+        kind=kind if kind in EXTRACTED_KINDS else "fact",
         messages=read_message_span(row, window),
         title=read_line(row.get("title"), MAX_TITLE_CHARS),
         files=read_files(row.get("files"), window),

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from reverie.core.kinds import JOURNAL_PARTS, kind_of
 from reverie.core.model import Event, Memory
 from reverie.text.tokenization import shorten_line
 
 # Characters of a conversation's beginning that the journal shows.
 MAX_OPENING_CHARS = 120
-JOURNAL_KINDS = ("event", "task", "decision", "feeling")  # kinds of which the journal tells
 
 
 class JournalChat(NamedTuple):
@@ -73,11 +73,12 @@ def build_journal_day(
     chats: tuple[JournalChat, ...],
     tools: int,
 ) -> JournalDay:
-    """One day, its memories by kind; `tools` is how many tool runs were recorded."""
-    episodes, tasks, decisions, feelings = (
-        tuple(memory for memory in memories if memory.kind == kind) for kind in JOURNAL_KINDS
-    )
-    return JournalDay(date, episodes, decisions, tasks, feelings, chats, tools)
+    """One day, its memories by part; `tools` is how many tool runs were recorded."""
+    parts = {
+        part: tuple(memory for memory in memories if kind_of(memory.kind).journal == part)
+        for part in JOURNAL_PARTS
+    }
+    return JournalDay(date, conversations=chats, tools=tools, **parts)
 
 
 def group_chats(events: Sequence[Event]) -> list[JournalChat]:

@@ -1,8 +1,8 @@
 """Episodes: what happened, with who, what, when, where and why. Pure.
 
-An episode is a memory of an episodic kind: `event`, or `task` for a piece of work and its outcome.
-Its text tells all of it in words, so that search finds it by any part; `details` keep the parts. It
-fades with a half-life of two weeks.
+An episode is a memory of one of `kinds.EPISODE_KINDS`, such as `event`, or `task` for a piece of
+work and its outcome. Its text tells all of it in words, so that search finds it by any part;
+`details` keep the parts. It fades with a half-life of two weeks.
 
 Some become episodes by themselves, from what hosts `record`: how a goal, a task or a step went, and
 tools that failed. A tool run that went well is nothing to remember: it stays in the log, and the
@@ -18,7 +18,6 @@ from reverie.core.foreign_numbers import to_fraction
 from reverie.core.model import Event, Memory
 from reverie.text.tokenization import shorten_line
 
-EPISODE_KINDS = ("event", "task")
 # In the order in which they are told; `what` comes first, `when` is the memory's `at`.
 PARTS = ("who", "where", "why", "outcome")
 MAX_PART_CHARS = 1_000

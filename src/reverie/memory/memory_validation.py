@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 from reverie.core import config
 from reverie.core.errors import BadInput, Refused
 from reverie.core.foreign_numbers import MAX_TIMESTAMP
-from reverie.core.kinds import INTENTION
+from reverie.core.kinds import INTENTION, NEGATIVE
 from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Memory, Revise
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.core.trigger_patterns import check_trigger
@@ -414,7 +414,7 @@ def equip_for_kind(memory: Memory, now: float, zone: Callable[[], str]) -> Memor
 
 def with_derived_triggers(memory: Memory) -> Memory:
     """A prohibition with triggers for what its text plainly names, unless it has some already."""
-    if memory.kind != "negative" or memory.triggers:
+    if memory.kind != NEGATIVE or memory.triggers:
         return memory
     # Only where something is forbidden is this needed.
     from reverie.text.text_signals import derive_triggers

@@ -9,8 +9,7 @@ from datetime import UTC, date, datetime, time
 from typing import NamedTuple
 
 from reverie.core.kinds import (
-    EXCERPT,
-    FILE,
+    CUSTOM_KIND,
     GROUPS,
     KINDS,
     is_conversation_turn,
@@ -22,7 +21,8 @@ from reverie.core.model import Memory
 MAIN_PAGE = "MEMORY.md"
 HAPPENED, SAID = "What happened", "What was said"
 DAY_HEADINGS = (HAPPENED, SAID)
-MAIN_HEADINGS = tuple(group for group in GROUPS if group != KINDS["scratch"].group)
+_LASTING_GROUPS = {row.group for row in (*KINDS.values(), CUSTOM_KIND) if row.type != "working"}
+MAIN_HEADINGS = tuple(group for group in GROUPS if group in _LASTING_GROUPS)
 
 MEMORY_ID = re.compile(r"mem_[0-9A-Za-z]{1,64}")
 _DAY = re.compile(r"memory/(\d{4}-\d\d-\d\d)\.md")
@@ -55,7 +55,7 @@ def place_memory(memory: Memory) -> PagePlace | None:
     pages are read as one's own.
     """
     kind = kind_of(memory.kind)
-    if kind.type == "working" or memory.kind in (EXCERPT, FILE):
+    if kind.type == "working" or not kind.on_pages:
         return None
     if is_unverified(memory) or not MEMORY_ID.fullmatch(memory.id):
         return None

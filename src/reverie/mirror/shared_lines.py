@@ -25,7 +25,7 @@ from reverie.core.authorship import from_jaato_stamps, to_jaato_stamps
 from reverie.core.clock import derive_id
 from reverie.core.errors import BadInput
 from reverie.core.foreign_numbers import to_fraction
-from reverie.core.kinds import FILE, MATURITIES, is_conversation_turn, is_mature, kind_of
+from reverie.core.kinds import MATURITIES, is_conversation_turn, is_mature, kind_of
 from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Fields, Memory
 from reverie.mirror.page_placement import EARLIEST, LATEST
 from reverie.text.tokenization import fingerprint_text, shorten_line
@@ -39,8 +39,6 @@ CONFLICT_MARK = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?:\s|$)")
 MAX_DESCRIPTION_CHARS = 100
 # in details, of what others wrote: where we have it from
 HEARD, SHARED = "heard_from", "a shared file"
-# kinds that are the user's own business
-PERSONAL_KINDS = ("preference",)
 
 
 class SharedLine(NamedTuple):
@@ -122,11 +120,12 @@ def is_shareable(memory: Memory) -> bool:
     """
     if memory.provenance == UNTRUSTED:
         return memory.active and memory.details.get(HEARD) == SHARED
+    kind = kind_of(memory.kind)
     return (
         memory.active
-        and kind_of(memory.kind).type in ("semantic", "procedural")
+        and kind.type in ("semantic", "procedural")
         and is_mature(memory)
-        and memory.kind not in (*PERSONAL_KINDS, FILE)
+        and kind.shared
         and not is_conversation_turn(memory)
     )
 

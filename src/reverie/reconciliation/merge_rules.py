@@ -23,9 +23,11 @@ from typing import NamedTuple
 
 from reverie.core.code_anchors import merge_anchor_details
 from reverie.core.kinds import (
-    EXCERPT,
-    FILE,
     KINDS,
+    NEGATIVE,
+    NOTHING,
+    OBSERVED,
+    SAID,
     is_conversation_turn,
     is_unverified,
     is_valid_at,
@@ -33,6 +35,7 @@ from reverie.core.kinds import (
 )
 from reverie.core.model import Change, Edge, Link, Memory, Retire, Revise
 from reverie.memory.memory_changes import HELPFUL, MAX_REINFORCEMENTS, collect_reinforcements
+from reverie.memory.procedure import KIND as PROCEDURE
 from reverie.memory.procedure import PARTS
 from reverie.reconciliation.paraphrase.statement_comparison import (
     RELATIONS,
@@ -43,10 +46,6 @@ from reverie.reconciliation.paraphrase.statement_parser import read_statement
 from reverie.reconciliation.paraphrase.wording_vote import MIN_VOTING
 from reverie.text.tokenization import fold_text
 
-# Kinds that turns of a conversation are stored as, with a speaker.
-TALK_KINDS = ("fact", "note")
-# Kinds that are raw material as soon as they come out of a session.
-RAW_KINDS = ("observation", "event", EXCERPT)
 # A longer text is a document, of which only a repetition word for word is the same.
 MAX_STATEMENT_CHARS = 600
 NEAR_DOCUMENT_COSINE = 0.95
@@ -143,7 +142,7 @@ def is_reconcilable(memory: Memory, now: float) -> bool:
     """
     return (
         memory.active
-        and memory.kind != FILE
+        and kind_of(memory.kind).merges_with != NOTHING
         and kind_of(memory.kind).type in ("semantic", "procedural")
         and not is_raw_material(memory)
         and (memory.expires_at is None or memory.expires_at > now)
@@ -153,10 +152,10 @@ def is_reconcilable(memory: Memory, now: float) -> bool:
 
 def is_raw_material(memory: Memory) -> bool:
     """True for turns and observations of a session, which nobody chose to keep."""
-    if memory.kind in TALK_KINDS and is_conversation_turn(memory):
-        return True
-    was_observed = memory.provenance == "observed" and memory.kind in RAW_KINDS
-    return was_observed and bool(memory.session)
+    unchosen = kind_of(memory.kind).unchosen
+    if unchosen == SAID:
+        return is_conversation_turn(memory)
+    return unchosen == OBSERVED == memory.provenance and bool(memory.session)
 
 
 def is_in_wider_space(old: Memory, new: Memory) -> bool:
@@ -206,7 +205,7 @@ def get_procedure_parts(memory: Memory) -> dict[str, object]:
     """The details that bear on what a procedure means; empty for other kinds, whose text says it
     all.
     """
-    if memory.kind != "procedure":
+    if memory.kind != PROCEDURE:
         return {}
     return {name: memory.details[name] for name in PARTS if memory.details.get(name)}
 
@@ -218,7 +217,7 @@ def is_worth_review(old: Memory, new: Memory, cosine: float | None) -> bool:
     """
     if kind_of(old.kind).type != kind_of(new.kind).type:
         return False
-    if {old.kind, new.kind} == {"procedure", "negative"}:
+    if {old.kind, new.kind} == {PROCEDURE, NEGATIVE}:
         return False
     ones, others = read_statement(old.text).concepts, read_statement(new.text).concepts
     shared = len(ones & others)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from reverie.core.clock import ticks
 from reverie.core.errors import BadInput
+from reverie.core.kinds import kind_of
 from reverie.core.model import Hit, Memory
 from reverie.core.trigger_patterns import TriggerContext, context_of_conversation
 from reverie.retrieval import rescoring, trigger_search
@@ -29,7 +30,6 @@ WIDENING_FACTORS = (1, 4, 16, 64)
 # Best hits whose neighbours in the graph may come along.
 MAX_SEEDS = 10
 
-FIRST_KINDS = ("negative", "correction")  # of what triggers call up, these come first
 # Confidence below which a warning is left out: it was rejected eight times or so.
 MIN_WARNING_CONFIDENCE = 0.2
 # Seconds for all patterns together: a tool waits for them.
@@ -148,11 +148,10 @@ def describe_doubt(memory: Memory) -> tuple[str, ...]:
 
 
 def warning_order(memory: Memory) -> tuple[int, float, str]:
-    """The sort key of warnings before a tool runs: FIRST_KINDS, then the most believed, ties by
-    id.
+    """The sort key of warnings before a tool runs: the most urgent kind, then the most believed,
+    ties by id.
     """
-    place = FIRST_KINDS.index(memory.kind) if memory.kind in FIRST_KINDS else len(FIRST_KINDS)
-    return place, -memory.trust * memory.confidence, memory.id
+    return -kind_of(memory.kind).urgency, -memory.trust * memory.confidence, memory.id
 
 
 def fuse_channels(store: Store, query: SearchQuery) -> list[Hit]:

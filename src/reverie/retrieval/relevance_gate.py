@@ -21,7 +21,14 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from reverie.core.kinds import is_conversation_turn, is_unverified
+from reverie.core.kinds import (
+    MAKING,
+    QUESTION,
+    TROUBLE,
+    is_conversation_turn,
+    is_unverified,
+    kind_of,
+)
 from reverie.core.model import Hit, Memory
 from reverie.text.domain_stopwords import domain_stop_stems, stems_of
 
@@ -98,18 +105,12 @@ _TURN_KINDS = {
 }
 
 
-KIND_FITS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "a rule for making": (
-        ("plans", "makes"),
-        ("preference", "decision", "correction", "negative", "procedure", "skill"),
-    ),
-    "a lesson for trouble": (("trouble", "pasted"), ("learning", "correction", "negative")),
-    "a fact for a question": (
-        ("asks here",),
-        ("fact", "knowledge", "entity", "event", "task", "procedure", "decision", "intention"),
-    ),
+NEEDED_BY: Mapping[str, tuple[str, ...]] = {
+    MAKING: ("plans", "makes"),
+    TROUBLE: ("trouble", "pasted"),
+    QUESTION: ("asks here",),
 }
-"""Kinds of turns and the kinds of memories that bear on them."""
+"""What a kind may be to a turn (`Kind.bears_on`) and the kinds of turns that need it."""
 
 
 TALK_SIGNALS = (
@@ -248,15 +249,13 @@ def compute_fit_signals(
 ) -> list[dict[str, float]]:
     """The signals of how well each memory fits a turn, by name."""
     turn_weight = max(weigh_stems(turn.stems), 1.0)
-    fitting_kinds: dict[str, tuple[str, ...]] = {}
-    for name, (turn_kinds, memory_kinds) in KIND_FITS.items():
-        applies = any(turn.kinds[kind] for kind in turn_kinds)
-        fitting_kinds[name] = memory_kinds if applies else ()
+    needs = {name: any(turn.kinds[kind] for kind in kinds) for name, kinds in NEEDED_BY.items()}
     found = []
     for memory, one in zip(memories, seen, strict=True):
         signals = compute_likeness_signals(turn, turn_weight, memory, one)
-        for name, kinds in fitting_kinds.items():
-            signals[name] = float(memory.kind in kinds)
+        bears_on = kind_of(memory.kind).bears_on
+        for name, is_needed in needs.items():
+            signals[name] = float(is_needed and name in bears_on)
         found.append(signals)
     return found
 

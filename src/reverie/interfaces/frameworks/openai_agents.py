@@ -43,6 +43,7 @@ from agents import (
 from agents.run_config import CallModelData, ModelInputData
 
 from reverie.core import clock
+from reverie.core.kinds import NEGATIVE
 from reverie.interfaces.frameworks.agent_loop import Beside
 from reverie.interfaces.frameworks.openai_history import Item, SessionHistory
 
@@ -161,7 +162,7 @@ class AgentMemory(RunHooks[Any]):
     def _guarded(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
         """Answer with what must never be done in the place of a tool's result, once."""
         warning = self.beside.warned(
-            data.context.tool_name, read_call_arguments(data.context), kinds=("negative",)
+            data.context.tool_name, read_call_arguments(data.context), kinds=(NEGATIVE,)
         )
         if not warning:
             return ToolGuardrailFunctionOutput.allow()

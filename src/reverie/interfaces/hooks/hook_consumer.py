@@ -28,7 +28,7 @@ from reverie.context_window import EMPTY_BLOCK, HEAD, render_memory_line
 from reverie.context_window.injection_history import InjectionHistory, resume_history
 from reverie.core import clock, config
 from reverie.core.errors import BadInput, StoreError
-from reverie.core.kinds import INTENTION, is_unverified
+from reverie.core.kinds import INTENTION, LEARNING, WARNING_KINDS, is_unverified
 from reverie.core.model import Event, Filter, Memory, visible_spaces
 from reverie.injection.conversation_state import ConversationState, ConversationTurn
 from reverie.injection.due_reminders import (
@@ -51,7 +51,7 @@ from reverie.interfaces.hooks.prompt_topic import collect_topic_words
 from reverie.interfaces.hooks.spool import HookFiles, read_spooled_event, write_json_object
 from reverie.interfaces.hooks.tool_warnings import MAX_ROWS, PATH_ARGUMENTS, make_warning_row
 from reverie.memory import intention
-from reverie.retrieval import FIRST_KINDS, warning_order
+from reverie.retrieval import warning_order
 from reverie.retrieval.rescoring import can_surface
 from reverie.runtime.background_thread import BackgroundThread
 from reverie.text.host_messages import HostMessage
@@ -389,7 +389,7 @@ class HookConsumer:
         triggered.sort(key=warning_order)
         known = {memory.id for memory in triggered}
         newest = store.browse(
-            Filter(spaces=visible, without=(INTENTION, *FIRST_KINDS), limit=MAX_BROWSED_MEMORIES)
+            Filter(spaces=visible, without=(INTENTION, *WARNING_KINDS), limit=MAX_BROWSED_MEMORIES)
         )
         about_files = [
             memory
@@ -404,7 +404,7 @@ class HookConsumer:
             ),
         ]
         # Where no fix is known, a hook need not open the store for a failed tool.
-        lessons = store.browse(Filter(spaces=visible, kinds=("learning",), limit=1))
+        lessons = store.browse(Filter(spaces=visible, kinds=(LEARNING,), limit=1))
         return WarningTable(HEAD, FENCE_END, rows[:MAX_ROWS], len(lessons))
 
     def _remove_stale_files(self) -> None:

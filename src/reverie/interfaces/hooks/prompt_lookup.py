@@ -166,7 +166,7 @@ def look_up_fixes(error: str, space: str, home: str, shown: Container[str] = ())
             return NO_BLOCK
         from reverie.activity.remedies import find_fix_suggestions
         from reverie.context_window import HEAD
-        from reverie.core.kinds import is_mature
+        from reverie.core.kinds import LEARNING, is_mature
         from reverie.core.model import Filter, visible_spaces
         from reverie.privacy import redact
         from reverie.text.escaping import escape_line
@@ -174,7 +174,7 @@ def look_up_fixes(error: str, space: str, home: str, shown: Container[str] = ())
 
         store, settings = there
         lessons = store.browse(
-            Filter(spaces=visible_spaces(space), kinds=("learning",), limit=MAX_LESSONS)
+            Filter(spaces=visible_spaces(space), kinds=(LEARNING,), limit=MAX_LESSONS)
         )
         # Lessons hold no secrets, so an error that quotes one must lose it to be alike.
         safe_error = redact(error, settings.policy.masking)[0]

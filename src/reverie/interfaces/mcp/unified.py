@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from reverie.core.errors import BadInput
-from reverie.core.kinds import KINDS
+from reverie.core.kinds import EXTRACTED_KINDS, INTENTION, KINDS
 from reverie.core.model import Memory
 from reverie.interfaces.mcp.tool_answers import (
     MAX_MEMORY_CHARS,
@@ -133,10 +133,7 @@ class NewMemory(BaseModel):
     ]
     kind: Annotated[
         str,
-        Field(
-            description="fact, preference, decision, correction, negative (never do), entity, "
-            "learning, procedure, knowledge, event, goal, or your own."
-        ),
+        Field(description=f"{', '.join(EXTRACTED_KINDS)}, goal, or your own. negative: never do."),
     ] = "fact"
     title: Annotated[str, Field(description="What it is about in a few words; hints show it.")] = ""
     tags: Annotated[
@@ -411,7 +408,7 @@ class UnifiedTools:
         Give at least one of when, every, context, files, commands. It comes up by itself, once.
         """
         # A page may ask to be remembered at a time that suits it, so a reminder is judged too.
-        claim = self.context.vouch(text, "intention", ctx)
+        claim = self.context.vouch(text, INTENTION, ctx)
         memory = self.context.mind.remind(
             text,
             when=when or None,
@@ -423,7 +420,7 @@ class UnifiedTools:
             **claim.fields,
         )
         answer = RemindAnswer(id=memory.id, text=memory.text)
-        if memory.kind != "intention":
+        if memory.kind != INTENTION:
             answer["why"] = (
                 f"Kept as a {memory.kind}, which never comes up as a reminder: {claim.why}"
             )

@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from reverie.core.kinds import DAY, kind_of
+from reverie.core.kinds import DAY, OWN_KIND, kind_of
 from reverie.core.model import Memory
 from reverie.reconciliation.paraphrase.concept_vocabulary import Concepts, format_concepts
 from reverie.reconciliation.paraphrase.merge_guard import guard_verdict
@@ -391,8 +391,10 @@ def is_mergeable_kind(one: str, other: str) -> bool:
     """True for equal kinds, and for two that state how things are or should be."""
     if one == other:
         return True
-    types = {kind_of(one).type, kind_of(other).type}
-    return types <= {"semantic", "procedural"} and "skill" not in (one, other)
+    rows = (kind_of(one), kind_of(other))
+    return all(
+        row.type in ("semantic", "procedural") and row.merges_with != OWN_KIND for row in rows
+    )
 
 
 # In words

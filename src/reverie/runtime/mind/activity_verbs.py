@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from reverie.activity import COMMIT, FILE, STARTED, TASK, TOOL, VERBS
 from reverie.core import config
+from reverie.core.kinds import LEARNING
 from reverie.core.model import Event, Filter, Memory, visible_spaces
 from reverie.memory.memory_validation import Moment, parse_moment, parse_moment_as_of
 from reverie.privacy.redacted_text import redact_short_text
@@ -426,7 +427,7 @@ class ActivityVerbs(VerbGroup):
     def _browse_lessons(self, space: str | None, having: str) -> list[Memory]:
         """The newest lessons that can be seen from a space."""
         spaces = self._visible_from(space)
-        lessons = Filter(spaces=spaces, kinds=("learning",), having=having, limit=MAX_LESSONS)
+        lessons = Filter(spaces=spaces, kinds=(LEARNING,), having=having, limit=MAX_LESSONS)
         return self._store.browse(lessons)
 
     def changed_with(self, paths: Sequence[str], home: str) -> list[list[CoChange]]:

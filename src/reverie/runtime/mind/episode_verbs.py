@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reverie.core.errors import BadInput
+from reverie.core.kinds import EPISODE_KINDS, JOURNAL_KINDS
 from reverie.core.model import (
     Change,
     Edge,
@@ -133,7 +134,7 @@ class EpisodeVerbs(VerbGroup):
         most = check_limit(limit)
         # With words, any number may have to be looked at for so many to match.
         scan = MAX_EPISODE_SCAN if words else most
-        found = self._browse_range(episodes.EPISODE_KINDS, since, until, space, session, scan)
+        found = self._browse_range(EPISODE_KINDS, since, until, space, session, scan)
         return [memory for memory in found if episodes.is_episode_about(memory, words)][:most]
 
     def journal(
@@ -144,7 +145,7 @@ class EpisodeVerbs(VerbGroup):
         `since` and `until` as in `browse`. Days are those of UTC; days on which nothing happened
         are left out.
         """
-        from reverie.memory.daily_journal import JOURNAL_KINDS, build_journal_days
+        from reverie.memory.daily_journal import build_journal_days
 
         found = self._browse_range(JOURNAL_KINDS, since, until, space, "", MAX_EPISODE_SCAN)
         chats = self._list_chats(since, until, space)

@@ -10,7 +10,7 @@ import typer
 from reverie import Mind
 from reverie.core import clock
 from reverie.core.errors import BadInput, NotFound, ReverieError
-from reverie.core.kinds import KINDS
+from reverie.core.kinds import KINDS, NEGATIVE
 from reverie.core.model import Memory
 from reverie.interfaces.cli.cli_context import (
     CliContext,
@@ -162,9 +162,9 @@ def note_triggers(memory: Memory) -> None:
     """What something forbidden was understood to be called up by, or how to say it."""
     from reverie.memory.memory_validation import DERIVED_TRIGGERS
 
-    if memory.kind == "negative" and memory.details.get(DERIVED_TRIGGERS):
+    if memory.kind == NEGATIVE and memory.details.get(DERIVED_TRIGGERS):
         print_note(f"It will warn before: {', '.join(memory.triggers)}")
-    elif memory.kind == "negative" and not memory.triggers:
+    elif memory.kind == NEGATIVE and not memory.triggers:
         print_note(
             "It will not warn before a tool runs: its text names nothing to watch for. "
             f'Say what to watch for: reverie edit {memory.id} --trigger "tool:Bash(git '
