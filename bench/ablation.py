@@ -3,8 +3,8 @@
 Every stage is taken away by itself and the rest is the full path of `recall`; figures are of every
 second question of each set. A cascade needs edges, and the sets have none, so they come from use:
 the other half of the questions is asked, what came up is written down as `prepared` events, and
-`settle` makes links and tags of them as it does for everybody. Twice: `given`, the block that the
-gate lets through; `judged`, the evidence among the first twenty, which is what a judge that never
+`settle` makes links and tags of them as it does for everybody. Twice: `given`, the block that
+surfaces; `judged`, the evidence among the first twenty, which is what a judge that never
 errs would have shown. Baseline of every row: the full path at depth 0 on the same edges. The gate's
 rows are a block that nobody asked for: what is shown of the evidence, and how many memories that
 is.
@@ -40,7 +40,10 @@ CASCADES: dict[str, dict[str, Any]] = {
     "gate, depth 1": {"automatic": True, "depth": 1},
     "gate, depth 2": {"automatic": True, "depth": 2},
 }
-STAGES = {"priors off": ("prior", lambda *_: 1.0), "diversity off": ("distinct", list)}
+STAGES = {
+    "priors off": ("compute_prior", lambda *_: 1.0),
+    "diversity off": ("drop_duplicate_texts", list),
+}
 
 
 def asked(mind: reverie.Mind, question: str, **how: Any) -> list[Hit]:

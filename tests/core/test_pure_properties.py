@@ -125,12 +125,12 @@ def test_an_escaped_line_is_one_line(text):
     assert all(ch.isprintable() for ch in line)
 
 
-# Gate and priors
+# What surfaces, and priors
 
 
 @given(st.lists(unit, max_size=20).map(lambda scores: sorted(scores, reverse=True)))
 @pytest.mark.proves("CC-27", "X6")
-def test_the_gate_keeps_a_prefix_that_stands_out(scores):
+def test_a_prefix_that_stands_out_surfaces(scores):
     """Nothing where the best has no even chance; else the best and none far below its odds."""
     hits = [Hit(make_memory(f"memory {n}"), score) for n, score in enumerate(scores)]
     kept = select_beside_best(hits)

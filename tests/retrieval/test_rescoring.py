@@ -1,4 +1,4 @@
-"""Bounded priors, the gate, diversity."""
+"""Bounded priors, what surfaces unasked, diversity."""
 
 import pytest
 

@@ -54,7 +54,7 @@ def choose_hits(
     """What may surface now, as the judge says; `changed`: the topic is another one."""
     from reverie.llm.judge_task import MAX_CANDIDATES, TASK, is_judge_due
 
-    pool = search_memories(store, query._replace(limit=MAX_CANDIDATES, ungated=True))
+    pool = search_memories(store, query._replace(limit=MAX_CANDIDATES, unlikely_too=True))
     called = [hit for hit in pool if is_rule_hit(hit)]
     candidates = [hit for hit in pool if not is_rule_hit(hit)]
     is_due = is_judge_due(attention.turns, attention.judged, changed=changed)
@@ -62,7 +62,7 @@ def choose_hits(
         llm.count(TASK, NOTHING_FOUND if is_due else NOT_DUE)
         return ChosenHits(called)
     judgement, spent = ask_ballots(llm, settings, window, candidates, query, attention.session)
-    # No budget: the gate decides, as where there is no model.
+    # No budget: the gate's chance decides, as where there is no model.
     if spent:
         return ChosenHits(search_memories(store, query))
     if judgement is None:

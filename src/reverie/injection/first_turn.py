@@ -32,7 +32,7 @@ class InjectionTurn(NamedTuple):
             context=context,
             spaces=visible_spaces(self.space),
             now=self.now,
-            # More than are shown: the gate and equal texts leave out most of them.
+            # More than are shown: most of them are equal texts or too unlikely.
             limit=settings.limit * 4,
             automatic=True,
             not_session=self.attention.session,

@@ -1,10 +1,11 @@
-"""From a question to hits: query → channels → fusion → priors → graph → gate → distinct texts.
+"""From a question to hits: query → channels → fusion → gate → priors → graph → distinct texts.
 
 Each stage takes and returns values. A channel is one function that proposes memories: by words, by
-embedding, by trigger patterns, by recency. Fusion makes one ranking of what they propose; priors
-weigh it, within bounds, by how fresh, trusted and proven a memory is; where somebody asks, the
-cascade adds what links, tags and clusters lead to, below the hit that brought it; for a block that
-is injected unasked, the gate keeps only what stands out, which is usually nothing.
+embedding, by trigger patterns, by recency. Fusion makes one ranking of what they propose; if nobody
+asked, the gate says how likely the turn needs each; priors weigh it, within bounds, by how fresh,
+trusted and proven a memory is; where somebody asks, the cascade adds what links, tags and clusters
+lead to, below the hit that brought it; into a block that is injected unasked comes only what is
+likely enough, which is usually nothing.
 
 Always true: the same question gives the same answer (ties break by id); what no longer counts never
 surfaces; vectors of another model are never compared; a store without any vector still answers by
@@ -80,11 +81,11 @@ def assemble_answer(
     # Asked once; where the best have no edges, that was all.
     edges = store.edges_around(seeds, query.spaces, MAX_FAN_OUT) if seeds else []
     if not edges:
-        return rescoring.finalize_hits(hits, query.limit, automatic=query.gated)
+        return rescoring.finalize_hits(hits, query.limit, automatic=query.only_likely)
     from reverie.retrieval.graph_cascade import add_disputed_hits, add_graph_neighbours
 
     hits = add_graph_neighbours(store, hits, query, edges, MAX_SEEDS)
-    answer = rescoring.finalize_hits(hits, query.limit, automatic=query.gated)
+    answer = rescoring.finalize_hits(hits, query.limit, automatic=query.only_likely)
     return answer if query.automatic else add_disputed_hits(answer, hits, query.limit)
 
 

@@ -1,4 +1,7 @@
-"""From a ranking to an answer: bounded priors, the gate for what surfaces unasked, equal texts.
+"""From a ranking to an answer: bounded priors, equal texts, and what of it surfaces unasked.
+
+The relevance gate has said how likely a turn needs each hit; `can_surface` leaves out by kind,
+review and validity, and `select_surfacing` what is too unlikely.
 
 A prior says how much a memory deserves to be believed and recalled, whatever is asked. Each moves
 the odds of a hit by PRIOR_BOUND at most, so that none can bury what fits the question well. Reading

@@ -28,7 +28,7 @@ class SearchQuery(NamedTuple):
     tags: tuple[str, ...] = ()
     season: str = ""  # what the present time is called, if it has a name
     automatic: bool = False  # nobody asked: only what is likely needed may surface
-    ungated: bool = False  # a judge chooses: all candidates, not only what is likely needed
+    unlikely_too: bool = False  # a judge chooses: all candidates, not only what is likely needed
     not_session: str = ""  # a conversation whose own memories are not echoed back to it
     # the spaces in which that name is this conversation's; none: everywhere
     session_in: tuple[str, ...] = ()
@@ -40,9 +40,9 @@ class SearchQuery(NamedTuple):
     floor: float = 0.0  # the least score of a candidate, by words and meaning
 
     @property
-    def gated(self) -> bool:
-        """True if only what stands out may be in the answer."""
-        return self.automatic and not self.ungated
+    def only_likely(self) -> bool:
+        """True if only what is likely needed may be in the answer."""
+        return self.automatic and not self.unlikely_too
 
     @property
     def terms(self) -> list[str]:
