@@ -373,6 +373,7 @@ def test_tags_links_and_feedback(run_json, keep_text, run):
     assert run_json("memory", "tags")["tags"] == {"y": 1}
     run_json("memory", "link", one, two)
     assert any(edge["dst"] == two for edge in run_json("explain", one)["edges"])
+    assert run_json("explain", one)["brought_up"] == []
     assert run_json("memory", "feedback", one, "--helpful")["memory"]["strength"] == 2
     assert run_json("memory", "feedback", two, "--unhelpful")["memory"]["confidence"] < 0.95
     run("memory", "link", one, one, code=2)

@@ -46,7 +46,7 @@ from reverie.interfaces.hooks.spool import (
 from reverie.interfaces.hooks.tool_warnings import (
     MAX_WARNINGS,
     find_matching_rows,
-    is_row_called,
+    find_row_cause,
     make_warning_row,
     may_match,
 )
@@ -342,10 +342,10 @@ def test_what_crosses_between_hooks_and_worker_reads_back(tmp_path):
     event = SpooledEvent(HookEvent(PROMPT, "s1", text="hello"), 1.0, "me/x", ids=["mem_1"])
     path = files.add_event(event, held=True)
     assert read_json_object(path).items() >= {"kind": PROMPT, "text": "hello", "at": 1.0}.items()
-    files.release_event(path, HookBlock(ids=["mem_2"], due=["mem_2"]))
+    files.release_event(path, HookBlock(ids=["mem_2"], due=["mem_2"], why=[["words 4.3"]]))
     (waiting,) = files.list_events()
     assert read_spooled_event(waiting) == event._replace(
-        root="", ids=["mem_2"], due=["mem_2"], event=event.event
+        root="", ids=["mem_2"], due=["mem_2"], why=[["words 4.3"]], event=event.event
     )
     table = WarningTable("<", ">", [row()], 1)
     write_json_object(files.guards_file("me/x"), table.to_json())
@@ -362,7 +362,7 @@ def row(text="Never force-push.", *, reminder=False, when=None, **fields):
 
 
 def said(rows, tool, arguments, shown=(), now=0.0):
-    return [one.line for one in find_matching_rows(rows, tool, arguments, shown, now)]
+    return [one.line for one, _ in find_matching_rows(rows, tool, arguments, shown, now)]
 
 
 @pytest.mark.proves("B61")
@@ -433,9 +433,8 @@ def test_what_is_spared_could_not_have_met(pattern, tool, command):
     scene = context_of_tool_call(tool, {"command": command})
     everything = "\n".join((scene.text, *scene.argument_lines))
     assert may_match(pattern, everything) or not matches_trigger(pattern, scene)
-    assert is_row_called(row(triggers=(pattern,)), scene, everything, "", 0.0) == matches_trigger(
-        pattern, scene
-    )
+    cause = find_row_cause(row(triggers=(pattern,)), scene, everything, "", 0.0)
+    assert bool(cause) == matches_trigger(pattern, scene)
 
 
 def lines(tmp_path, *rows):

@@ -163,6 +163,28 @@ def test_nothing_is_said_twice_though_nobody_writes_it_down(agent):
     assert HERON in agent.say("Which host is the staging server?", session="s2")
 
 
+def test_why_each_was_given_can_be_asked_afterwards(agent):
+    """What words found, what a tool called up and what an earlier turn prepared: each with its
+    reason.
+    """
+    pushing = agent.keep(
+        "Never force-push.", kind="negative", triggers=["tool:Bash(git push*--force*)"]
+    )
+    prepared = agent.prepares("Which host is the staging server?", HERON)
+    assert HERON in agent.say("Please go on.")
+    assert HERON in agent.say("Which host is the staging server?", "s2")
+    wait_until(lambda: "force-push" in agent.guards())
+    assert "force-push" in agent.tool("git push -f", "s2")
+    agent.settled()
+    with open_mind(agent.home) as mind:
+        later, earlier = mind.explain(prepared.id).brought_up
+        (warned,) = mind.explain(pushing.id).brought_up
+    assert (earlier.session, later.session, warned.session) == ("s1", "s2", "s2")
+    assert any(why.startswith(("words", "meaning")) for why in earlier.why)
+    assert any(why.startswith("words") for why in later.why)
+    assert warned.why == ("trigger 'tool:Bash(git push*--force*)'",)
+
+
 @pytest.mark.proves("CC-40")
 def test_what_was_prepared_waits_for_a_prompt_that_goes_on(agent):
     """Thanks, and something quite else, are quiet turns; what was prepared comes with what it is
@@ -444,6 +466,7 @@ def test_a_failure_brings_the_known_fix(agent):
     (given,) = [turn for turn in agent.events("turn") if turn.payload.get("given")]
     with open_mind(agent.home) as mind:
         assert given.session == "s2" and "pyyaml" in mind.get(given.payload["given"])[0].text
+    assert given.payload["why"] == [["known fix: the same error; worked 1 of 1 times"]]
     agent.name = "codex"
     assert "pip install pyyaml" in agent.tell("PostToolUse", "s3", **run, tool_response=error)
 

@@ -4,7 +4,7 @@
 import pytest
 
 from reverie.core.errors import BadInput
-from reverie.core.model import Edge, Link, Retire, Revise, with_fields
+from reverie.core.model import Edge, Event, Link, Retire, Revise, with_fields
 from reverie.memory.explanation import explain_memory
 from reverie.memory.memory_changes import (
     MAX_REINFORCEMENTS,
@@ -15,6 +15,8 @@ from reverie.memory.memory_changes import (
     supersede_memory,
 )
 from reverie.testing import NOON, make_memory
+
+SPACE = "me/demo"
 
 
 @pytest.mark.proves("CC-52", "B70")
@@ -162,6 +164,24 @@ def test_the_story_of_a_memory(mind, clock):
         "it helped (event 2)",
     ):
         assert part in story
+
+
+def test_when_and_why_it_was_brought_up(mind):
+    """The newest first, in the words of the hit; a turn of an earlier version has kept none."""
+    one = mind.remember("The staging server is called heron.", space=SPACE)
+    named = {"messages": [{"role": "user", "text": one.id}], "first": 0}  # named, not given
+    old = {"messages": [], "first": 0, "given": ["mem_other", one.id]}
+    new = {**old, "why": [["meaning 0.71"], ["words 4.3", "named"]]}
+    mind.store.append(
+        [
+            Event("turn", SPACE, 60.0 * at, f"s{at}", told)
+            for at, told in enumerate((named, old, new))
+        ]
+    )
+    assert [given.sentence for given in mind.explain(one.id).brought_up] == [
+        f"1970-01-01 00:02 in session s2 in {SPACE}: words 4.3; named",
+        f"1970-01-01 00:01 in session s1 in {SPACE}: reason not recorded",
+    ]
 
 
 def test_odd_times_and_details_can_be_told():

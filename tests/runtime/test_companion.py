@@ -71,6 +71,8 @@ def test_what_a_turn_brings_up_comes_with_the_next(words_only_mind, clock):
     assert [list(block.ids) for block in blocks] == [[], [], [words_only_mind.heron.id], []]
     assert HERON in blocks[2].text
     assert blocks[2].why[0]
+    (given,) = words_only_mind.explain(words_only_mind.heron.id).brought_up
+    assert (given.at, given.why) == (blocks[2].prepared_at + 60, blocks[2].why[0])
 
 
 def test_the_first_turn_is_answered_by_words(words_only_mind, clock):

@@ -40,6 +40,7 @@ class ConversationTurn:
     evicted: tuple[EvictedPart, ...] = ()  # nothing new: this has left the context
     evicted_summary: CondensedEpisode | None = None  # what that was about, where it was condensed
     is_redacted: bool = False  # by the process that handed the messages over
+    given_why: Sequence[Sequence[str]] = ()  # reasons for each of `given_ids`
 
 
 @dataclass(slots=True, eq=False)
@@ -112,8 +113,15 @@ def to_turn_event(
     if places != list(range(turn.first, turn.first + len(places))):
         payload["places"] = places  # a message that held what a tool answered is two
     if turn.given_ids:
-        payload["given"] = list(turn.given_ids)
+        payload |= to_given_payload(turn.given_ids, turn.given_why)
     return make_conversation_event(turn, "turn", payload)
+
+
+def to_given_payload(ids: Sequence[str], why: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """What an agent was given and for which reasons, as the event of a turn keeps it: a list of
+    reasons for each id. Events of earlier versions have no "why".
+    """
+    return {"given": list(ids), "why": [list(reasons) for reasons in why]}
 
 
 def to_end_event(turn: ConversationTurn) -> Event:

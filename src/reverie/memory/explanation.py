@@ -9,11 +9,12 @@ wording, link and event. Pure functions.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from reverie.core.authorship import REVIEWER, UNKNOWN_AUTHOR, author_of
 from reverie.core.code_anchors import CodeAnchor, anchors_of
 from reverie.core.kinds import half_life, is_mature, kind_of, maturity_of, retention
-from reverie.core.model import Edge, Memory, Record, Reinforcement
+from reverie.core.model import Edge, Event, Memory, Record, Reinforcement
 from reverie.memory.history_text import (
     MAX_QUOTED_CHARS,
     Memories,
@@ -30,6 +31,7 @@ from reverie.memory.procedure import read_practice_record
 from reverie.memory.usage_signals import suggested_tags
 from reverie.text.tokenization import shorten_line
 
+UNKNOWN_REASON = "reason not recorded"
 # Wordings, or memories tied by one relation, that a short story quotes.
 MAX_NAMED = 3
 
@@ -76,6 +78,22 @@ DECIDE_HINT = "; decide with `reverie review`"
 Edges = Sequence[Edge]
 
 
+class PastInjection(NamedTuple):
+    """One time that a memory was given to an agent by itself."""
+
+    at: float
+    session: str
+    space: str
+    why: tuple[str, ...]  # empty: the event was written by a version that kept no reasons
+
+    @property
+    def sentence(self) -> str:
+        """When, where and why, in a line."""
+        where = f" in session {self.session}" if self.session else ""
+        reason = "; ".join(self.why) or UNKNOWN_REASON
+        return f"{format_moment(self.at)}{where} in {self.space}: {reason}"
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """A memory with everything that speaks for it and against it."""
@@ -85,6 +103,7 @@ class Explanation:
     history: tuple[Record, ...]
     edges: tuple[Edge, ...]
     retention: float
+    brought_up: tuple[PastInjection, ...] = ()  # the newest first
 
     @property
     def superseded_by(self) -> str | None:
@@ -107,12 +126,14 @@ def explain_memory(
     edges: Edges,
     now: float,
     others: Memories,
+    turns: Sequence[Event] = (),
     *,
     whole: bool = False,
 ) -> Explanation:
     """The story of a memory, one sentence a line.
 
-    `others` are the memories that it has to do with, by id (see `find_related_ids`).
+    `others` are the memories that it has to do with, by id (see `find_related_ids`); `turns` are
+    those that may have brought it up.
     """
     kept = retention(memory, now)
     story = [
@@ -129,7 +150,20 @@ def explain_memory(
         *describe_relations(memory, edges, others, whole=whole),
         *tell_history(history, others, whole=whole, id=memory.id),
     ]
-    return Explanation(memory, tuple(story), tuple(history), tuple(edges), kept)
+    given = list_past_injections(memory.id, turns)
+    return Explanation(memory, tuple(story), tuple(history), tuple(edges), kept, given)
+
+
+def list_past_injections(id: str, turns: Sequence[Event]) -> tuple[PastInjection, ...]:
+    """When these turns gave a memory to an agent, and why, in the order of the turns."""
+    found = []
+    for turn in turns:
+        given = turn.payload.get("given") or ()
+        if id in given:
+            reasons = dict(zip(given, turn.payload.get("why") or (), strict=False))
+            why = tuple(map(str, reasons.get(id, ())))
+            found.append(PastInjection(turn.at, turn.session, turn.space, why))
+    return tuple(found)
 
 
 def describe_origin(memory: Memory) -> str:

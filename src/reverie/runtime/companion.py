@@ -116,7 +116,9 @@ class Companion:
         if block:
             self.conversation.attention.last_given = (frozenset(block.ids), at)
             note_told_reminders(self.conversation, block.due, at)
-        turn = ConversationTurn(self.conversation, said, first, block.ids, stale, at, block.due)
+        turn = ConversationTurn(
+            self.conversation, said, first, block.ids, stale, at, block.due, given_why=block.why
+        )
         # A full queue loses what was said, never the answer.
         if not self._background.enqueue(turn):
             self.dropped += 1

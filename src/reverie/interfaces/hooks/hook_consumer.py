@@ -30,7 +30,11 @@ from reverie.core import clock, config
 from reverie.core.errors import BadInput, StoreError
 from reverie.core.kinds import INTENTION, LEARNING, WARNING_KINDS, is_unverified
 from reverie.core.model import Event, Filter, Memory, visible_spaces
-from reverie.injection.conversation_state import ConversationState, ConversationTurn
+from reverie.injection.conversation_state import (
+    ConversationState,
+    ConversationTurn,
+    to_given_payload,
+)
 from reverie.injection.due_reminders import (
     fire_reminders,
     load_waiting_reminders,
@@ -211,7 +215,7 @@ class HookConsumer:
         """
         store, event = self.mind.store, spooled.event
         session = f"{event.session}/{event.agent}"
-        payload = {"messages": [], "first": 0, "given": list(spooled.ids)}
+        payload = {"messages": [], "first": 0} | to_given_payload(spooled.ids, spooled.why)
         store.append([Event("turn", spooled.space, spooled.at, session, payload)])
         due = store.get(spooled.due) if spooled.due else ()
         fire_reminders(store, due, spooled.at, session)
@@ -279,6 +283,7 @@ class HookConsumer:
                 spooled.at,
                 tuple(self.mind.store.get(spooled.due)) if spooled.due else (),
                 is_redacted=self._is_redacted(spooled),
+                given_why=spooled.why,
             )
         )
         active.message_count += len(messages)

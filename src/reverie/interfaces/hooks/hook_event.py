@@ -71,6 +71,7 @@ class HookBlock(NamedTuple):
     until: float = 0.0  # when it is too old to be said
     about: Sequence[str] = ()  # topic words that it was prepared for
     asked: float = 0.0  # when the prompt came that it was prepared for; 0: not known
+    why: Sequence[Sequence[str]] = ()  # reasons for each of `ids`; empty: by an earlier version
 
 
 NO_BLOCK = HookBlock()
@@ -110,6 +111,7 @@ class SpooledEvent(NamedTuple):
     ids: Sequence[str] = ()
     due: Sequence[str] = ()
     redacted_by: str = ""  # a `redaction_rules`; empty: by an earlier version
+    why: Sequence[Sequence[str]] = ()  # reasons for each of `ids`; empty: by an earlier version
 
     def to_json(self) -> dict[str, Any]:
         """One flat object, as earlier versions write and read it."""

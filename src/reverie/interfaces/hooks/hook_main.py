@@ -345,17 +345,20 @@ def warn_before_tool(call: HookCall) -> str:
     shown = files.shown_ids(event.session, event.agent)
     met = find_matching_rows(table.rows, event.tool, event.given, shown, call.now)
     # Those stand in the block that goes with the same answer.
-    said = [row.id for row in met if row.id in call.said.ids]
+    said = [row.id for row, _ in met if row.id in call.said.ids]
     files.add_shown(event.session, said, event.agent)
-    met = [row for row in met if row.id not in said and may_show(row, files)]
+    met = [(row, why) for row, why in met if row.id not in said and may_show(row, files)]
     if not met:
         return ""
-    ids = [row.id for row in met]
-    files.add_shown(event.session, ids, event.agent)
-    reminders = [row.id for row in met if row.reminder]
+    block = HookBlock(
+        ids=[row.id for row, _ in met],
+        due=[row.id for row, _ in met if row.reminder],
+        why=[(why,) for _, why in met],
+    )
+    files.add_shown(event.session, block.ids, event.agent)
     # What the tool is given is told once it has run.
-    spool_event(call._replace(event=event._replace(given=None)), HookBlock(ids=ids, due=reminders))
-    return "\n".join((table.head, *(row.line for row in met), table.foot))
+    spool_event(call._replace(event=event._replace(given=None)), block)
+    return "\n".join((table.head, *(row.line for row, _ in met), table.foot))
 
 
 def may_show(row: ToolWarning, files: HookFiles) -> bool:
@@ -480,6 +483,7 @@ def spool_event(call: HookCall, block: HookBlock, *, held: bool = False) -> str:
         list(block.ids),
         list(block.due),
         redaction_rules(note.policy),
+        list(block.why),
     )
     try:
         return files.add_event(spooled, held=held)

@@ -84,24 +84,30 @@ def look_up_prompt(asked: PromptLookup, home: str) -> HookBlock:
         # The log does not have these yet.
         for id, at in asked.given.items():
             history.mark_injected((id,), at)
-        due = load_active_hits(store, asked.ready.due)
+        due = load_active_hits(store, asked.ready, asked.ready.due)
         if asked.is_first:
             due = [*claim_session_reminders(store, settings, asked), *due]
         left_out = history.list_blocked_ids(asked.now) | set(asked.ready.due)
-        besides = load_active_hits(store, [id for id in asked.ready.ids if id not in left_out])
+        others = [id for id in asked.ready.ids if id not in left_out]
+        besides = load_active_hits(store, asked.ready, others)
         turn = InjectionTurn(history, asked.space, asked.now, due)
         query = asked.text[:MAX_QUERY_CHARS]
         block = prepare_by_words(store, settings, turn, query, asked.text, besides)
         return to_hook_block(block)
 
 
-def load_active_hits(store: Store, ids: Sequence[str]) -> list[Hit]:
-    """The memories of a prepared block that still count."""
+def load_active_hits(store: Store, ready: HookBlock, ids: Sequence[str]) -> list[Hit]:
+    """Those of a prepared block's memories that still count, with the reasons they came up for."""
     from reverie.core.model import Hit
 
     if not ids:
         return []
-    return [Hit(memory, 0.0, ("prepared",)) for memory in store.get(ids) if memory.active]
+    why = dict(zip(ready.ids, ready.why, strict=False))
+    return [
+        Hit(memory, 0.0, tuple(why.get(memory.id) or ("prepared",)))
+        for memory in store.get(ids)
+        if memory.active
+    ]
 
 
 def claim_session_reminders(store: Store, settings: Settings, asked: PromptLookup) -> Sequence[Hit]:
@@ -187,7 +193,8 @@ def look_up_fixes(error: str, space: str, home: str, shown: Container[str] = ())
             for fix in unsaid
         ]
         text = "\n".join((HEAD, "Known fixes:", *lines, FENCE_END))
-        return HookBlock(text, [fix.memory.id for fix in unsaid])
+        why = [(f"known fix: {fix.why}",) for fix in unsaid]
+        return HookBlock(text, [fix.memory.id for fix in unsaid], why=why)
 
 
 @contextmanager
@@ -223,6 +230,7 @@ def to_hook_block(block: Block, about: Sequence[str] = (), asked: float = 0.0) -
         until=block.prepared_at + FRESH_SECONDS,
         about=list(about),
         asked=asked if block.prepared_at >= asked else 0.0,
+        why=block.why,
     )
 
 

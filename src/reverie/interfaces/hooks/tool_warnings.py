@@ -43,37 +43,39 @@ def make_warning_row(
 
 def find_matching_rows(
     rows: Iterable[ToolWarning], tool: str, given: Any, shown: Iterable[str], now: float
-) -> list[ToolWarning]:
-    """The rows that a tool calls for, in their order, at most MAX_WARNINGS; not those that were
-    shown.
+) -> list[tuple[ToolWarning, str]]:
+    """The rows that a tool calls for, each with what called it up, in their order, at most
+    MAX_WARNINGS; not those that were shown.
     """
     known = set(shown)
     context = context_of_tool_call(tool, given if isinstance(given, (str, Mapping)) else {})
     everything = "\n".join((context.text, *context.argument_lines))
     path = find_file_argument(given)
-    found: list[ToolWarning] = []
+    found: list[tuple[ToolWarning, str]] = []
     for row in rows:
         if len(found) == MAX_WARNINGS:
             break
-        if row.id not in known and is_row_called(row, context, everything, path, now):
-            found.append(row)
+        if row.id not in known and (why := find_row_cause(row, context, everything, path, now)):
+            found.append((row, why))
     return found
 
 
-def is_row_called(
+def find_row_cause(
     row: ToolWarning, context: TriggerContext, everything: str, path: str, now: float
-) -> bool:
-    """True if a row's time has come and its file or one of its triggers is met. `everything` is
-    all that the tool is given.
+) -> str:
+    """The file or trigger by which a row whose time has come is called up; empty if none is met.
+
+    `everything` is all that the tool is given.
     """
     if row.when is not None and row.when > now:
-        return False
-    if any(is_same_file(name, path) for name in row.files):
-        return True
-    return any(
-        may_match(pattern, everything) and matches_trigger(pattern, context)
-        for pattern in row.triggers
-    )
+        return ""
+    for name in row.files:
+        if is_same_file(name, path):
+            return f"file {name}"
+    for pattern in row.triggers:
+        if may_match(pattern, everything) and matches_trigger(pattern, context):
+            return f"trigger {pattern.strip()!r}"
+    return ""
 
 
 def may_match(pattern: str, everything: str) -> bool:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 # Descriptions of tags in one space that are read.
 MAX_TAUGHT = 1_000
+# Newest turns in which a memory was named that an explanation looks at.
+MAX_TOLD_TURNS = 1_000
 
 
 class MemorySelection(NamedTuple):
@@ -289,7 +291,7 @@ class SearchVerbs(VerbGroup):
 
     def explain(self, id: str, *, whole: bool = False) -> Explanation:
         """Where a memory came from and why it is believed, in words: some twenty-five lines at
-        most.
+        most; `brought_up` says when an agent was given it, in which session and why, newest first.
 
         With `whole`, every wording, link and event by itself.
         """
@@ -300,4 +302,5 @@ class SearchVerbs(VerbGroup):
         history = self._store.history(memory.id)
         related = self._store.get(find_related_ids(memory, history, edges))
         others = {other.id: other for other in related}
-        return explain_memory(memory, history, edges, self._now(), others, whole=whole)
+        turns = self._store.search_events(("turn",), containing=(memory.id,), limit=MAX_TOLD_TURNS)
+        return explain_memory(memory, history, edges, self._now(), others, turns, whole=whole)

@@ -32,6 +32,7 @@ from reverie.retrieval.search_query import MODES
 
 commands = CommandTable()
 MAX_MESSAGE_CHARS = 200  # of a message that are shown
+MAX_SHOWN_INJECTIONS = 5  # times a memory was brought up that are told without --all
 MAX_WAITING_TEXTS = (
     64  # texts that wait for a vector and are embedded before a recall, about a second's work
 )
@@ -277,7 +278,7 @@ def show_explanation(
         bool, typer.Option("--all", "-a", help="Each wording, tie and event by itself.")
     ] = False,
 ) -> None:
-    """Where a memory came from and why it is believed."""
+    """Where a memory came from, why it is believed, and when and why agents were given it."""
     with cli.open_mind() as mind:
         story = mind.explain(id, whole=everything)
         rests_on = mind.sessions.source(id, around=0)
@@ -288,6 +289,7 @@ def show_explanation(
                 "story": list(story.story),
                 "retention": story.retention,
                 "edges": [edge._asdict() for edge in story.edges],
+                "brought_up": [one._asdict() for one in story.brought_up],
                 "source": [line._asdict() for line in rests_on],
             }
         )
@@ -295,6 +297,13 @@ def show_explanation(
         print_line(one_line(story.memory.text))
         for line in story.story:
             print_line(f"  {one_line(line)}")
+        if story.brought_up:
+            shown = story.brought_up if everything else story.brought_up[:MAX_SHOWN_INJECTIONS]
+            print_line("  Brought up:")
+            for one in shown:
+                print_line(f"    {one_line(one.sentence)}")
+            if more := len(story.brought_up) - len(shown):
+                print_line(f"    and {more:,} times before (--all)")
         for message in rests_on:
             print_line(
                 f"  {message.number} {message.role}: {one_line(message.text, MAX_MESSAGE_CHARS)}"
