@@ -64,7 +64,7 @@ def embed_index_batch(
 ) -> int:
     """Embed up to `size` texts of one index's chunks; how many."""
     # a text that stands in several files is embedded once
-    batch = index.unembedded_texts(embedder.model, size)
+    batch = index.unembedded_texts(size, embedder.model)
     if not batch:
         return 0
     halves = [split_in_halves(text) for _, text in batch]
@@ -81,7 +81,7 @@ def has_waiting_chunks(work: WorkContext) -> bool:
     """True if a chunk waits for a vector of our model."""
     model = embedding_model_of(work.embedder)
     indexes = (work.store.files, work.store.code_chunks)
-    return model is not None and any(index.unembedded_texts(model, 1) for index in indexes)
+    return model is not None and any(index.unembedded_texts(1, model) for index in indexes)
 
 
 def count_waiting_chunks(work: WorkContext) -> int:

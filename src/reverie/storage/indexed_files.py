@@ -147,7 +147,7 @@ class FileIndex(Protocol):
         """Chunks by number, in the order asked; unknown ones are left out."""
         ...
 
-    def unembedded_texts(self, model: str, limit: int) -> list[tuple[bytes, str]]:
+    def unembedded_texts(self, limit: int, model: str) -> list[tuple[bytes, str]]:
         """(hash, text) of chunks without a vector of this model, each text once."""
         ...
 

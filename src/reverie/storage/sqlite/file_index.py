@@ -209,7 +209,7 @@ class SqliteFileIndex(DerivedDatabase):
         with self._reading() as db:
             return {} if db is None else self._load_matrix(db, model).cosines(vector, hashes)
 
-    def unembedded_texts(self, model: str, limit: int) -> list[tuple[bytes, str]]:
+    def unembedded_texts(self, limit: int, model: str) -> list[tuple[bytes, str]]:
         with self._reading() as db:
             if db is None:
                 return []
