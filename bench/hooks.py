@@ -6,7 +6,9 @@ before and after, ends of turns, failures, a compaction, an end), over a memory 
 50 guards, while the worker takes in what they write. Between them `python -c pass` with the same
 interpreter, so that a busy moment of the machine meets both. Target: p50 of all hooks within 3
 times that of `pass`, p95 within 5 times its p95; the p95 beside its p50 is told too. What opens the
-store itself (the first prompt of a session, the start after a compaction) has rows of its own.
+store itself (a session's first prompt, others that say something of their own, the start after a
+compaction) has rows of its own. The setting `deadline` bounds one part of those, the search by
+words and triggers, and not the process that is measured here.
 
 At once: 1,000 hooks from 8 processes, beside as many processes that do nothing. Target: none fails,
 none waits for another, one worker, everything taken in, nobody left behind.

@@ -85,7 +85,9 @@ class Settings(NamedTuple):
     # cosine that a memory needs where recall goes by vectors alone; 0: any will do
     floor: float = 0.4
     decay: float = 0.7  # share of a score that each of these steps keeps, above 0 and at most 1
-    deadline: float = 0.03  # seconds that a first turn, or a hook at a prompt, may search by words
+    # seconds that the search by words and triggers may take at a first turn, or in a hook at a
+    # prompt; starting the hook, opening the store and writing the block are not counted
+    deadline: float = 0.03
     # what waits for `reverie memory curate`: off, inferred (concluded), model (wrote it)
     curate: str = "inferred"
     condense_at: float = 0.8  # share of the model's context from which a conversation is condensed

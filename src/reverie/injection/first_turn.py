@@ -59,7 +59,7 @@ def prepare_by_words(
     context: str,
     besides: Sequence[Hit] = (),
 ) -> Block:
-    """What is due, what the lexical channel finds within `settings.deadline`, and `besides`.
+    """What is due, what words and triggers find within `settings.deadline`, and `besides`.
 
     `text` is what was said, `context` what patterns are held against. A store in trouble has only
     what is due and besides; whoever settles meets the same trouble and records it.

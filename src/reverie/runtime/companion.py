@@ -100,8 +100,8 @@ class Companion:
         prepared for in the background.
 
         `messages` is the conversation so far, or at least its newest messages (OpenAI or Anthropic
-        shape). The first turn has nothing prepared: it is answered by words alone, within
-        `settings.deadline`. An empty block is an answer.
+        shape). The first turn has nothing prepared: it is answered by words alone, searched for
+        `settings.deadline` seconds at most. An empty block is an answer.
         """
         self._check_open()
         if self.is_off:

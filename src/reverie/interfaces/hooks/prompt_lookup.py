@@ -2,8 +2,9 @@
 at a prompt that says something of its own, when a known error may have come again, and after a
 compaction.
 
-Only words are asked, within `settings.deadline`. Imports are the lightest that can answer;
-reminders bring heavy ones and are looked for only where there are any.
+Only words and triggers are asked, and that search is stopped after `settings.deadline`. Imports are
+the lightest that can answer; reminders bring heavy ones and are looked for only where there are
+any.
 """
 
 from __future__ import annotations
