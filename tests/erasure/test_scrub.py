@@ -12,7 +12,7 @@ from contextlib import closing
 import pytest
 
 from reverie.core.errors import BadInput
-from reverie.erasure import unfinished
+from reverie.erasure import own_files, unfinished
 from reverie.storage.sqlite.text_scan import FIXED_COLUMNS, TEXT_TABLES
 from reverie.testing import SPACE, memory
 from tests.support.helpers import run_command, wait_until
@@ -301,3 +301,20 @@ def test_every_column_that_holds_text_is_gone_through(home, clock):
                 if kind.lower() == "text"
             }
             assert text <= known.get(table, set()), table
+
+
+def test_a_file_that_is_too_large_to_be_read_is_named(home, clock, monkeypatch):
+    """It is not called clean: a look, a scrub and the command line name it; no later run waits for
+    it.
+    """
+    monkeypatch.setattr(own_files, "MAX_FILE_BYTES", 5_000)
+    with memory(home, now=clock) as mind:
+        large = home / "hooks" / "trouble.log"
+        large.parent.mkdir(exist_ok=True)
+        large.write_text(f"{SECRET} " * 1_000)
+        done = mind.data.scrub()
+        assert done.unreached == (large,) and done.holds
+        assert mind.data.scrub(write=True).unreached == (large,)
+        assert not unfinished.has_unfinished_erasure(mind.work)
+    told = run_command("--home", str(home), "data", "scrub", "--yes", code=1)
+    assert "Too large to be read" in told.stderr and str(large) in told.stderr

@@ -23,7 +23,7 @@ from reverie.pipeline.event_reader import WorkContext
 from reverie.porting import shared_files
 from reverie.storage.scrub_scan import ScrubFinding, TextCleaner
 
-# Larger files are not looked at.
+# Larger files are not read, and whoever asks is told their names.
 MAX_FILE_BYTES = 64_000_000
 # times that a file is read again because somebody was writing it
 MAX_REREADS = 5
@@ -59,7 +59,7 @@ def sync_pages(work: WorkContext, now: Callable[[], float], *, afresh: bool) -> 
 def scrub_files(
     work: WorkContext, clean: TextCleaner, progress: Progress, *, write: bool
 ) -> tuple[list[ScrubFinding], list[Path]]:
-    """(what files of ours hold, and with `write` held; those that could not be written)."""
+    """(what files of ours hold, and with `write` held; those that could not be read or written)."""
     finds: list[ScrubFinding] = []
     stuck: list[Path] = []
     former = iter_former_pages(work, sorted(list_mirrored_spaces(work.store)))
@@ -82,12 +82,14 @@ def scrub_files(
 
 
 def scrub_file(path: Path, clean: TextCleaner, *, write: bool) -> tuple[Counter[str], bool]:
-    """(what a file holds, counted by kind; False if it was to be written and could not)."""
+    """(what a file holds, counted by kind; False if it was not read, or was to be written and could
+    not).
+    """
     for _ in range(MAX_REREADS):
         try:
             data = read_bytes_if_present(path)
-            if data is None or len(data) > MAX_FILE_BYTES:
-                return Counter(), True
+            if data is None or is_oversized(path):
+                return Counter(), data is None
             cleaned, kinds = scrub_bytes(data, clean)
             if not kinds or not write or swap_file(path, cleaned, data) is not None:
                 return kinds, True
@@ -96,6 +98,16 @@ def scrub_file(path: Path, clean: TextCleaner, *, write: bool) -> tuple[Counter[
         except OSError:
             return Counter(), False
     return kinds, False
+
+
+def is_oversized(path: Path) -> bool:
+    """True if a file is too large to be read through."""
+    if path.name.endswith(DATABASE_SUFFIXES):  # gone through row by row
+        return False
+    try:
+        return path.stat().st_size > MAX_FILE_BYTES
+    except OSError:
+        return False
 
 
 def scrub_bytes(data: bytes, clean: TextCleaner) -> tuple[bytes, Counter[str]]:

@@ -28,6 +28,7 @@ from reverie.core.errors import StoreBusy, StoreError
 from reverie.core.kinds import RECORD_KINDS
 from reverie.core.model import Filter, Memory
 from reverie.erasure.own_files import (
+    is_oversized,
     scrub_files,
     sync_pages,
     take_in_edits,
@@ -125,7 +126,8 @@ def finish_purge(work: WorkContext, now: Callable[[], float]) -> tuple[Path, ...
             store, [gone for gone in load_pending_purges(store) if gone not in pending]
         )
     left += store.compact()
-    if left:
+    # What is too large to be read stays so: no later run could do more.
+    if any(not is_oversized(path) for path in left):
         store.set_meta(REWRITE_PENDING, "yes")
     return tuple(dict.fromkeys(left))
 

@@ -29,6 +29,7 @@ from reverie.core.config import ME
 from reverie.core.model import Event
 from reverie.erasure.own_files import (
     Progress,
+    is_oversized,
     scrub_file,
     scrub_files,
     take_in_edits,
@@ -58,7 +59,8 @@ class ScrubReport(NamedTuple):
     copies: tuple[Path, ...] = ()
     # files that are not Reverie's and hold it
     yours: tuple[Path, ...] = ()
-    # files that may still hold it: somebody is reading or writing them
+    # files that may still hold it: somebody is reading or writing them, or they are too large to be
+    # read
     unreached: tuple[Path, ...] = ()
     written: bool = False
 
@@ -105,14 +107,17 @@ def run_scrub(
     with hold_mirror_lease(store, now):
         file_finds, stuck = scrub_files(work, clean, progress, write=write)
     finds += [find for find, _ in derived] + file_finds
+    oversized = [path for path in stuck if is_oversized(path)]
     if write and (finds or pending):
         progress("Writing the files anew", 0, None)
-        left += stuck + list(store.compact())
+        # What is too large stays so: no later run could do more.
+        left += [path for path in stuck if path not in oversized] + list(store.compact())
         store.set_meta(REWRITE_PENDING, "yes" if left else "")
         if finds:
             kinds = [list(row) for row in ScrubReport(tuple(finds)).kinds.items()]
             store.append([Event(verb=VERB, space=ME, at=now(), payload={"kinds": kinds})])
-    return ScrubReport(tuple(finds), (), yours, tuple(dict.fromkeys(left)), write)
+    unreached = tuple(dict.fromkeys((*left, *oversized)))
+    return ScrubReport(tuple(finds), (), yours, unreached, write)
 
 
 # The store

@@ -58,7 +58,8 @@ def scrub_secrets(
         # A look comes first, also with --yes: what it finds is what the question, or the report,
         # speaks of.
         done = mind.data.scrub(texts, on=cli.progress)
-        is_anything_to_do = done.finds or done.unreached or (copies and done.copies)
+        _, busy = split_oversized(done.unreached)
+        is_anything_to_do = done.finds or busy or (copies and done.copies)
         if is_anything_to_do and (yes or confirm_scrub(cli, done, copies)):
             try:
                 done = mind.data.scrub(texts, write=True, copies=copies, on=cli.progress)
@@ -126,10 +127,21 @@ def print_scrub_report(done: "ScrubReport", copies: bool) -> None:
         done.copies,
     )
     print_paths("Your own files that hold it; Reverie leaves them alone", done.yours)
+    oversized, busy = split_oversized(done.unreached)
     print_paths(
         "Being read or written by another process just now; run the same again when it is done",
-        done.unreached,
+        busy,
     )
+    print_paths("Too large to be read, so nobody knows whether they hold it", oversized)
+
+
+def split_oversized(paths: Iterable[Path]) -> tuple[list[Path], list[Path]]:
+    """(those that are too large to be read, the others)."""
+    from reverie.erasure.own_files import is_oversized
+
+    rows = list(paths)
+    oversized = [path for path in rows if is_oversized(path)]
+    return oversized, [path for path in rows if path not in oversized]
 
 
 def group_finds(done: "ScrubReport") -> Iterable[tuple[str, dict[str, int], list[str]]]:
@@ -204,6 +216,8 @@ def describe_unreached(left: Path, url: str) -> str:
             "that is done the worker "
             "clears it by itself, and so does: reverie data scrub --yes"
         )
+    if split_oversized([left])[0]:
+        return f"{left} is too large to be read and may still hold it. Delete it if so."
     return f"{left} could not be reached and may still hold it. Delete it if so."
 
 
