@@ -126,6 +126,7 @@ INJECTION_SIGNS = (
         r"\banswer (?:yes|y|allow)\b.{0,40}\b(?:permission|asks?|prompt)",
     ),
     InjectionSign(
+        # Names every row of `interfaces/hosts`, which may not be imported here; a test compares.
         "tells the assistant what to do at every turn",
         r"\b(?:before|after|in|under|with|to) (?:every|each) (?:answer|response|reply|message|turn"
         r"|prompt|question)\b"
