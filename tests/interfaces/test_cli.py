@@ -341,8 +341,22 @@ def test_edit_in_an_editor(run_json, keep_text, monkeypatch, editor, text):
     monkeypatch.delenv("VISUAL", raising=False)
     id = keep_text("before noon")
     events = run_json("status")["events"]
-    assert run_json("edit", id)["memory"]["text"] == f"{text} noon"
+    edited = run_json("edit", id)
+    assert edited["memory"]["text"] == f"{text} noon"
+    assert edited["changed"] == ["text"] * (text == "after")
     assert run_json("status")["events"] == events + (text == "after")
+
+
+def test_a_group_alone_answers_json_where_json_is_asked_for(run):
+    """An error that names its commands, not the page of its help."""
+    told = json.loads(run("--json", "code", space=False, code=2).stdout)
+    assert "map" in told["error"]["message"]
+
+
+def test_options_may_stand_between_a_group_and_its_command(run):
+    """As before the group and behind the command; those behind win."""
+    run("remind", "Call Ann", "--in", "3 days", "--space", "me/other", space=False)
+    assert "Call Ann" in run("reminder", "--space", "me/other", "list", space=False).stdout
 
 
 def test_an_editor_that_fails_changes_nothing(run, run_json, keep_text, monkeypatch):

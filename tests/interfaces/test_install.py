@@ -340,7 +340,7 @@ def test_doctor_says_what_is_wired_and_how_to_mend_it(user):
     """
     assert "No agent is wired" in told(code=1)
     run_command("install", "claude-code", "--no-mcp", "--yes")
-    assert "Claude Code is wired" in told() and "a hook takes" in told()
+    assert "Claude Code is wired" in told() and "a hook after a tool takes" in told()
     settings = user / ".claude" / "settings.json"
     wired = settings.read_text()
     data = json.loads(wired)
@@ -357,7 +357,7 @@ def test_doctor_tries_hooks_that_an_earlier_version_wired(user):
     file = user / ".claude" / "settings.json"
     file.write_text(file.read_text().replace("interfaces/hooks", "surfaces/hooks"))
     assert "wired by an earlier version of this installation" in told()
-    assert "another installation" not in told() and "a hook takes" in told()
+    assert "another installation" not in told() and "a hook after a tool takes" in told()
 
 
 def test_doctor_says_when_memory_last_surfaced_and_what_failed(user):

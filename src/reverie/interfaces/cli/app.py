@@ -23,6 +23,7 @@ from reverie.interfaces.cli.cli_context import (
     JsonOption,
     SandboxOption,
     SpaceOption,
+    merge_shared_options,
 )
 from reverie.interfaces.cli.command_names import (
     GROUPS,
@@ -118,6 +119,17 @@ class CommandGroup(TyperGroup):
     def format_help(self, ctx: Any, _formatter: Any) -> None:
         """Print the page of `reverie --help`."""
         print_help_page(self.get_usage(ctx), self.help or "", self.commands)
+
+
+class InnerGroup(TyperGroup):
+    """A group of commands below the main one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Where nothing follows, print help; whoever asked for JSON is told so instead."""
+        outer = ctx.find_root().obj
+        if not args and outer and outer.as_json:
+            raise errors.BadInput(f"Name a command of {self.name}: {', '.join(self.commands)}")
+        return super().parse_args(ctx, args)
 
 
 def find_new_name(name: str, rest: Sequence[str]) -> str:
@@ -290,6 +302,16 @@ def collect_options(
     ctx.obj = CliContext(home, place, as_json, sandbox)
 
 
+def collect_group_options(
+    ctx: typer.Context,
+    home: HomeOption = None,
+    place: SpaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Options of all commands that stand between a group and its command."""
+    ctx.find_root().obj = merge_shared_options(ctx, home, place, as_json)
+
+
 TOP_LEVEL = (
     remember_commands.commands,
     search_commands.commands,
@@ -321,7 +343,13 @@ TABLES = {
 for table in TOP_LEVEL:
     app.add_typer(table)
 for name, tables in TABLES.items():
-    group = typer.Typer(name=name, help=GROUPS[name], no_args_is_help=True)
+    group = typer.Typer(
+        name=name,
+        help=GROUPS[name],
+        no_args_is_help=True,
+        cls=InnerGroup,
+        callback=collect_group_options,
+    )
     # Typer takes over the commands of a table that has no name as the group's own (since 0.15).
     for table in tables:
         group.add_typer(table)

@@ -138,6 +138,19 @@ class CommandTable(typer.Typer):
         return add_command
 
 
+def merge_shared_options(
+    ctx: typer.Context, home: Path | None, place: str | None, as_json: bool
+) -> CliContext:
+    """The context of a command: these options, and where they are not given those before them."""
+    before = ctx.find_root().obj or CliContext()
+    return CliContext(
+        home or before.home,
+        place if place is not None else before.named_space,
+        as_json or before.as_json,
+        before.sandbox,
+    )
+
+
 def unwrap_help(docstring: str) -> str:
     """A docstring as help text: each paragraph on one line, so that the terminal's width wraps it.
 
@@ -161,13 +174,7 @@ def with_shared_options(function: CommandFunction, spaced: bool) -> CommandFunct
         **own_options: Any,
     ) -> None:
         # Options may stand before the command, too; those behind it win.
-        before = ctx.find_root().obj or CliContext()
-        cli = CliContext(
-            home or before.home,
-            place if place is not None else before.named_space,
-            as_json or before.as_json,
-            before.sandbox,
-        )
+        cli = merge_shared_options(ctx, home, place, as_json)
         for name, options_type in grouped.items():
             values = {row.name: own_options.pop(row.name) for row in fields(options_type)}
             own_options[name] = options_type(**values)

@@ -107,7 +107,7 @@ def parse_edited_page(page: str) -> dict[str, Any]:
         if name.strip() == "title":
             fields["title"] = value.strip()
         elif name.strip() == "tags":
-            fields["tags"] = value.replace(",", " ").split()
+            fields["tags"] = tuple(value.replace(",", " ").split())
     return fields
 
 

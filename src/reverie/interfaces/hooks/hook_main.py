@@ -116,10 +116,11 @@ def main(words: Sequence[str]) -> None:
         while len(given) > MAX_INPUT_BYTES and sys.stdin.buffer.read(1_000_000):
             pass
         name = words[0] if words else ""
-        if not may_end_session(load_host(name), given):
+        host = load_host(name)
+        if not may_end_session(host, given):
             watchdog.cancel()
             start_watchdog(give_up, MAX_SECONDS)
-        say(answer_event(name, given, files, clock.now()))
+        say(answer_event(name, given, files, clock.now(), host))
     # Also KeyboardInterrupt and SystemExit: a hook never fails its host.
     except BaseException as err:
         say({})
@@ -141,9 +142,11 @@ def start_watchdog(give_up: Callable[[float], None], seconds: float) -> threadin
     return timer
 
 
-def answer_event(host_name: str, given: bytes, files: HookFiles, now: float) -> Mapping[str, Any]:
-    """What to answer a host; empty if there is nothing to say."""
-    host = load_host(host_name)
+def answer_event(
+    host_name: str, given: bytes, files: HookFiles, now: float, host: HostAgent | None = None
+) -> Mapping[str, Any]:
+    """What to answer a host, whose row may be at hand; empty if there is nothing to say."""
+    host = host or load_host(host_name)
     payload = json.loads(given) if len(given) <= MAX_INPUT_BYTES else read_oversized(given, files)
     event = read_host_event(host, payload)
     if event is None or not environment.is_switched_on():

@@ -122,5 +122,6 @@ HOST = HostAgent(
     answer_claude,
     settings_files,
     find_switches,
+    has_plugin=True,
     runs_equal_once=True,
 )

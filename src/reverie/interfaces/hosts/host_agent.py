@@ -40,6 +40,7 @@ class HostAgent(NamedTuple):
     # (reads a settings file, a project's folder) -> (file, setting) that keeps hooks from running
     find_switches: Callable[[ReadSettings, "Path"], Iterator[tuple["Path", str]]] = no_switches
     flat_hooks: bool = False  # a list of commands for each event, not groups of handlers
+    has_plugin: bool = False  # it takes ours, of `plugins/`
     runs_equal_once: bool = False  # equal handlers that stand in several files run once
 
 

@@ -22,10 +22,9 @@ from reverie.core.config import Settings
 from reverie.core.errors import ReverieError, StoreDamaged
 from reverie.erasure import unfinished
 from reverie.interfaces.hooks.spool import HookFiles
-from reverie.interfaces.hosts import HOST_MODULES, load_host
+from reverie.interfaces.hosts import HOST_MODULES, load_host, load_hosts
 from reverie.interfaces.install import hook_line, trial_run
 from reverie.interfaces.install.settings_findings import (
-    PLUGIN_HOST,
     DoctorFinding,
     HostFiles,
     HostWiring,
@@ -204,7 +203,7 @@ def examine_hosts(settings: Settings, project: Path) -> Iterator[DoctorFinding]:
     named = find_plugin(found, project)
     wired = {one.host for one in every}
     if named:
-        wired.add(PLUGIN_HOST)
+        wired |= {name for name, host in load_hosts().items() if host.has_plugin}
     hosts = [host for host in HOST_MODULES if host in wired]
     # Asked for before files that cannot be read are told: it reads some more of them.
     off = [*chain.from_iterable(find_disabled_hooks(found, host, project) for host in hosts)]
@@ -232,7 +231,7 @@ def examine_hosts(settings: Settings, project: Path) -> Iterator[DoctorFinding]:
             else:
                 yield report_state(
                     f"{load_host(one.host).title} is wired ({one.path}); "
-                    f"a hook takes {1_000 * seconds:.0f} ms."
+                    f"a hook after a tool takes {1_000 * seconds:.0f} ms, tried in an empty home."
                 )
         yield from judge_server(one)
         if is_own_server(one) and (trouble := server()):

@@ -21,7 +21,6 @@ from reverie.interfaces.install import hook_line, settings_entries
 from reverie.interfaces.install.json_edit import parse_json_object
 from reverie.interfaces.install.settings_writer import read_settings_text
 
-PLUGIN_HOST = "claude-code"  # the only host that has plugins
 PLUGIN = "reverie@"  # how our plugin's name begins, whatever the market is called
 UNINSTALL = "claude plugin uninstall"  # Claude Code's own command
 MENTIONS = ("reverie-hook", "reverie/interfaces/hooks/run.py", "reverie/surfaces/hooks/run.py")
@@ -253,9 +252,9 @@ def find_double_wirings(
     """Hosts that run each hook more than once."""
     for host, agent in load_hosts().items():
         wired = [one.hooks for one in every if one.host == host and one.hooks]
-        if wired and named and host == PLUGIN_HOST:
+        if wired and named and agent.has_plugin:
             yield report_fault(
-                "Claude Code is wired more than once, by our plugin and its settings: all runs "
+                f"{agent.title} is wired more than once, by our plugin and its settings: all runs "
                 "twice.",
                 f"Keep one: {UNINSTALL} {named[1]}, or reverie uninstall {host}",
             )

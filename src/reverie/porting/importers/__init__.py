@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie.core.errors import BadInput
-from reverie.porting.importers.import_records import ImportItem, ReadingContext
+
+if TYPE_CHECKING:  # the command line names the formats in its help, and waits for this import
+    from reverie.porting.importers.import_records import ImportItem, ReadingContext
 
 
 class ImportFormat(NamedTuple):

@@ -14,6 +14,7 @@ from reverie.core.errors import BadInput
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
 from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
+from reverie.porting.importers import FORMAT_NAMES
 
 if TYPE_CHECKING:
     from reverie.porting.export_validation import ImportReport
@@ -49,8 +50,7 @@ def import_paths(
         typer.Option(
             "--from",
             metavar="PROGRAM",
-            help="jcode, zuckerman, aircher, jaato, mem0, claude-code, "
-            "skills or basic-memory; without it that is found out.",
+            help=f"{', '.join(FORMAT_NAMES)}; without it that is found out.",
         ),
     ] = "",
     dry_run: Annotated[
@@ -126,8 +126,6 @@ def detect_program(file: Path, system: str) -> str | None:
 
 def describe_unknown_file(file: Path) -> str:
     """A message: a file is nothing that we know, and what to do."""
-    from reverie.porting.importers import FORMAT_NAMES
-
     return (
         f"{file} is no export of Reverie, nor does it look like anything of "
         f"{', '.join(FORMAT_NAMES)}. If it is, say "
