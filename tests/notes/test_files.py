@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from reverie.core.errors import BadInput, Disabled, NotFound, StoreBusy
+from reverie.core.errors import BadInput, Disabled, NotFound, StoreBusy, StoreError
 from reverie.notes.folder_walk import FolderListing, ListedFile
 from reverie.notes.note_indexing import plan_sync
 from reverie.notes.note_vectors import split_in_halves
 from reverie.runtime.settle import run_settle_step
 from reverie.storage.indexed_files import UNSURE_STAMP, FileStamp, IndexedFile
+from reverie.storage.sqlite import file_index
 from reverie.testing import SPACE, AbsentEmbedder, CountingEmbedder, memory
 from tests.support.helpers import run_command, toy_home, wait_until
 
@@ -432,6 +433,22 @@ def test_an_index_that_is_deleted_meanwhile_is_begun_anew(tmp_path, indexed_mind
         )
         assert other.files.folders(space=SPACE)[0].indexed.waiting == 0
     assert [] == indexed_mind.data.verify()
+
+
+def test_an_index_that_goes_in_the_middle_of_a_search_is_an_empty_answer(indexed_mind, monkeypatch):
+    """SQLite calls it a disk I/O error; with the file still there that stays an error."""
+    place = Path(indexed_mind.store.files.path)
+
+    def fail(*_):
+        place.unlink(missing_ok=True)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(file_index, "select_affordable_terms", fail)
+    assert indexed_mind.store.files.search_words(["heron"], ["/notes"], 5) == []
+    place.touch()
+    monkeypatch.setattr(Path, "unlink", lambda *_, **__: None)
+    with pytest.raises(StoreError):
+        indexed_mind.store.files.search_words(["heron"], ["/notes"], 5)
 
 
 @pytest.mark.proves("C64")

@@ -7,17 +7,36 @@ present one is opened.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from glob import escape
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 from reverie.core.errors import StoreBusy, StoreDamaged, StoreError, StoreReadOnly
 from reverie.storage.indexed_files import FileStamp, IndexedFile
 from reverie.storage.sqlite.connection import SqliteConnections
 from reverie.storage.sqlite.schema_migration import split_statements
+
+Read = TypeVar("Read", bound=Callable[..., Any])
+
+
+def retry_on_new_file(read: Read) -> Read:
+    """The same reading, done once more if it failed while somebody deleted or replaced the file."""
+
+    @wraps(read)
+    def read_again(self: Any, *args: Any, **options: Any) -> Any:
+        before = identify_file(self.path)
+        try:
+            return read(self, *args, **options)
+        except StoreError:  # SQLite calls a file that went meanwhile a disk I/O error
+            if identify_file(self.path) == before:
+                raise
+            return read(self, *args, **options)
+
+    return cast(Read, read_again)
 
 
 class DerivedDatabase:
@@ -92,6 +111,7 @@ class DerivedDatabase:
         with self._connections().reading() as db:
             yield db
 
+    @retry_on_new_file
     def _rows(self, sql: str, *args: object) -> list[Any]:
         """The rows of a query; none where nothing was ever written."""
         with self._reading() as db:

@@ -29,7 +29,7 @@ from reverie.storage.indexed_files import (
     IndexedFile,
 )
 from reverie.storage.sqlite.connection import fetch_value
-from reverie.storage.sqlite.derived_database import DerivedDatabase
+from reverie.storage.sqlite.derived_database import DerivedDatabase, retry_on_new_file
 from reverie.storage.sqlite.sql_conditions import split_batches, sql_placeholders
 from reverie.storage.sqlite.word_search import (
     best_first,
@@ -164,6 +164,7 @@ class SqliteFileIndex(DerivedDatabase):
 
     # Finding
 
+    @retry_on_new_file
     def search_words(self, terms: Names, roots: Names, limit: int) -> list[tuple[int, float]]:
         with self._reading() as db:
             if db is None or not terms or not roots:
@@ -182,6 +183,7 @@ class SqliteFileIndex(DerivedDatabase):
             found = db.execute(sql, (match, *roots, limit)).fetchall()
         return sorted(found, key=best_first)
 
+    @retry_on_new_file
     def nearest(
         self, model: str, vector: np.ndarray, roots: Names, limit: int, floor: float
     ) -> list[tuple[int, float]]:
@@ -204,11 +206,13 @@ class SqliteFileIndex(DerivedDatabase):
                     break
         return found[:limit]
 
+    @retry_on_new_file
     def cosines(self, model: str, vector: np.ndarray, nums: Sequence[int]) -> dict[int, float]:
         hashes = {found.num: found.chunk.hash for found in self.chunks(nums)}
         with self._reading() as db:
             return {} if db is None else self._load_matrix(db, model).cosines(vector, hashes)
 
+    @retry_on_new_file
     def unembedded_texts(self, limit: int, model: str) -> list[tuple[bytes, str]]:
         with self._reading() as db:
             if db is None:
