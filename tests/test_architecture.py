@@ -132,7 +132,7 @@ def test_no_modules_import_each_other():
 
 
 def test_every_module_has_a_rank():
-    """A new room is put on the map before anyone moves in."""
+    """Every module has a rank: a new room is ranked before it has modules."""
     assert [] == sorted({room for room, _, _ in modules()} - set(RANK) - {"__init__", "__main__"})
 
 
@@ -194,7 +194,7 @@ def test_only_models_and_remote_embedders_open_sockets():
     assert [] == offenders
 
 
-def test_only_surfaces_print():
+def test_only_interfaces_print():
     """Law 5: a library that prints breaks somebody's protocol."""
     offenders = []
     for room, path, tree in modules():
@@ -250,8 +250,8 @@ def test_import_is_quiet():
 
 
 @pytest.mark.parametrize("limit", [720])
-def test_no_module_is_a_warehouse(limit):
-    """A room that one cannot read in ten minutes is two rooms."""
+def test_no_module_is_too_long(limit):
+    """A module that one cannot read in ten minutes is split."""
     lengths = {
         str(p.relative_to(SRC)): len(p.read_text("utf-8").splitlines()) for p in SRC.rglob("*.py")
     }

@@ -71,6 +71,12 @@ def test_an_id_in_prose_is_found():
     assert ["A1", "A2"] == requirements.ids_in_prose(text, ["A1", "A2", "E4"])
 
 
+def test_an_id_in_a_page_is_found():
+    """Ids in a page are found, ranges too; code in backticks and other names are not."""
+    page = "**Who decides?** (A1–A2) Nobody. See `E4`, the C1 characters and S3."
+    assert ["A1", "A2"] == requirements.ids_in_page(page, ["A1", "A2", "E4", "C1"])
+
+
 def test_an_id_stands_in_one_section():
     """An id in two sections is an error that names it."""
     with pytest.raises(ValueError, match="A1"):

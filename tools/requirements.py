@@ -5,7 +5,8 @@ by `@pytest.mark.proves("A17", "CC-46")`, and a file of tests by `pytestmark`.
 
 - `python -m tools.requirements` writes the page; it is part of `make docs`.
 - `python -m tools.requirements --check` ends with 1 and says what is wrong: a promise without a
-  test, a marker with an unknown id, an id in a docstring or comment, a page that is out of date.
+  test, a marker with an unknown id, an id in a docstring, a comment or another page, a page that
+  is out of date.
 
 Tests are read, not imported.
 """
@@ -105,10 +106,15 @@ def ids_of(expression: ast.expr) -> Iterator[str]:
                 )
 
 
-def ids_in_prose(text: str, known: Iterable[str]) -> list[str]:
-    """The known ids that docstrings and comments of a program name, where no reader can look."""
+def ids_in_page(text: str, known: Iterable[str]) -> list[str]:
+    """The known ids that a text names, in order."""
     wanted = set(known) - WORDS_LIKE_IDS
-    if wanted.isdisjoint(ID.findall(text)):
+    return [id for id in ID.findall(text) if id in wanted]
+
+
+def ids_in_prose(text: str, known: Iterable[str]) -> list[str]:
+    """The known ids that docstrings and comments of a program name."""
+    if not ids_in_page(text, known):
         return []  # nearly every file: reading its tokens would take most of the time
     tree = ast.parse(text)
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -120,7 +126,7 @@ def ids_in_prose(text: str, known: Iterable[str]) -> list[str]:
         for token in tokenize.generate_tokens(io.StringIO(text).readline)
         if token.type == tokenize.COMMENT and "noqa" not in token.string
     ]
-    return [id for part in prose for id in ID.findall(part) if id in wanted]
+    return [id for part in prose for id in ids_in_page(part, known)]
 
 
 def render_page(promises: Promises, proofs: dict[str, list[Proof]]) -> str:
@@ -169,14 +175,23 @@ def find_faults() -> Iterator[str]:
     yield from (
         f"{id}: marked as not holding, and unknown" for id in promises.not_yet.keys() - sentences
     )
-    known = {*sentences, *promises.not_promised}
-    for path in sorted([*ROOT.glob("tests/**/*.py"), *ROOT.glob("src/**/*.py")]):
-        yield from (
-            f"{path.relative_to(ROOT)}: {id} in a docstring or comment: use the marker"
-            for id in ids_in_prose(path.read_text("utf-8"), known)
-        )
+    yield from find_ids_in_prose({*sentences, *promises.not_promised})
     if PAGE.read_text("utf-8") != render_page(promises, proofs):
         yield "docs/requirements.md is out of date: run `make docs`"
+
+
+def find_ids_in_prose(known: Iterable[str]) -> Iterator[str]:
+    """Docstrings, comments and pages that name an id, one line each: an id says nothing to a reader
+    who does not have docs/requirements.md open.
+    """
+    for folder in ("bench", "src", "tests"):
+        for path in sorted(ROOT.glob(f"{folder}/**/*.py")):
+            for id in ids_in_prose(path.read_text("utf-8"), known):
+                yield f"{path.relative_to(ROOT)}: {id} in a docstring or comment: use the marker"
+    for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]):
+        if path != PAGE:
+            for id in ids_in_page(path.read_text("utf-8"), known):
+                yield f"{path.relative_to(ROOT)}: {id}: say in words what is promised"
 
 
 def main(arguments: list[str]) -> None:

@@ -41,8 +41,8 @@ QUIET = 0.91
 NEVER_LESS = frozenset(
     f"{name}{alone}" for name in ("words", "words log", "words place") for alone in ("", " × alone")
 )
-"""Coefficients that are not negative: all else equal, a better match by words is never the worse
-for it (CC-28).
+"""Coefficients that may not be negative: all else equal, a better match by words never lowers the
+score, as docs/requirements.md promises under "Retrieval".
 """
 
 TARGET = Path(hybrid_search.__file__).with_name("ranker.json")

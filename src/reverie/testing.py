@@ -103,7 +103,7 @@ class BlockedEmbedder(ToyEmbedder):
         self._free = threading.Event()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """As the toy, once released."""
+        """Embed as the toy embedder does, once released."""
         self.busy.set()
         self._free.wait()
         return super().embed(texts)
@@ -129,6 +129,6 @@ class CountingEmbedder(ToyEmbedder):
         self.asked: list[str] = []
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """As the toy; the texts are recorded."""
+        """Embed as the toy embedder does, and record the texts."""
         self.asked += texts
         return super().embed(texts)

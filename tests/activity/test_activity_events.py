@@ -1,4 +1,6 @@
-"""Experience, the pure parts: payloads are bounded, statistics are right."""
+"""Activity events as pure functions: payloads are cut to a bound, statistics and co-changes are
+right.
+"""
 
 import math
 
@@ -28,7 +30,7 @@ ANYTHING = st.recursive(
 
 @given(ANYTHING)
 @pytest.mark.proves("CC-75")
-def test_anything_can_be_bounded(value):
+def test_any_value_can_be_cut_to_a_snapshot(value):
     """Whatever a tool is given or answers, a snapshot of it can be taken, twice the same."""
     once = activity_events.bound_value(value)
     assert repr(activity_events.bound_value(once)) == repr(once)
@@ -223,7 +225,7 @@ def test_a_commit_without_the_file_or_days_later_is_another_occasion():
 
 @pytest.mark.proves("CC-76")
 def test_failed_edits_and_reads_do_not_count():
-    """Only what was changed was changed together."""
+    """Only files that were changed count as changed together: failed edits and reads do not."""
     events = [
         changed(path, day * DAY, ok=path == "a" or day != 2) for day in range(3) for path in "ab"
     ]
@@ -233,8 +235,10 @@ def test_failed_edits_and_reads_do_not_count():
 
 
 @pytest.mark.proves("D9")
-def test_a_task_ties_edits_that_lie_apart():
-    """Within one task, whatever the time between; a task of 51 files ties nothing."""
+def test_edits_of_one_task_are_changed_together():
+    """Edits within one task count as changed together, however far apart; a task of 51 files counts
+    for none.
+    """
     events = [
         changed(path, n * 1e6 + at, task=f"t{n}")
         for n in range(3)
@@ -250,8 +254,8 @@ def test_a_task_ties_edits_that_lie_apart():
 
 
 @pytest.mark.proves("D9")
-def test_habits_that_were_given_up_fade():
-    """Half after 180 days; three old occasions are gone after three years."""
+def test_co_changes_decay():
+    """A co-change counts half after 180 days; three old ones count nothing after three years."""
     events = [changed(path, day * DAY) for day in range(3) for path in "ab"]
     [fresh] = find_co_changes("a", list_file_changes(events, {}), NOON + 2 * DAY)
     [older] = find_co_changes("a", list_file_changes(events, {}), NOON + 182 * DAY)
@@ -261,8 +265,8 @@ def test_habits_that_were_given_up_fade():
 
 
 @pytest.mark.proves("D9")
-def test_names_are_followed_in_their_time():
-    """A file that took a name after it had become free is another one."""
+def test_a_reused_file_name_is_another_file():
+    """A file that took a name after it had become free does not inherit the former file's changes."""
 
     def commit(n, *files):
         return make_event(

@@ -1,4 +1,4 @@
-"""What work taught: remedies of errors, files that change together, workflows, and a repository's
+"""What is learned from work: remedies of errors, files that change together, workflows, git
 history.
 """
 
@@ -134,8 +134,10 @@ def test_what_was_edited_is_the_remedy(mind, clock):
 
 
 @pytest.mark.proves("D10")
-def test_nothing_is_learned_from_doing_nothing(mind, clock):
-    """A command that fails and then goes well by itself, or days later, teaches nothing."""
+def test_a_retry_is_no_remedy(mind, clock):
+    """Nothing is learned where a failed command succeeds with nothing done in between, or days
+    later.
+    """
     run(mind, clock, "make", "error: no space left")
     run(mind, clock, "make")
     run(mind, clock, "make", "error: no space left")
@@ -178,7 +180,7 @@ def test_another_folder_is_another_command(mind, clock):
 
 @pytest.mark.proves("D10", "CC-79")
 def test_an_error_that_goes_away_by_itself_counts_against_its_remedies(mind, clock):
-    """What happened to stand between is doubted when the error also goes away without it."""
+    """A remedy loses confidence when the same error also goes away without it."""
     run(mind, clock, "curl x", REFUSED)
     mind.activity.record_file("README.md", session="s", space=SPACE)
     run(mind, clock, "curl x")
@@ -196,8 +198,8 @@ def test_an_error_that_goes_away_by_itself_counts_against_its_remedies(mind, clo
 
 
 @pytest.mark.proves("D10")
-def test_the_next_error_is_not_held_against_a_remedy(mind, clock):
-    """A remedy has not failed where the same command then fails with another error."""
+def test_a_different_error_does_not_count_against_a_remedy(mind, clock):
+    """A remedy has not failed if the same command then fails with another error."""
     overcome(mind, clock)
     run(mind, clock, "python app.py", MISSING.format("a", 1), "t")
     run(mind, clock, "pip install pyyaml", session="t")
@@ -219,17 +221,15 @@ def test_the_next_error_is_not_held_against_a_remedy(mind, clock):
     ],
 )
 @pytest.mark.proves("D10")
-def test_checks_and_commits_mend_nothing(mind, clock, idle):
-    """What only tests, or keeps what is there, is no remedy."""
+def test_checks_and_commits_are_no_remedies(mind, clock, idle):
+    """Commands that only test or commit are not learned as remedies."""
     overcome(mind, clock, remedy=idle)
     assert mind.activity.known_fixes(space=SPACE) == []
 
 
 @pytest.mark.proves("D10")
-def test_a_commit_mends_what_asks_for_one(mind, clock):
-    """A tool that complains of uncommitted changes, or of style, is put right by a commit, or by a
-    linter.
-    """
+def test_a_commit_is_the_remedy_where_an_error_asks_for_one(mind, clock):
+    """A commit or a linter is the remedy of an error about uncommitted changes or style."""
     run(mind, clock, "npm version patch", "npm error Git working directory not clean.")
     run(mind, clock, "git commit -am wip")
     run(mind, clock, "npm version patch")
@@ -244,8 +244,8 @@ def test_a_commit_mends_what_asks_for_one(mind, clock):
 
 
 @pytest.mark.proves("CC-79")
-def test_what_was_forgotten_is_not_suggested_or_learned_again(mind, clock):
-    """A remedy is a memory: forgetting it holds."""
+def test_a_forgotten_remedy_is_not_suggested_or_learned_again(mind, clock):
+    """A remedy is a memory: once forgotten it is neither suggested nor learned again."""
     overcome(mind, clock)
     mind.forget(mind.activity.suggest_fix(MISSING, space=SPACE)[0].memory.id)
     overcome(mind, clock)
@@ -433,7 +433,7 @@ def test_a_rebase_makes_no_new_occasions(mind, repository):
     assert [one.occasions for one in mind.activity.coedited("a.py", space=SPACE)] == [3]
 
 
-def test_in_a_hook_of_git_the_folder_is_meant(mind, repository, tmp_path, monkeypatch):
+def test_the_named_repository_is_read_within_a_git_hook(mind, repository, tmp_path, monkeypatch):
     """Git's hooks name their repository in the environment; another one that is asked for is read
     all the same.
     """
@@ -444,8 +444,8 @@ def test_in_a_hook_of_git_the_folder_is_meant(mind, repository, tmp_path, monkey
 
 
 @pytest.mark.proves("D9")
-def test_huge_commits_and_merges_say_nothing(mind, repository):
-    """51 files are no pattern, and a merge brings nothing of its own."""
+def test_huge_commits_and_merges_are_ignored(mind, repository):
+    """Commits of 51 files and merge commits count for no pair of files."""
     for n in range(3):
         commit(repository, f"Reformat {n}", **{f"f{i}__py": f"{n}" for i in range(51)})
     git(repository, "checkout", "-qb", "side", "HEAD~1")
@@ -459,7 +459,7 @@ def test_huge_commits_and_merges_say_nothing(mind, repository):
 
 
 @pytest.mark.proves("D9")
-def test_nothing_of_a_repository_is_run(mind, repository, tmp_path):
+def test_no_program_configured_by_a_repository_is_run(mind, repository, tmp_path):
     """Drivers, text converters, pagers, monitors and signature programs that it configures are not
     called.
     """
@@ -511,7 +511,7 @@ def test_a_hook_of_another_repository_does_not_lead_astray(mind, repository, tmp
 
 
 @pytest.mark.proves("D9")
-def test_where_there_is_no_history_it_is_said(mind, tmp_path):
+def test_a_missing_history_is_a_clear_error(mind, tmp_path):
     """No repository, no commit, no folder: a clear error, and nothing is written."""
     (tmp_path / "empty").mkdir()
     git(tmp_path / "empty", "init", "-q")

@@ -1,6 +1,4 @@
-"""SQL over the log of what was done, Parquet files of it, the history of a file, all that work has
-taught.
-"""
+"""The activity log by SQL, as Parquet files, by file, and by what was learned from it."""
 
 import csv
 import io
@@ -175,8 +173,8 @@ PAYLOAD = st.fixed_dictionaries(
 
 @given(st.lists(PAYLOAD, max_size=20))
 @pytest.mark.proves("D6", "D15")
-def test_sql_and_python_agree_on_what_went_well(payloads):
-    """One rule, in both languages."""
+def test_sql_and_python_agree_on_success(payloads):
+    """SQL and Python judge by the same rule whether a run succeeded."""
     db = open_duckdb()
     db.execute("create table one (n int, payload varchar)")
     for n, payload in enumerate(payloads):
@@ -254,9 +252,9 @@ OUTSIDE = [
 
 @pytest.mark.parametrize("query", OUTSIDE)
 @pytest.mark.proves("D63", "B124")
-def test_sql_has_no_way_out(mind, tmp_path, monkeypatch, query):
-    """No file is read or written, nothing is fetched, no value of the program is seen, no lock
-    opened.
+def test_sql_is_sandboxed(mind, tmp_path, monkeypatch, query):
+    """A query cannot read or write files, fetch anything, read the program's variables or unlock
+    settings.
     """
     secret_of_this_program = {"a": [1]}
     (tmp_path / "there.csv").write_text("a,b\n1,2\n")
@@ -292,7 +290,7 @@ def test_sql_that_does_not_work_is_one_clear_line(mind, query):
 
 @pytest.mark.proves("D15")
 def test_the_store_is_only_read(mind):
-    """Whatever SQL does to its tables, the log stays as it is."""
+    """Whatever SQL does to its tables, the event log stays unchanged."""
     mind.record_tool("bash", {"command": "one"}, space=SPACE)
     mind.context.flush()
     before = list(mind.store.dump())
@@ -471,7 +469,7 @@ def test_sql_on_the_command_line(home):
 
 
 @pytest.mark.proves("CC-7")
-def test_every_kind_of_value_is_told(home):
+def test_every_kind_of_value_is_printed(home):
     """Moments, lists, structures, numbers that JSON lacks, bytes, line ends and what a terminal
     would obey.
     """
@@ -555,8 +553,8 @@ def test_touched_on_the_command_line(home):
 
 
 @pytest.mark.proves("D15")
-def test_a_memory_of_another_process_is_asked(tmp_path, clock):
-    """The log on disk, not only what this process wrote."""
+def test_sql_reads_what_other_processes_wrote(tmp_path, clock):
+    """A query reads the log on disk, not only what this process wrote."""
     with memory(tmp_path / "home", now=clock, embedder="none") as first:
         first.record_tool("bash", {"command": "make"}, space=SPACE)
     with memory(tmp_path / "home", now=clock, embedder="none") as second:

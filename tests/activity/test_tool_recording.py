@@ -57,8 +57,8 @@ def test_secrets_and_bulk_stay_out(mind):
 
 
 @pytest.mark.proves("CC-75")
-def test_a_decorated_function_is_itself(mind):
-    """The same result object and the same exception object, recorded each time."""
+def test_a_decorated_function_returns_and_raises_the_same(mind):
+    """The decorated function returns the same result object and raises the same exception object."""
     answer, trouble = object(), KeyError("x")
 
     @mind.recording("odd", space=SPACE)
@@ -116,8 +116,8 @@ def test_async_tools_are_measured_to_their_end(mind):
 
 
 @pytest.mark.proves("CC-75")
-def test_generators_give_what_they_gave(mind):
-    """A recorded generator yields, takes and returns the same."""
+def test_recorded_generators_behave_as_before(mind):
+    """A recorded generator yields, receives and returns the same values."""
 
     @mind.recording("gen", space=SPACE)
     def gen():
@@ -133,8 +133,10 @@ def test_generators_give_what_they_gave(mind):
 
 
 @pytest.mark.proves("CC-75")
-def test_async_generators_can_be_talked_to(mind):
-    """What is sent in arrives, what is thrown in is caught within, closing closes at once."""
+def test_recorded_async_generators_behave_as_before(mind):
+    """A recorded async generator receives sent values, catches thrown exceptions and closes at
+    once.
+    """
     heard, closed = [], []
 
     @mind.recording("stream", space=SPACE)
@@ -185,7 +187,7 @@ def test_methods_of_classes_are_recorded(mind):
 
 
 @pytest.mark.proves("CC-75")
-def test_trouble_with_recording_is_never_the_tools(mind, monkeypatch):
+def test_a_failing_recorder_never_fails_the_tool(mind, monkeypatch):
     """A store that fails, values that cannot be told, bad spaces: the tool goes on and the loss is
     counted.
     """
@@ -208,8 +210,8 @@ def test_trouble_with_recording_is_never_the_tools(mind, monkeypatch):
 
 
 @pytest.mark.proves("CC-75")
-def test_without_a_thread_closing_writes(mind, monkeypatch):
-    """Where no thread can be started any more, nobody notices, and the next flush writes."""
+def test_runs_are_written_where_no_thread_can_start(mind, monkeypatch):
+    """Where no thread can be started any more, the next flush writes the runs and nothing raises."""
 
     def refuse(_thread):
         raise RuntimeError("can't create new thread at interpreter shutdown")
@@ -221,7 +223,7 @@ def test_without_a_thread_closing_writes(mind, monkeypatch):
 
 
 @pytest.mark.proves("CC-75")
-def test_its_thread_ends_by_itself(mind):
+def test_the_recorder_thread_ends_when_idle(mind):
     """A while after the last run nothing of the recorder is left, and the next run is written all
     the same.
     """

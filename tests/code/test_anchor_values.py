@@ -1,6 +1,6 @@
 # mypy: no-check-untyped-defs
-"""What an anchor says of itself, what a text names, and when two texts of code are the same: pure
-functions.
+"""Anchors as pure functions: what an anchor stores, what a text names, when two definitions are the
+same.
 """
 
 import pytest
@@ -73,7 +73,7 @@ def test_an_anchor_is_kept_as_it_is():
         ([CHANGED, GONE], CHANGED),
     ],
 )
-def test_what_became_of_all_of_them(states, all_of_them):
+def test_the_state_of_a_memory_follows_from_its_anchors(states, all_of_them):
     """Gone once nothing is left; else any that does not hold makes the memory one
     about older code.
     """
@@ -86,8 +86,8 @@ def test_what_became_of_all_of_them(states, all_of_them):
     )
 
 
-def test_the_words_say_what_and_where():
-    """A mark is a sentence for people."""
+def test_a_mark_is_a_sentence():
+    """A mark reads as a sentence that says what changed and where."""
     assert (
         "said about an older version of Cart.total in shop/cart.py"
         == HERE._replace(state=CHANGED).notice
@@ -112,8 +112,8 @@ def test_the_words_say_what_and_where():
         ("scratch", False),
     ],
 )
-def test_what_happened_stays_true(kind, ages):
-    """Only what says how something is goes out of date with the code."""
+def test_records_of_events_do_not_go_stale(kind, ages):
+    """Memories of how something is go stale with the code; memories of what happened do not."""
     assert ages == can_become_outdated(make_memory("x", kind=kind))
 
 
@@ -177,8 +177,8 @@ def test_whatever_can_matter_changes_the_shape(one, other):
         ("bash", 'f() { echo "$x"; }', "f() { echo '$x'; }"),
     ],
 )
-def test_other_languages(language, one, other):
-    """A change shows in every language; a comment and more space do not."""
+def test_changes_are_seen_in_every_language(language, one, other):
+    """In every language a change alters the digest; a comment and more space do not."""
     comment = "# note\n" if language in ("ruby", "bash") else "/* note */ "
     assert measures(one, language)[1] != measures(other, language)[1]
     assert measures(one, language)[1] == measures(f"{comment}{one}\n\n", language)[1]
@@ -202,7 +202,7 @@ def test_likeness():
     assert 0.5 > compare_definitions(text, "class Z: pass")
 
 
-def test_no_secret_is_kept():
+def test_an_anchor_holds_no_secret():
     """A definition's text is redacted before it is written down."""
     secret = "ghp_" + "a1B2" * 9
     assert secret not in take_excerpt(f'def f():\n    return "{secret}"\n')

@@ -131,7 +131,7 @@ MOVES = {
 
 
 @pytest.mark.parametrize("what", MOVES)
-def test_it_is_followed_and_comes_back(home, repo, what):
+def test_an_anchor_follows_its_definition_and_recovers(home, repo, what):
     """Renamed, moved, altered, deleted: followed or marked; when the code is restored all is as it
     was.
     """
@@ -153,7 +153,7 @@ def test_it_is_followed_and_comes_back(home, repo, what):
     assert (("cart.py:price_of", ""), "") == (now_of(home, id), anchors_of(home.get(id)[0])[0].was)
 
 
-def test_who_was_there_before_is_not_taken_for_what_moved(home, repo):
+def test_an_older_definition_is_not_taken_for_a_moved_one(home, repo):
     """A twin, a namesake and a like neighbour that stood there already are nobody's new place: the
     fact is gone.
     """
@@ -232,7 +232,7 @@ def git(repo, *words):
     ).stdout
 
 
-def test_through_a_git_history(home, repo):
+def test_anchors_follow_renames_branches_and_reverts(home, repo):
     """Renamed with git, altered on a branch, checked out and reverted: what is told is what is
     checked out.
     """
@@ -281,9 +281,9 @@ def test_a_work_tree_that_is_gone_leaves_its_facts_to_the_project(home, repo, tm
     assert ("cart.py:price_of", CHANGED) == now_of(home, id)
 
 
-def test_the_mark_is_told_everywhere(home, repo):
-    """In the hit, in the text for the agent, in the story; a changed one ranks lower, a gone one
-    does not pop up.
+def test_a_stale_mark_is_shown_everywhere(home, repo):
+    """A mark is shown in hits, in the block and in the story; a changed one ranks lower, a gone one
+    is not injected unasked.
     """
     id = told(home, repo, triggers=["tool:Edit"])
     before = compute_prior(home.get(id)[0], home.work.now)
@@ -341,7 +341,7 @@ def test_a_mark_is_an_event_that_can_be_taken_back(home, repo):
     assert last == home.store.last_event(), "what is told already is not told again"
 
 
-def test_somebody_says_that_it_is_still_true(home, repo):
+def test_confirming_renews_an_anchor(home, repo):
     """`confirm` and `curate` set the anchor to the code as it is; what is gone is let go of; then
     nothing waits.
     """
@@ -441,7 +441,7 @@ def test_a_text_names_what_it_is_about(home, repo, text, places):
     assert places == [anchor.location for anchor in anchors_of(home.get(one.id)[0])]
 
 
-def test_what_gives_no_anchor(home, repo):
+def test_some_memories_get_no_anchor(home, repo):
     """What happened, what another project says, and what was said before the file was
     altered last.
     """
@@ -468,7 +468,7 @@ def test_the_first_index_finds_what_was_said_before(home, repo):
     assert [1, 0] == [len(anchors_of(memory)) for memory in home.get([one, two])]
 
 
-def test_another_text_names_something_else(home, repo):
+def test_a_revised_text_takes_the_anchors_it_named_with_it(home, repo):
     """A revised text takes the anchors that the old one named with it; those that were
     given stay.
     """
@@ -592,7 +592,7 @@ def test_settling_looks_after_anchors_once_a_minute(home, repo, clock):
         ({"still": "maybe"}, CHANGED, "older version of price_of in cart.py"),
     ],
 )
-def test_a_model_may_say_whether_it_holds(tmp_path, repo, clock, answer, state, words):
+def test_a_model_judges_in_sleep_whether_a_fact_holds(tmp_path, repo, clock, answer, state, words):
     """In sleep, with both texts before it, within the budget and once; its no is told, its yes
     takes the mark away.
     """
@@ -619,7 +619,7 @@ def test_a_model_may_say_whether_it_holds(tmp_path, repo, clock, answer, state, 
         assert (CHANGED if answer["still"] == "yes" else "") == now_of(mind, id)[1]
 
 
-def test_nobody_asks_about_what_cannot_be_shown(tmp_path, repo, clock):
+def test_a_definition_that_is_too_long_to_show_is_not_judged(tmp_path, repo, clock):
     """A definition longer than what is kept of it is not judged by its beginning."""
     long = "def long(n):\n" + "".join(f"    n += {k} * n\n" for k in range(200)) + "    return n\n"
     edit(repo, **{"cart.py": long})
@@ -725,7 +725,7 @@ def test_the_commands(tmp_path, repo, monkeypatch):
     run_command("code", "anchors", "--still-true", *home, code=2)
 
 
-def test_a_memory_of_before_has_no_mark(home):
-    """What speaks of no code costs and says nothing."""
+def test_a_memory_without_anchors_costs_nothing(home):
+    """A memory that speaks of no code has no mark and adds no cost."""
     one = make_memory("plain")
     assert ("", "", []) == (outdated_notice(one), outdated_state(one), anchors_of(one))

@@ -164,7 +164,7 @@ def test_a_change_in_one_file_alters_what_names_in_another_mean(indexed_mind, re
 
 
 @pytest.mark.proves("A111", "B120")
-def test_what_is_not_ours_is_left_out(home, tmp_path):
+def test_files_that_are_not_indexed_are_counted(home, tmp_path):
     """Ignored, secret, hidden, vendored, generated and too large files are not read, and are
     counted.
     """
@@ -280,7 +280,7 @@ def test_an_index_that_was_interrupted_says_so_and_goes_on(indexed_mind, repo, m
     assert len(indexed_mind.code.callers("helper", root=repo)) == 3
 
 
-def test_answers_of_half_an_index_say_so(repo, tmp_path, monkeypatch):
+def test_answers_from_an_incomplete_index_say_so(repo, tmp_path, monkeypatch):
     """Whoever asks while indexing goes on, or after it was interrupted, is told that
     answers lack.
     """
@@ -299,7 +299,7 @@ def test_answers_of_half_an_index_say_so(repo, tmp_path, monkeypatch):
     assert "not whole" not in run_command("code", "callers", "helper", *home).stderr
 
 
-def test_whoever_waits_to_index_is_told(indexed_mind, repo):
+def test_waiting_for_another_indexer_is_reported(indexed_mind, repo):
     """Another process that indexes, or one that was killed just now, is waited for, and not in
     silence.
     """
@@ -341,7 +341,7 @@ def test_one_name_in_several_files(home, tmp_path):
     )
 
 
-def test_a_property_that_is_called_like_its_type_is_no_circle(home, tmp_path):
+def test_a_property_that_is_named_like_its_type_does_not_recurse(home, tmp_path):
     """`def Column(self) -> Column`: what it returns is asked of itself; indexing comes
     to its end.
     """
@@ -411,7 +411,7 @@ def test_two_repositories_do_not_see_each_other(indexed_mind, repo, tmp_path):
 
 
 @pytest.mark.proves("C60")
-def test_what_is_forgotten_leaves_the_files_of_the_index(indexed_mind, repo, tmp_path):
+def test_a_forgotten_repository_is_erased_from_the_index_files(indexed_mind, repo, tmp_path):
     """Its names and words stand in no file of the cache; another repository's are all there."""
     other = written(
         tmp_path / "other", **{"b.py": "def zyxquartz(yxpebble):\n    return helper(yxpebble)\n"}

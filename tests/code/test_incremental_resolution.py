@@ -280,7 +280,7 @@ def test_after_definitions_came_and_went_the_edges_are_those_of_resolving_all(st
 
 
 @pytest.mark.parametrize("language", sorted(SAMPLES))
-def test_each_sample_can_be_taken_apart_and_put_together(language):
+def test_removing_and_restoring_parts_gives_the_same_edges(language):
     """Each file removed and put back, each line left out and put back: always as if all were
     resolved anew.
     """

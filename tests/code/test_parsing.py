@@ -179,7 +179,7 @@ def test_classes_within_classes_and_properties_are_followed():
 
 
 @pytest.mark.proves("D28", "CC-77")
-def test_what_stands_above_is_never_ones_own():
+def test_super_leads_outside_where_the_base_is_outside():
     """`super()` of a class whose base lies outside leads outside, not to its own method of that
     name.
     """
@@ -232,7 +232,7 @@ def test_exports_of_javascript_are_followed(code, called):
 
 
 @pytest.mark.proves("D35", "CC-77")
-def test_what_a_setting_may_name_is_not_denied():
+def test_a_call_through_a_configured_path_may_be_ours():
     """A module that a project's settings may lead to one of ours: calls of it are told as possible."""
     known = facts(
         {**MODULES, "src/main.ts": "import { fmt, map } from '@lib/format';\nfmt();\nmap();\n"}
@@ -266,8 +266,8 @@ def test_modules_that_pass_on_all_names_of_each_other():
     assert ("calls", "", "deep") in found and ("calls", "", "nothing") not in found
 
 
-def test_a_class_that_inherits_from_itself_ends():
-    """Circles of bases, re-exports and assignments end."""
+def test_circular_bases_and_re_exports_end():
+    """Resolution ends on circles of bases, re-exports and assignments."""
     text = (
         "from two import A\nclass A(A): pass\nclass B(C): pass\n"
         "class C(B):\n    x = x\n    def f(self): self.x.y()\n"

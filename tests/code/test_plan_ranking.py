@@ -80,7 +80,7 @@ def past_of(files, *told):
         ("a1b2c3d4e5f6g7h8i9", ()),
     ],
 )
-def test_identifiers_are_opened_and_stemmed(identifier, terms):
+def test_identifiers_are_split_and_stemmed(identifier, terms):
     """However a name is written, its parts and the whole are found; data is no name."""
     assert tokenize_identifier(identifier) == terms
 
@@ -96,7 +96,7 @@ def test_identifiers_are_opened_and_stemmed(identifier, terms):
         ("x" + "支付处理" * 9, ("支付", "付处", "处理", "理支") * 8 + ("支付", "付处", "处理")),
     ],
 )
-def test_identifiers_of_any_script_are_opened(identifier, terms):
+def test_identifiers_of_any_script_are_split(identifier, terms):
     """Capitals tell in any script, scripts without spaces come in pairs, accents on Latin letters
     do not count.
     """
@@ -137,7 +137,7 @@ def test_the_same_name_written_differently_is_one_term():
     assert len({normalize_identifier(name) for name in ("http_pool", "HttpPool", "httppool")}) == 1
 
 
-def test_what_is_said_of_any_work_is_no_term():
+def test_words_common_to_all_tasks_are_no_terms():
     """ "Fix", "add" and "support" tell no task from another."""
     assert tokenize_task("Fix and add support for the") == {}
     assert set(tokenize_task("Fix proxy tunnels")) == {"proxi", "tunnel"}
@@ -161,8 +161,8 @@ def test_bm25_is_what_its_formula_says(docs, question):
 
 
 @given(st.lists(st.floats(0, 9), max_size=9))
-def test_places_go_from_the_highest_down(values):
-    """1/(4 + place); what is not above zero has no place."""
+def test_rank_scores_fall_from_the_best(values):
+    """The score of a rank is 1/(4 + rank); candidates that score zero have no rank."""
     column = np.array(values)
     found = score_places(column)
     assert (found[column <= 0] == 0).all()
@@ -172,8 +172,8 @@ def test_places_go_from_the_highest_down(values):
     )
 
 
-def test_grams_bring_words_of_one_root_together():
-    """`config` and `configuration` share pieces; short words are one."""
+def test_character_grams_match_words_of_one_root():
+    """`config` and `configuration` share character grams; a short word is one gram."""
     assert set(split_grams("config")) < set(split_grams("configuration"))
     assert split_grams("jar") == ["jar"]
 
@@ -182,8 +182,8 @@ def test_grams_bring_words_of_one_root_together():
     st.lists(st.lists(st.text("abüß退", min_size=1, max_size=7), max_size=5), max_size=5),
     st.lists(st.text("abüß退", min_size=1, max_size=7), max_size=4),
 )
-def test_pieces_that_are_looked_up_weigh_as_if_all_were_known(docs, question):
-    """Against the field of all pieces."""
+def test_looked_up_grams_score_as_in_the_full_field(docs, question):
+    """Scores from only the grams that are looked up equal those from the field of all grams."""
     asked = count_grams(question)
     assert GramField(docs).bm25(asked) == pytest.approx(
         build_field(map(count_grams, docs)).bm25(asked)
@@ -193,7 +193,7 @@ def test_pieces_that_are_looked_up_weigh_as_if_all_were_known(docs, question):
 @pytest.mark.parametrize(
     ("path", "name"), [("a/b.py", "b"), ("a/__init__.py", "a"), ("index.ts", "index")]
 )
-def test_a_file_that_stands_for_its_folder_is_called_so(path, name):
+def test_an_index_file_is_named_after_its_folder(path, name):
     """`proxy/__init__.py` is about proxies."""
     assert pick_file_name(path) == name
 
@@ -299,7 +299,7 @@ def test_an_edit_and_its_commit_are_one_change():
 
 
 @pytest.mark.proves("D38", "D40")
-def test_words_of_code_and_of_past_tasks_both_lead():
+def test_code_and_past_tasks_both_find_files():
     """A file is found by what stands in it, and by what was done in it."""
     files = tree(
         **{
@@ -342,9 +342,9 @@ def test_why_tells_names_from_paths():
     assert not any(reason.startswith("its path says") for reason in told["net.py"])
 
 
-def test_meaning_counts_where_it_is_known():
-    """Which coefficients are used depends on what is known; a past task of no common
-    word can lead.
+def test_vectors_count_where_they_exist():
+    """Which coefficients are used depends on whether vectors exist; a past task that shares no word
+    can rank first.
     """
     files = tree(**{f"src/f{n}.py": ["pass"] for n in range(6)})
     past = past_of(files, *((f"word{n} thing{n}", (f"src/f{n}.py",)) for n in range(6)))
@@ -359,8 +359,8 @@ def test_meaning_counts_where_it_is_known():
 
 
 @pytest.mark.proves("D17")
-def test_what_is_far_in_meaning_is_not_told():
-    """A task of something else names neither code nor past tasks by meaning."""
+def test_distant_vectors_give_no_reason():
+    """A task about something else names neither code nor past tasks as similar."""
     files = tree(**{f"src/f{n}.py": ["pass"] for n in range(6)})
     past = past_of(files, *((f"word{n} thing{n}", (f"src/f{n}.py",)) for n in range(6)))
     for cosine, told in ((0.3, ()), (0.5, ("word2 thing2",))):
@@ -398,7 +398,7 @@ def test_every_coefficient_is_for_a_column_that_exists():
     assert compute_likelihoods({}, {}, 0).shape == (0,)
 
 
-def test_a_plan_is_cut_from_its_least_parts():
+def test_a_plan_is_cut_from_its_least_important_parts():
     """Companions, past tasks and memories go before files; the likeliest file stays (within a
     budget).
     """

@@ -120,8 +120,8 @@ def test_what_an_agent_recorded_is_a_past_task(mind, repo):
     assert plan.past[0].text == "Make the kettle boil"
 
 
-def test_another_project_s_past_is_not_told(mind, repo):
-    """What was done in a space beside is not known here."""
+def test_past_tasks_of_a_sibling_space_are_not_used(mind, repo):
+    """Work done in a sibling space does not appear in a plan."""
     plan = mind.plan("Stale sessions stay", root=repo, space="me/elsewhere")
     assert plan.past == ()
     assert "Expire" not in plan.text
@@ -165,8 +165,8 @@ def test_without_an_index_it_says_what_to_do(tmp_path, clock):
             mind.plan(None, root=tmp_path)  # type: ignore[arg-type]
 
 
-def test_nothing_to_say_is_an_answer(mind, repo):
-    """An empty task, no files asked for."""
+def test_an_empty_plan_is_an_answer(mind, repo):
+    """An empty task, or a request for no files, gives an empty plan."""
     assert mind.plan("  ", root=repo, space=SPACE).files == ()
     assert mind.plan("proxy", root=repo, space=SPACE, limit=0).files == ()
 
@@ -189,7 +189,7 @@ def test_the_command_indexes_and_tells(tmp_path, repo, monkeypatch):
 
 
 @pytest.mark.proves("CC-54")
-def test_what_is_purged_is_not_told_and_not_kept(mind, repo, tmp_path):
+def test_purged_tasks_leave_plans_and_caches(mind, repo, tmp_path):
     """A purge reaches the texts of past tasks, in the cache and in a process that had read them."""
     secret = "The salary of Miller is 4711 walruses"
     commit(repo, secret, 1_702_000_000, pay__py="def pay():\n    pass\n")
@@ -214,7 +214,7 @@ def test_forgetting_a_repository_forgets_the_texts_of_its_past_tasks(mind, repo)
     assert mind.plan("Stale sessions stay", root=repo, space=SPACE).past
 
 
-def test_another_repository_of_the_space_is_another(mind, repo, tmp_path):
+def test_plans_do_not_mix_repositories_of_one_space(mind, repo, tmp_path):
     """Its commits and what is remembered of its files are not told, though they are called the
     same.
     """
@@ -231,8 +231,8 @@ def test_another_repository_of_the_space_is_another(mind, repo, tmp_path):
     )
 
 
-def test_where_memory_is_off_nothing_is_told(tmp_path, clock, repo):
-    """As with all that is asked of the past."""
+def test_no_plan_where_memory_is_off(tmp_path, clock, repo):
+    """A plan is empty where memory is off, as every other answer about the past."""
     with (
         memory(tmp_path / "home", now=clock, embedder="none", off=(SPACE,)) as mind,
         pytest.raises(Disabled),

@@ -80,7 +80,7 @@ def test_memories_come_before_code(mind):
     assert mind.embedder.asked[0] == "The van is red."
 
 
-def test_what_is_told_is_what_the_file_says_now(mind, repo):
+def test_answers_show_the_file_as_it_is_now(mind, repo):
     """A file that changed since: the lines and text of now, with a word that it did; what is gone
     is left out.
     """
@@ -102,7 +102,7 @@ def test_what_is_told_is_what_the_file_says_now(mind, repo):
     ] * 2
 
 
-def test_what_changes_right_after_it_was_indexed_is_told_as_it_is(mind, repo):
+def test_a_change_right_after_indexing_is_seen(mind, repo):
     """Two changes within the time that a stamp cannot tell apart: the text of now all the same."""
     place = repo / "shop/cart.py"
     for factor in (2, 3):
@@ -171,7 +171,7 @@ def test_secrets_are_neither_kept_nor_embedded(tmp_path, clock):
     assert secret.encode() not in stored
 
 
-def test_nothing_to_ask(mind, repo):
+def test_an_empty_question_finds_nothing(mind, repo):
     """An empty question and k of none are answered with nothing."""
     assert (
         mind.code.search_similar(" ", root=repo)

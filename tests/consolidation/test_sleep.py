@@ -1,6 +1,4 @@
-"""Sleep over a real store: batches, interruptions, other people at work, and the way back to the
-byte.
-"""
+"""Sleep over a real store: batches, interruptions, concurrent writers, and an exact undo."""
 
 import json
 import os
@@ -82,7 +80,7 @@ def embedded(mind, *texts, **fields):
 
 @pytest.mark.parametrize("count", [300, pytest.param(2_000, marks=pytest.mark.slow)])
 @pytest.mark.proves("B135")
-def test_a_run_is_taken_back_to_the_byte(unsettled_mind, count):
+def test_a_run_is_undone_exactly(unsettled_mind, count):
     """Every change of a run is undone by one command; the exported state is the same as before."""
     filled_mind(unsettled_mind, count)
     before = state(unsettled_mind)
@@ -175,7 +173,7 @@ def test_the_log_of_a_night_survives_an_export(mind):
 
 
 @pytest.mark.proves("B135")
-def test_what_was_altered_since_stays(mind):
+def test_later_changes_survive_the_undo_of_a_run(mind):
     """Undoing a night takes nothing back that somebody did the next day."""
     one, other = embedded(mind, HERON, AGAIN)
     slept = mind.sleep(["merge"])
@@ -198,7 +196,7 @@ def test_what_was_taken_back_is_not_done_again(mind):
 
 
 @pytest.mark.proves("A77", "CC-53", "B125")
-def test_the_archive_is_listed_and_gives_back(unsettled_mind):
+def test_archived_memories_are_listed_and_can_be_restored(unsettled_mind):
     """What has faded is kept, listed, restored, and then stays."""
     kept = unsettled_mind.remember("Perhaps the cache is cold.", space=SPACE, provenance="inferred")
     clock_of(unsettled_mind).at = NOW
@@ -221,10 +219,8 @@ def test_no_transaction_is_large(unsettled_mind, monkeypatch):
         assert len(unsettled_mind.store.changes_of(event.seq)) <= 20
 
 
-def test_what_a_decision_rests_on_is_read_again(unsettled_mind, monkeypatch):
-    """Issue 3: somebody who alters a memory between the decision and the transaction is not
-    overruled.
-    """
+def test_rows_behind_a_decision_are_read_again(unsettled_mind, monkeypatch):
+    """A memory that somebody alters between the decision and the transaction is not overwritten."""
     filled_mind(unsettled_mind, 100)
     whole = batch_commit.exclude_restored
     altered: list[str] = []
@@ -243,7 +239,7 @@ def test_what_a_decision_rests_on_is_read_again(unsettled_mind, monkeypatch):
     assert heir.access_count >= 1
 
 
-def test_a_run_within_no_time_goes_on_the_next_time(unsettled_mind):
+def test_a_run_out_of_time_continues_the_next_time(unsettled_mind):
     """Bounded time: `within` ends a run between two batches; the next one goes on there until all
     is done.
     """
@@ -264,7 +260,7 @@ def test_a_run_within_no_time_goes_on_the_next_time(unsettled_mind):
     assert state(unsettled_mind) == before
 
 
-def test_a_second_night_is_a_short_one(unsettled_mind):
+def test_a_second_run_compares_only_what_is_new(unsettled_mind):
     """Growing near-linearly: only what is new is compared; what is new is found all the same, also
     in an old import.
     """
@@ -334,7 +330,7 @@ def test_without_scikit_learn_the_pass_says_how_to_get_it(unsettled_mind, monkey
 
 
 @pytest.mark.proves("B135")
-def test_an_odd_weight_of_a_tag_comes_back(mind):
+def test_undo_restores_a_changed_tag_weight(mind):
     """The edge of a tag is derived from the memory's tags; its weight may be another, and undo
     knows.
     """
@@ -350,8 +346,8 @@ def test_an_odd_weight_of_a_tag_comes_back(mind):
 
 
 @pytest.mark.proves("B129")
-def test_edges_of_dead_tags_go(mind):
-    """And come back with undo."""
+def test_orphaned_tag_edges_are_removed(mind):
+    """Edges of tags that nothing carries are removed, and undo brings them back."""
     one = mind.remember("one", space=SPACE, tags=["alive"])
     mind.store.apply(
         [Link(Edge(one.id, "relates_to", "tag:dead", 0.4))], Event("link", SPACE, NOON)
@@ -402,8 +398,8 @@ def test_failed_events_are_tried_again(mind, monkeypatch):
 
 
 @pytest.mark.proves("B113")
-def test_a_hopeless_event_is_given_up(mind, monkeypatch):
-    """Three nights, then no more."""
+def test_an_event_that_keeps_failing_is_given_up(mind, monkeypatch):
+    """A failed event is tried in three runs of sleep and then no more."""
     from reverie.extraction import turn_learning
 
     mind.store.append([Event("turn", SPACE, NOON, "s1", {"messages": []})])
@@ -447,7 +443,7 @@ def test_sleep_gives_way_to_a_turn(unsettled_mind):
     assert unsettled_mind.store.holder(SETTLE_LEASE, NOW) is None
 
 
-def test_two_never_sleep_at_once(unsettled_mind):
+def test_two_runs_never_overlap(unsettled_mind):
     """Whoever settles and has work to do is not disturbed; who only waits for work gives way."""
     filled_mind(unsettled_mind, 50)
     unsettled_mind.store.acquire(SETTLE_LEASE, "worker", 60, NOW)
@@ -483,7 +479,7 @@ def test_two_never_sleep_at_once(unsettled_mind):
         ("settler_napping", (SETTLE_LEASE, SLEEP_LEASE)),
     ],
 )
-def test_sleep_is_not_taken_from_who_sleeps(unsettled_mind, other, leases):
+def test_a_waiting_settler_does_not_take_the_lease_from_a_run(unsettled_mind, other, leases):
     """Nothing waits to be settled while somebody sleeps, and still it is somebody at work."""
     for lease in leases:
         unsettled_mind.store.acquire(lease, other, 60, unsettled_mind.context.now())
@@ -501,7 +497,7 @@ def test_sleep_is_not_taken_from_who_sleeps(unsettled_mind, other, leases):
     assert other == unsettled_mind.store.holder(SETTLE_LEASE, unsettled_mind.context.now())
 
 
-def test_who_lost_the_lease_leaves_the_note_alone(unsettled_mind, monkeypatch):
+def test_a_run_that_lost_its_lease_does_not_move_the_resume_point(unsettled_mind, monkeypatch):
     """Another one sleeps already: where the next run goes on is not for the first to
     say any more.
     """
@@ -533,7 +529,9 @@ def test_who_lost_the_lease_leaves_the_note_alone(unsettled_mind, monkeypatch):
 
 @pytest.mark.proves("B83")
 def test_clusters_are_found_anew_every_fifty_retrievals(unsettled_mind):
-    """Once nobody asks any more, and that is no night: the interval goes on as if nothing had been."""
+    """After fifty retrievals clusters are renewed once it is quiet; that does not count as a full
+    run of sleep.
+    """
     filled_mind(unsettled_mind)
     unsettled_mind.sleep()
     clock_of(unsettled_mind).at += 3_600.0
@@ -582,7 +580,7 @@ def test_clusters_are_found_anew_every_fifty_retrievals(unsettled_mind):
 
 
 @pytest.mark.proves("B130", "B131", "B132", "B136")
-def test_when_it_is_time(tmp_path):
+def test_sleep_is_due_when_quiet_and_enough_is_new(tmp_path):
     """Quiet and late, or quiet and much that is new; never when switched off."""
     on = Settings(home=tmp_path)
     assert is_sleep_due(
@@ -628,7 +626,7 @@ def test_when_it_is_time(tmp_path):
 
 
 @pytest.mark.proves("B136")
-def test_after_a_night_it_is_not_time(unsettled_mind):
+def test_sleep_is_not_due_right_after_a_run(unsettled_mind):
     """A run notes when it was, and how much there was."""
     filled_mind(unsettled_mind, 100)
     unsettled_mind.sleep(["prune"])
@@ -675,7 +673,7 @@ with reverie.open(settings=Settings(home=Path(sys.argv[1])), embedder=Given(), n
 
 
 @pytest.mark.proves("X21")
-def test_killed_at_any_moment_no_harm_is_done(tmp_path):
+def test_a_killed_run_can_continue_and_be_undone(tmp_path):
     """Kill -9 leaves a whole store; the run goes on, and all of it is taken back as one."""
     import reverie
 
@@ -725,7 +723,7 @@ def flagged(slept):
 
 
 @pytest.mark.proves("B111")
-def test_a_pass_that_ran_alone_hides_nothing_from_the_others(timeouts):
+def test_each_pass_keeps_its_own_progress(timeouts):
     """Each pass compares what is new to it: that one of them has been through takes nothing from
     the rest.
     """
@@ -736,7 +734,7 @@ def test_a_pass_that_ran_alone_hides_nothing_from_the_others(timeouts):
 
 
 @pytest.mark.proves("B111", "B124")
-def test_what_got_its_vector_late_is_compared_by_the_next_night(timeouts):
+def test_late_vectors_are_compared_by_the_next_run(timeouts):
     """A night among memories without vectors does not count as having seen them."""
     timeouts.sleep(["contradictions"])
     while embed_pending(timeouts.store, timeouts.embedder):

@@ -47,7 +47,7 @@ AGAIN = "The staging server is called heron, and listens on port 8080"
 
 
 @pytest.mark.proves("B109", "B122")
-def test_the_same_becomes_one_and_stronger():
+def test_duplicates_merge_into_a_stronger_memory():
     """One goes as "merged" and points to the one that stays, which is as strong as both."""
     one = make_memory(HERON, tags=["host"], session="s1")
     other = make_memory(AGAIN, tags=["staging"], session="s2", files=["a.py"])._replace(strength=2)
@@ -81,7 +81,7 @@ def test_what_differs_in_a_number_or_name_is_never_merged(said, again):
 
 
 @pytest.mark.proves("B109")
-def test_only_what_holds_everything_replaces():
+def test_a_merge_loses_no_number_or_name():
     """The source is retired only if its numbers, identifiers and names stand in the replacement."""
     assert merge_rules.holds_marks(
         "heron (10.0.0.8:8080) runs `make deploy`", "Heron is 10.0.0.8:8080"
@@ -93,8 +93,8 @@ def test_only_what_holds_everything_replaces():
 
 @given(st.text(max_size=200), st.text(max_size=200))
 @pytest.mark.proves("B109")
-def test_a_text_holds_itself_and_more_text_holds_no_less(text, more):
-    """Adding a sentence never loses what was held before."""
+def test_a_longer_text_covers_what_the_shorter_covers(text, more):
+    """A text covers itself, and adding a sentence never loses what it covered before."""
     assert merge_rules.holds_marks(f"{text} {more}", text) or merge_rules.find_marks(
         text
     ) - merge_rules.find_marks(f"{text} {more}")
@@ -128,7 +128,7 @@ def test_three_of_a_kind_become_one():
 
 @pytest.mark.proves("B109")
 def test_edges_move_to_the_one_that_stays():
-    """What was tied to the one that goes is tied to the one that stays."""
+    """Edges of a merged memory move to the one that stays."""
     one, other = make_memory(HERON), make_memory(AGAIN)
     steps = pair_passes.merge_duplicates(
         view(one, other, edges=[Edge(other.id, "relates_to", "mem_third", 0.7)])
@@ -230,8 +230,10 @@ def test_what_may_be_the_same_is_shown_not_merged():
 
 
 @pytest.mark.proves("B116", "B118")
-def test_two_sessions_on_one_file_are_tied():
-    """Relations are found across sessions, never within one, never between projects."""
+def test_sessions_about_one_file_are_linked():
+    """Links between sessions about one file are found, never within one session or between
+    projects.
+    """
     one = make_memory("The lexer drops comments.", session="s1", files=["lexer.py"])
     other = make_memory("Comments confuse the tokenizer.", session="s2", files=["lexer.py"])
     first, then = sorted((one.id, other.id))
@@ -257,8 +259,8 @@ def old(text="Perhaps the cache is cold.", **fields):
 
 
 @pytest.mark.proves("A76", "A77", "B115", "B125", "CC-53")
-def test_the_faded_goes_to_the_archive():
-    """Retired as "faded", nothing else."""
+def test_faded_memories_are_archived():
+    """A memory of low retention is retired as "faded"; nothing else is."""
     memory = old()
     steps = archiving.archive_faded(PassView(NOON, {memory.id: memory}))
     assert (Retire(memory.id, NOON, why="faded"),) == steps[0].changes
@@ -278,8 +280,8 @@ def test_the_faded_goes_to_the_archive():
     ids=["stated", "corrected", "confirmed", "used", "young", "imported lately", "never fades"],
 )
 @pytest.mark.proves("B125", "CC-53")
-def test_what_is_dear_new_or_confirmed_never_fades_away(memory):
-    """One reason to keep it is enough."""
+def test_one_reason_is_enough_to_keep_a_memory(memory):
+    """A memory that is important, new or confirmed is not archived: one reason is enough."""
     assert [] == archiving.archive_faded(PassView(NOON, {memory.id: memory}))
 
 
@@ -295,7 +297,7 @@ def test_effective_confidence_is_half_at_the_half_life():
 
 @given(st.dictionaries(st.text("abs-_ .", min_size=1, max_size=8), st.integers(1, 9), max_size=12))
 @pytest.mark.proves("B128")
-def test_variants_lead_to_one_that_stays(counts):
+def test_tag_variants_map_to_one_spelling(counts):
     """No chains, no circles, and doing it twice changes nothing more."""
     instead = tag_tidying.map_tag_variants(counts)
     assert set(instead.values()).isdisjoint(instead)
@@ -343,7 +345,7 @@ def test_retagging_keeps_each_tag_once():
 
 
 @pytest.mark.proves("B129")
-def test_only_dead_tag_edges_are_orphans():
+def test_tag_edges_without_their_tag_are_orphans():
     """An edge goes if its memory carries the tag no more, or if nobody does."""
     memory = make_memory("x", tags=["alive"])
     edges = index_edges(
@@ -372,8 +374,8 @@ def turn(session, *ids):
 
 
 @pytest.mark.proves("B127", "CC-58", "B118")
-def test_a_habit_of_several_sessions_ties():
-    """One session is chance, two are a habit; again, and the same tie is stronger, no other."""
+def test_memories_used_together_in_several_sessions_are_linked():
+    """Use together in one session links nothing, in two it links; again, the same link grows."""
     one, other = make_memory("a"), make_memory("b")
     ids = sorted((one.id, other.id))
     assert {} == co_use_links.count_joint_sessions([turn("s1", *ids), turn("s1", *ids)])
@@ -443,7 +445,7 @@ def test_groups_that_nobody_tagged_are_found():
     assert {-1} == set(labels[72:].tolist())
 
 
-def test_what_hangs_together_is_grouped_in_parts_between_which_it_may_stop(monkeypatch):
+def test_large_components_are_clustered_in_parts(monkeypatch):
     """No part is longer than AT_ONCE, each dense region stays whole, and a stop is heeded before
     the next part.
     """
@@ -501,8 +503,8 @@ def test_a_name_from_elsewhere_tells_no_secret(name, stands):
 
 
 @pytest.mark.proves("B25", "B26")
-def test_a_given_name_is_for_new_clusters():
-    """What has a name keeps it; the others are called as somebody says."""
+def test_only_new_clusters_are_named():
+    """A cluster that has a name keeps it; new ones take the name that a caller gives."""
     before, groups = (
         {"cluster:me:deploy": frozenset("abcd")},
         {0: frozenset("abce"), 1: frozenset("mnop")},

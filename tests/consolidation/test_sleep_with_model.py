@@ -1,6 +1,6 @@
 # mypy: no-check-untyped-defs
-"""Sleep with a language model: texts for two wordings of one thing, names for groups; played by a
-real server.
+"""Sleep with a language model: merged texts of two memories, names for clusters; a real server
+plays the model.
 """
 
 import json
@@ -144,7 +144,7 @@ def test_a_text_that_loses_or_adds_something_is_refused(night, answer):
 
 
 @pytest.mark.parametrize("wish", [{"ask": False}, {"dry_run": True}, {"within": 0.0}])
-def test_nobody_is_asked(night, wish):
+def test_the_model_is_not_asked_when_off_or_in_a_dry_run(night, wish):
     """It can be switched off; a dry run writes nothing, and so it asks nothing; nor is anything
     asked out of time.
     """
@@ -227,7 +227,7 @@ TWO = ("Heron needs a ticket for each deploy.", "Releases go out on Tuesdays aft
     ],
 )
 @pytest.mark.proves("B116", "CC-71")
-def test_what_belongs_together_is_tied(night, answer, tied):
+def test_a_model_links_related_memories(night, answer, tied):
     """Where no word is in common, as the model says if it is sure; nobody loses, and all is taken
     back.
     """
@@ -249,8 +249,8 @@ def test_what_one_session_said_is_not_asked_about(night):
         assert [] == script.asked
 
 
-def test_so_many_pairs_a_night_are_asked_about(night, monkeypatch):
-    """The next night goes on with what is new."""
+def test_the_pairs_asked_about_in_one_run_are_limited(night, monkeypatch):
+    """One run asks about a limited number of pairs; the next goes on with what is new."""
     monkeypatch.setattr(model_advice, "MAX_RELATED_PAIRS", 2)
     with scripted('{"relation": "relates_to", "confidence": 1}') as script:
         mind = night(script, *TWO, "Approval comes from the lead.", cosine=0.85)
@@ -259,7 +259,7 @@ def test_so_many_pairs_a_night_are_asked_about(night, monkeypatch):
 
 @pytest.mark.parametrize(("allowed", "kept"), [(True, [BOTH]), (False, [ONE, OTHER])])
 @pytest.mark.proves("B131")
-def test_the_workers_night_asks_unless_it_must_not(night, monkeypatch, allowed, kept):
+def test_the_worker_asks_the_model_unless_llm_sleep_is_off(night, monkeypatch, allowed, kept):
     """The worker sleeps by itself with the model's help, and without it where `llm_sleep` is off."""
     monkeypatch.setattr(sleep_schedule, "MIN_NEW_MEMORIES", 2)
     with scripted(WRITTEN) as script:
@@ -272,8 +272,8 @@ def test_the_workers_night_asks_unless_it_must_not(night, monkeypatch, allowed, 
         assert (kept, int(allowed)) == (texts(mind), len(script.asked))
 
 
-def test_without_a_model_nothing_is_asked_for(clock):
-    """`ask` is no promise: without a model sleep is what it was."""
+def test_sleep_without_a_model_is_unchanged(clock):
+    """Without a model, `ask` changes nothing about sleep."""
     with memory(now=clock, embedder=Given()) as mind:
         mind.remember("one", space=SPACE)
         assert 0 == mind.sleep(["prune"], ask=True).steps

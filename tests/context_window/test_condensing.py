@@ -151,7 +151,7 @@ def test_where_only_answers_become_lines_roles_still_alternate(mind, sticky):
         ({"limit": -5}, "above 0"),
     ],
 )
-def test_what_cannot_be_is_refused_at_once(mind, wish, said):
+def test_impossible_arguments_are_refused_at_once(mind, wish, said):
     """Also before it is time; the error says what there is."""
     with pytest.raises(BadInput, match=said):
         mind.sessions.condense(talk(), **wish)
@@ -159,8 +159,8 @@ def test_what_cannot_be_is_refused_at_once(mind, wish, said):
         mind.sessions.condense("hello", limit=100)
 
 
-def test_nothing_happens_before_it_is_time(mind):
-    """Below 80 % the same messages come back, nothing is written, and it says why."""
+def test_nothing_is_condensed_below_the_threshold(mind):
+    """Below 80 % the same messages come back, nothing is written, and the reason is given."""
     said = talk()
     with mind.companion(space=SPACE, session="s1") as companion:
         made = companion.condense(said, limit=100_000)
@@ -168,14 +168,14 @@ def test_nothing_happens_before_it_is_time(mind):
     assert [] == mind.browse(space=SPACE)
 
 
-def test_looking_writes_nothing(mind):
-    """`mind.condense` only looks."""
+def test_a_plan_to_condense_writes_nothing(mind):
+    """`mind.sessions.condense` computes a plan and stores nothing."""
     assert mind.sessions.condense(talk(), limit=LIMIT).done
     assert [] == mind.browse(space=SPACE) == mind.store.events()
 
 
 @pytest.mark.proves("C2", "C106", "D5", "D68")
-def test_what_left_is_recalled_and_told(mind):
+def test_condensed_passages_can_be_recalled(mind):
     """Each passage word for word, one episode of what it was about; the session has all of it."""
     said = talk()
     with mind.companion(space=SPACE, session="s1") as companion:
@@ -284,7 +284,7 @@ def test_how_an_error_was_put_right_is_learned_when_it_leaves(mind):
 
 
 @pytest.mark.proves("C99", "CC-69")
-def test_it_rests_for_five_minutes(mind, clock):
+def test_condensing_has_a_cooldown_of_five_minutes(mind, clock):
     """A second time only after the cooldown; then there is one summary that stands for both parts."""
     with mind.companion(space=SPACE, session="s1") as companion:
         first = companion.condense(talk(), limit=LIMIT)
@@ -297,7 +297,7 @@ def test_it_rests_for_five_minutes(mind, clock):
     assert min(line.number for line in second.lines) < 20
 
 
-def test_secrets_do_not_come_along(mind):
+def test_a_summary_holds_no_secret(mind):
     """Neither the summary nor what is kept holds a secret that was said."""
     key = "sk-ant-api03-" + "Ab3dEf6hIj" * 9 + "AA"
     with mind.companion(space=SPACE, session="s1") as companion:

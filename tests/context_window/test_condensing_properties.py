@@ -1,5 +1,5 @@
-"""A condensed conversation over random legal ones of both shapes: what stays is legal, in order,
-and the same.
+"""Condensing random legal conversations of both shapes: the result is legal, in order, and
+otherwise unchanged.
 """
 
 import copy
@@ -54,7 +54,7 @@ def is_own(message):
 
 @given(conversations, wishes)
 @pytest.mark.proves("C101", "C102", "C103", "C104", "C105")
-def test_what_comes_of_it_is_legal(messages, wish):
+def test_a_condensed_conversation_is_legal(messages, wish):
     """No call without its result, roles in an order that providers take, the first message the
     user's.
     """
@@ -87,7 +87,7 @@ def test_order_is_kept_and_the_last_ten_stay_word_for_word(messages, wish):
 
 @given(conversations, wishes)
 @pytest.mark.proves("CC-70")
-def test_it_is_within_the_target_or_says_why_not(messages, wish):
+def test_a_condensed_conversation_is_within_its_target_or_says_why_not(messages, wish):
     """The compressed size is at most 70 % of the limit, summary included, or the result says why
     not.
     """
@@ -127,7 +127,7 @@ def test_a_second_time_takes_the_first_summary_in(messages, wish):
     st.floats(0.1, 1.0),
 )
 @pytest.mark.proves("CC-69", "C98", "C99")
-def test_it_is_due_by_all_three_rules_and_no_other(used, limit, messages, ago, full):
+def test_condensing_is_due_by_exactly_three_rules(used, limit, messages, ago, full):
     """From the threshold on, from ten messages on, five minutes after the last time."""
     expected = used >= full * limit and messages >= MIN_MESSAGES and ago >= COOLDOWN_SECONDS
     due = not explain_too_early(used, limit, messages, NOON - ago, NOON, full)

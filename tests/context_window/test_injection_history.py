@@ -69,8 +69,8 @@ def test_a_block_of_known_memories_is_dropped(state):
 
 
 @pytest.mark.proves("CC-43", "X9")
-def test_what_was_given_blocks_for_45_minutes(state):
-    """Then it may be prepared again, and not a second earlier."""
+def test_an_injected_memory_is_blocked_for_45_minutes(state):
+    """An injected memory may be prepared again after 45 minutes, and not a second earlier."""
     state.mark_injected(["mem_a"], NOON)
 
     assert state.list_blocked_ids(NOON + INJECTED_SECONDS - 1) == {"mem_a"}
@@ -91,7 +91,7 @@ def test_a_topic_changes_on_two_turns_in_a_row(state):
 
 @pytest.mark.proves("CC-46", "A19")
 def test_turn_50_clears_what_surfaced(state):
-    """And turn 100, but not what was given."""
+    """Every 50 turns the candidates that came up are cleared; what was injected is not."""
     cleared = []
     for turn in range(1, 101):
         state.mark_prepared(block("a"), NOON)
@@ -102,7 +102,7 @@ def test_turn_50_clears_what_surfaced(state):
 
 
 @pytest.mark.proves("A16")
-def test_what_was_never_given_may_come_again(state):
+def test_memories_of_a_dropped_block_may_come_again(state):
     """A dropped block's memories are free, unless they were given some other way."""
     state.mark_prepared(block("ab"), NOON)
     state.mark_injected(["mem_b"], NOON)
@@ -132,7 +132,7 @@ def test_an_identical_context_is_skipped_for_30_seconds(state):
 
 @pytest.mark.proves("A21")
 def test_sets_are_bounded(state):
-    """The oldest ids go first."""
+    """Sets of ids are bounded; the oldest ids are dropped first."""
     for n in range(MAX_IDS + 10):
         state.mark_injected([f"mem_{n}"], NOON)
 
@@ -141,6 +141,6 @@ def test_sets_are_bounded(state):
 
 
 def test_overlap_is_the_share_of_the_smaller():
-    """Nothing overlaps with nothing."""
+    """Overlap is the share of the smaller set; an empty set overlaps with nothing."""
     assert compute_overlap(frozenset("abcd"), frozenset("ab")) == 1.0
     assert compute_overlap(frozenset(), frozenset("ab")) == 0.0

@@ -1,4 +1,4 @@
-"""A conversation whose window is full: what leaves it becomes memory, and comes back."""
+"""A conversation whose window is full: messages that are cut become memories and can be recalled."""
 
 import json
 from pathlib import Path
@@ -31,8 +31,8 @@ def excerpts(mind, space=SPACE):
 
 
 @pytest.mark.proves("CC-78", "D2", "D5")
-def test_what_leaves_is_recalled(mind):
-    """Pruned items can be recalled from memory, and lead back to their messages."""
+def test_pruned_messages_can_be_recalled(mind):
+    """Pruned messages can be recalled from memory, and the memory leads back to them."""
     with mind.companion(space=SPACE, session="s1") as companion:
         fitted = companion.fit(talk(), limit=1_000, strategy="oldest")
         assert companion.wait() and not companion.trouble
@@ -51,7 +51,7 @@ def test_what_leaves_is_recalled(mind):
 
 
 def test_nothing_is_written_while_there_is_room(mind):
-    """Below 80 % the same messages come back and nothing is kept."""
+    """Below 80 % of the limit the same messages come back and nothing is written."""
     said = talk()
     with mind.companion(space=SPACE, session="s1") as companion:
         fitted = companion.fit(said, limit=1_000_000)
@@ -62,12 +62,12 @@ def test_nothing_is_written_while_there_is_room(mind):
 
 
 def test_a_plan_has_no_side_effects(mind):
-    """`mind.window` only looks."""
+    """`mind.sessions.window` computes a plan and stores nothing."""
     fitted = mind.sessions.window(talk(), limit=1_000)
     assert fitted.plan.going and [] == excerpts(mind) == mind.store.events()
 
 
-def test_what_leaves_is_kept_once(mind):
+def test_pruned_messages_are_stored_once(mind):
     """However often a host passes it: the whole conversation each time, or from another process."""
     said = talk()
     for _ in range(2):
@@ -100,7 +100,7 @@ def test_numbers_hold_where_a_host_puts_its_block_into_a_message(mind):
     )
 
 
-def test_secrets_are_taken_out(mind):
+def test_pruned_messages_are_stored_without_secrets(mind):
     """What leaves holds no secret when it is written down."""
     key = "sk-ant-api03-" + "Ab3dEf6hIj" * 9 + "AA"
     with mind.companion(space=SPACE, session="s1") as companion:
@@ -109,7 +109,7 @@ def test_secrets_are_taken_out(mind):
     assert not any(key in m.text for m in excerpts(mind))
 
 
-def test_it_comes_back_by_itself_in_its_own_conversation_only(mind, clock):
+def test_pruned_passages_surface_in_their_own_conversation_only(mind, clock):
     """A window that breathes: what left surfaces when it is spoken of again; another conversation
     has to ask.
     """
@@ -181,7 +181,7 @@ def test_lines_are_not_kept_again(mind):
     assert excerpts(mind) and not any("tokens of this answer" in m.text for m in excerpts(mind))
 
 
-def test_what_leaves_teaches_nothing_twice(mind):
+def test_pruned_turns_are_learned_from_once(mind):
     """What the turn taught is one memory; the passage that left stands beside it and is not
     reconciled with it.
     """
@@ -245,7 +245,7 @@ def test_a_closed_companion_fits_nothing(mind):
         companion.fit(talk(), limit=1_000)
 
 
-def test_where_memory_is_off_it_fits_and_keeps_nothing(mind):
+def test_where_memory_is_off_a_window_is_cut_and_nothing_stored(mind):
     """A window must not overflow because memory is switched off."""
     mind.context.settings = mind.settings._replace(off=(SPACE,))
     said = talk()
@@ -258,7 +258,7 @@ def test_where_memory_is_off_it_fits_and_keeps_nothing(mind):
 
 
 @pytest.mark.proves("CC-78")
-def test_where_nothing_more_can_be_written_down_nothing_goes(mind, monkeypatch):
+def test_nothing_is_pruned_while_the_queue_is_full(mind, monkeypatch):
     """What leaves becomes memory; where the queue is full it stays for now, and that is said."""
     said = talk()
     with mind.companion(space=SPACE, session="s1") as companion:
@@ -276,7 +276,7 @@ def test_where_nothing_more_can_be_written_down_nothing_goes(mind, monkeypatch):
 
 @pytest.mark.parametrize("name", ["rollback", "migration"])
 def test_the_command_shows_a_plan(name):
-    """Issue 4, 7: `window` shows what would be pruned from a transcript and why, as a table and a
+    """`window` shows what would be pruned from a transcript and why, as a table and a
     bar.
     """
     path = str(AGENTS / f"{name}.json")
@@ -331,7 +331,7 @@ def test_the_command_reads_a_claude_transcript(tmp_path):
 
 
 def test_the_command_counts_by_a_vocabulary(tmp_path):
-    """Issue 4, window: another tokenizer, from a file on disk; what is none is refused."""
+    """Another tokenizer, from a file on disk; what is none is refused."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
     from tokenizers.pre_tokenizers import Whitespace

@@ -1,5 +1,5 @@
-"""What the window reads of a message, and what belongs together: Responses, documents, pictures,
-odd shapes.
+"""Which parts of a message the context window reads and keeps together: Responses, documents,
+pictures, odd shapes.
 """
 
 import json
@@ -75,7 +75,7 @@ def rounds(count):
 
 
 def test_calls_of_responses_leave_with_their_outputs_and_thoughts():
-    """Issue 4, window: no call without its output or the reasoning that it rests on, nor the other
+    """No call without its output or the reasoning that it rests on, nor the other
     way round.
     """
     messages = rounds(20)
@@ -129,7 +129,7 @@ def test_a_long_answer_of_responses_keeps_its_shape():
     )
 
 
-def test_sealed_thoughts_weigh():
+def test_encrypted_reasoning_counts_tokens():
     """What a model thought is passed back sealed: it takes room though nobody can read it."""
     assert (
         1_000
@@ -150,7 +150,7 @@ def test_sealed_thoughts_weigh():
     ],
 )
 def test_what_is_of_no_known_shape_weighs_as_its_json_and_stays(odd):
-    """Issue 4, window: nothing is taken out that cannot be read, and nothing is taken for empty."""
+    """Nothing is taken out that cannot be read, and nothing is taken for empty."""
     messages = [said("user", "go"), odd, *[said("user", "word " * 20)] * 30]
     fitted = fit_messages(messages, FitRequest(1_000), NOON)
     assert 500 < items(odd)[0].tokens < 530
@@ -185,7 +185,7 @@ def document(source, **more):
 
 
 def test_the_text_of_documents_is_read_and_counted():
-    """Issue 4, window: a document that is text (Anthropic) is the user's words: counted, and kept
+    """A document that is text (Anthropic) is the user's words: counted, and kept
     when it leaves.
     """
     plain = document(
@@ -217,7 +217,7 @@ def test_the_text_of_documents_is_read_and_counted():
         ),
     ],
 )
-def test_pictures_leave_a_trace(part, trace):
+def test_pictures_are_counted_and_mentioned(part, trace):
     """What cannot be kept in words says at least that it was there, and takes the room of a
     picture.
     """

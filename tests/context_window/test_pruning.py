@@ -1,5 +1,5 @@
-"""What goes from a full window: the formula, what never goes, what stands in the place of a long
-answer.
+"""What is pruned from a full window: the formula, what always stays, the line that replaces a long
+result.
 """
 
 import pytest
@@ -93,7 +93,7 @@ def test_items_go_in_the_order_of_the_formula():
 
 
 @pytest.mark.proves("X32", "CC-78")
-def test_what_later_messages_rest_on_stays():
+def test_messages_that_later_ones_refer_to_stay():
     """A message that brought up a name which later ones use is worth more by the formula."""
 
     def told(n):
@@ -119,7 +119,7 @@ def test_nothing_goes_below_eighty_percent():
 
 
 def test_a_plan_that_cannot_fit_says_so():
-    """Issue 4, window: when even what has to stay is too much, the plan says what to do."""
+    """When even what has to stay is too much, the plan says what to do."""
     items = [
         an_item(0, "system_prompt", tokens=900, sticky="system"),
         an_item(1),
@@ -145,8 +145,8 @@ def test_a_plan_that_cannot_fit_says_so():
         (100, ["ours"]),
     ],
 )
-def test_what_is_no_limit_or_no_strategy_is_refused(limit, strategy):
-    """Errors say what to do."""
+def test_an_invalid_limit_or_strategy_is_refused(limit, strategy):
+    """An invalid limit or strategy is an error that says what to do."""
     with pytest.raises(BadInput):
         fit_messages(chat(3), FitRequest(limit, strategy=strategy), NOON)
 
@@ -158,7 +158,7 @@ def test_what_is_no_list_of_messages_is_refused(given):
 
 
 def test_questions_first_and_last_and_the_newest_stay():
-    """Issue 4, window: the task as it was set, what was asked last, and the newest messages are
+    """The task as it was set, what was asked last, and the newest messages are
     never taken.
     """
     messages = [said("system", "Be brief."), *chat(40), *[said("assistant", "word " * 60)] * 30]
@@ -198,7 +198,7 @@ def a_call(id, tool, result):
 
 
 def test_a_long_result_becomes_a_line_first():
-    """Issue 4, window: the call stays, its result says where it went; the given message is not
+    """The call stays, its result says where it went; the given message is not
     altered.
     """
     messages = [said("user", "read it"), *a_call("c1", "Read", "same line again\n" * 400), *chat(8)]
@@ -223,7 +223,7 @@ def test_the_users_words_are_never_shortened():
 
 
 def test_an_answer_without_a_call_and_a_call_without_an_answer_stay():
-    """Issue 4, window: what cannot be paired is the host's business."""
+    """What cannot be paired is the host's business."""
     messages = [
         said("user", "go"),
         said("tool", "lost " * 200, tool_call_id="nobody"),
@@ -252,7 +252,7 @@ def calls_without_ids(count, parallel=2, **named):
 
 @pytest.mark.parametrize("named", [{}, {"id": "call_0"}])
 def test_parallel_calls_without_ids_leave_with_all_their_answers(named):
-    """Issue 4, window: an answer never stands without its call, also where ids are missing or the
+    """An answer never stands without its call, also where ids are missing or the
     same again.
     """
     fitted = fit_messages(calls_without_ids(20, **named), FitRequest(1_000), NOON)
@@ -261,7 +261,7 @@ def test_parallel_calls_without_ids_leave_with_all_their_answers(named):
 
 
 def test_calls_without_ids_that_lack_an_answer_stay():
-    """Issue 4, window: two calls and one answer are no pair, whatever their ids."""
+    """Two calls and one answer are no pair, whatever their ids."""
     messages = [*calls_without_ids(1)[:-1], *chat(30)]
     assert all(
         any(m is kept for kept in fit_messages(messages, FitRequest(600), NOON).messages)
@@ -291,7 +291,7 @@ def test_tokens_are_counted_in_full():
 
 
 def test_another_tokenizer_counts():
-    """Issue 4, window: token counts by a pluggable tokenizer."""
+    """Token counts by a pluggable tokenizer."""
 
     class Words:
         def count(self, text):
@@ -364,7 +364,7 @@ def test_a_loop_of_calls_under_a_block_does_not_alter_the_beginning():
     assert first.messages[:-1] == again.messages[: len(first.messages) - 1]
 
 
-def test_ours_keeps_what_tells_and_lets_chatter_go():
+def test_the_default_strategy_keeps_facts_and_prunes_chatter():
     """Rare words, names that later messages use: of equal length, the message with the
     facts stays.
     """

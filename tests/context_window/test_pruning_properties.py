@@ -186,7 +186,7 @@ def rests(messages):
 
 @given(conversations, wishes)
 def test_what_stays_is_legal_and_in_order(messages, wish):
-    """Issue 4, window: no call without its result or what was thought, roles in order, the first
+    """No call without its result or what was thought, roles in order, the first
     message the user's.
     """
     assume(legal(messages))
@@ -204,7 +204,7 @@ def test_what_stays_is_legal_and_in_order(messages, wish):
 
 @given(conversations, wishes)
 def test_what_stays_is_the_same_objects(messages, wish):
-    """Issue 4, window: the messages that stay are those that were given, but for answers that
+    """The messages that stay are those that were given, but for answers that
     became a line.
     """
     fitted = fit_messages(messages, wish, NOON)

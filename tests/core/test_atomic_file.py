@@ -14,7 +14,7 @@ def mode_of(path):
 
 @pytest.mark.parametrize("durable", [True, False])
 def test_the_new_content_takes_the_place_of_the_old(tmp_path, durable):
-    """Nothing else is left in the folder."""
+    """The new content replaces the old, and no other file is left in the folder."""
     path = tmp_path / "a.txt"
     path.write_text("much longer than before")
     write_atomically(path, [b"one ", b"two"], durable=durable)
@@ -35,8 +35,8 @@ def test_a_file_keeps_its_mode(tmp_path):
     assert mode_of(path) == 0o600
 
 
-def test_who_breaks_off_leaves_the_old_file(tmp_path):
-    """And no half of the new one."""
+def test_an_interrupted_write_leaves_the_old_file(tmp_path):
+    """An interrupted write leaves the old file whole and no half of the new one."""
     path = tmp_path / "a.txt"
     path.write_text("old")
 

@@ -1,4 +1,4 @@
-"""Time, and names that nobody used before."""
+"""Time, and ids that are unique."""
 
 import time
 
@@ -36,7 +36,7 @@ def test_threads_never_make_the_same_id():
 
 
 def test_ids_go_on_when_the_clock_jumps_back(monkeypatch):
-    """From the last moment seen in this process."""
+    """When the clock jumps back, ids continue from the last moment seen in this process."""
     before = clock.new_id()
     monkeypatch.setattr("reverie.core.clock.time.time", lambda: 1.0)
 
@@ -44,7 +44,7 @@ def test_ids_go_on_when_the_clock_jumps_back(monkeypatch):
 
 
 def test_ids_have_letters_that_cannot_be_confused():
-    """Crockford's base 32."""
+    """Ids use Crockford's base 32."""
     assert not set("ilou") & set(clock.new_id("x")[2:])
 
 

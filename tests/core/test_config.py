@@ -70,7 +70,7 @@ def test_a_user_without_a_home_folder_names_one(tmp_path, monkeypatch):
     ],
 )
 def test_a_bad_file_names_itself(tmp_path, text):
-    """The message has the path and what is known."""
+    """The error for a bad config.toml has its path and the known settings."""
     (tmp_path / "config.toml").write_text(text)
     with pytest.raises(BadInput, match=r"config\.toml"):
         load_settings(tmp_path)
@@ -97,7 +97,7 @@ def test_saving_keeps_every_other_line(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["config.toml"]
 
 
-def test_what_cannot_be_saved_is_left(tmp_path):
+def test_a_setting_over_several_lines_is_not_rewritten(tmp_path):
     """An array over several lines is for its owner to change; nothing is lost."""
     path = tmp_path / "config.toml"
     text = 'off = [\n  "me/a",\n]\n'
@@ -112,7 +112,7 @@ def test_what_cannot_be_saved_is_left(tmp_path):
 
 
 @pytest.mark.proves("A114")
-def test_switched_off_with_all_below():
+def test_a_space_is_switched_off_with_all_below():
     """A space and what lies in it, not its namesake."""
     settings = Settings(home=config.working_directory(), off=("me/a",))
 
@@ -166,7 +166,7 @@ def test_any_folder_has_a_space(tmp_path):
     assert to_slug(" My App! ") == "my-app"
 
 
-def test_addresses(tmp_path, monkeypatch):
+def test_the_address_of_a_store_follows_from_its_name(tmp_path, monkeypatch):
     """A folder is a home; a .db file, :memory: and URLs are themselves."""
     monkeypatch.chdir(tmp_path)
     settings = Settings(home=tmp_path)

@@ -1,4 +1,4 @@
-"""The table of kinds, and fading."""
+"""The table of kinds, and retention."""
 
 import pytest
 
@@ -129,7 +129,7 @@ def test_use_strengthens_up_to_one():
     assert retention(lately, NOON + 30 * DAY) > 0.97
 
 
-def test_a_kind_of_ones_own_behaves_like_custom():
+def test_an_unknown_kind_behaves_like_custom():
     """An unknown kind fades in 45 days and is rendered last."""
     assert kind_of("recipe").half_life == 45
     assert kind_of("recipe").group == GROUPS[-1]

@@ -1,5 +1,5 @@
 # mypy: no-check-untyped-defs
-"""The nouns: frozen, complete, and a space sees upward only."""
+"""The nouns of the core: immutable, complete, and a space sees only its ancestors."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from reverie.testing import NOON, make_memory
 
 
 @pytest.mark.proves("CC-1", "A26", "A33", "A34", "A36", "A37")
-def test_a_memory_is_fresh_at_birth():
+def test_a_new_memory_has_default_values():
     """Strength 1, access 0, active, trusted by its source, id mem_…."""
     memory = make_memory("text")
 
@@ -84,8 +84,8 @@ HOMES = {
     "B52",
     "B53",
 )
-def test_every_field_of_both_schemas_has_a_home(row):
-    """The fields that the documents name are fields of a memory."""
+def test_every_required_field_exists(row):
+    """Every field that the requirements ask of a memory exists."""
     assert HOMES[row] in Memory._fields
 
 
@@ -106,7 +106,7 @@ def test_nouns_are_values():
 
 @pytest.mark.proves("A35")
 def test_sources_are_each_conversation_once():
-    """Where it was said, in order, without repetition."""
+    """The sources of a memory are its conversations, in order, each once."""
     again = tuple(Reinforcement(session=s, at=NOON) for s in ("s2", "s1", "", "s3", "s2"))
 
     assert with_fields(make_memory("x", session="s1"), {"reinforcements": again}).sources == (

@@ -148,7 +148,7 @@ def test_priors_are_bounded(memory, now):
 
 
 @given(unit, st.floats(0.2, 4.0), st.floats(0.2, 4.0))
-def test_weighing_keeps_scores_and_their_order(score, factor, more):
+def test_factors_keep_scores_in_range_and_in_order(score, factor, more):
     """A score stays within 0..1, and a larger factor never lowers it."""
     low, high = sorted((factor, more))
 
@@ -157,7 +157,7 @@ def test_weighing_keeps_scores_and_their_order(score, factor, more):
 
 @given(st.lists(hits, max_size=8))
 @pytest.mark.proves("CC-32")
-def test_shaping_orders_and_loses_nothing(found):
+def test_rescoring_orders_and_loses_nothing(found):
     """The same hits, best first, ties by id; shaping does not depend on the order they came in."""
     ordered = apply_priors(found, NOON)
 
@@ -314,7 +314,7 @@ def block(names, at):
     )
 )
 @pytest.mark.proves("A21")
-def test_attention_is_bounded_and_consistent(steps):
+def test_injection_history_is_bounded_and_consistent(steps):
     """Whatever happens, in whatever order, also with a clock that jumps: what was given just now is
     blocked.
     """

@@ -27,7 +27,7 @@ TALK = [
 
 @pytest.mark.parametrize(("pattern", "context", "expected"), TALK)
 @pytest.mark.proves("B61")
-def test_expressions_meet_talk_and_tools_do_not(pattern, context, expected):
+def test_expressions_match_text_and_tool_patterns_match_tools(pattern, context, expected):
     """A regular expression is looked for in any case; a tool pattern waits for a tool."""
     assert matches_trigger(pattern, context_of_conversation(context)) is expected
 
@@ -56,28 +56,28 @@ def test_what_a_tool_is_about_to_do(pattern, expected):
     assert matches_trigger(pattern, PUSH) is expected
 
 
-def test_an_expression_that_never_ends_has_not_met():
-    """A pattern comes from anybody; this one would take longer than the universe."""
+def test_an_expression_that_runs_too_long_does_not_match():
+    """A regular expression that would backtrack for ever is stopped and counts as no match."""
     assert not matches_trigger(r"re:(a|aa)+$", context_of_conversation("a" * 5_000 + "!"))
 
 
 @pytest.mark.parametrize("pattern", ["re:(", "re:", "tool:", "tool:(x)", "x" * 501])
-def test_a_pattern_that_cannot_be_met_is_refused(pattern):
-    """Bad input says what is wrong."""
+def test_a_pattern_that_cannot_match_is_refused(pattern):
+    """A pattern that can match nothing is an error that says what is wrong."""
     with pytest.raises(BadInput, match="trigger"):
         check_trigger(pattern)
 
 
 @pytest.mark.proves("CC-9")
-def test_what_was_kept_in_another_version_is_no_error():
+def test_an_unreadable_stored_pattern_matches_nothing():
     """An expression that cannot be read meets nothing."""
     assert not matches_trigger("re:(", context_of_conversation("("))
 
 
 @given(st.text(max_size=60), st.text(max_size=300))
 @pytest.mark.proves("CC-66")
-def test_any_pattern_meets_any_scene(pattern, text):
-    """Nothing raises; an empty pattern meets nothing."""
+def test_any_pattern_can_be_tried_on_any_context(pattern, text):
+    """Nothing raises; an empty pattern matches nothing."""
     for prefix in ("", "re:", "tool:"):
         assert matches_trigger(prefix + pattern, context_of_conversation(text)) in (True, False)
         assert matches_trigger(
@@ -125,7 +125,7 @@ HARMLESS = [
 
 @pytest.mark.parametrize("typed", TYPED)
 @pytest.mark.proves("B62")
-def test_a_command_is_met_however_it_is_typed(typed):
+def test_a_command_matches_however_it_is_typed(typed):
     """Behind another, with a prefix, in another directory, over two lines, in short."""
     assert matches_trigger(
         "tool:Bash(git push*--force*)", context_of_tool_call("Bash", {"command": typed})
@@ -133,15 +133,15 @@ def test_a_command_is_met_however_it_is_typed(typed):
 
 
 @pytest.mark.parametrize("typed", HARMLESS)
-def test_other_commands_are_not_met(typed):
-    """What is only quoted is not run; another command's option is not this one's."""
+def test_other_commands_do_not_match(typed):
+    """Quoted text is not a command, and another command's option is not this one's."""
     assert not matches_trigger(
         "tool:Bash(git push*--force*)", context_of_tool_call("Bash", {"command": typed})
     )
 
 
-def test_what_was_typed_is_met_as_well():
-    """A pattern may ask for the prefix itself."""
+def test_a_pattern_may_include_the_prefix():
+    """A pattern may name the prefix of a command itself, such as `sudo`."""
     assert matches_trigger(
         "tool:Bash(sudo *)", context_of_tool_call("Bash", "cd x && sudo make install")
     )
@@ -163,7 +163,7 @@ def test_any_text_is_read_as_commands(text):
     "text", ["foo(" + "x" * 30_000, "x" * 30_000 + "\nfoo(", "x" * 300_000 + "\nfoo("]
 )
 @pytest.mark.proves("B62")
-def test_what_is_long_is_looked_at_from_both_ends(text):
+def test_both_ends_of_a_long_text_are_searched(text):
     """What a tool writes may begin, or end, with what it must not hold."""
     scene = context_of_tool_call("Write", {"content": text, "file_path": "a.py"})
     assert all(
@@ -176,7 +176,7 @@ def test_what_is_long_is_looked_at_from_both_ends(text):
     "text", ["vim 'bar.py'", 'open("bar.py")', "see bar.py.", "(bar.py, x)", "[a](bar.py)"]
 )
 @pytest.mark.proves("B61")
-def test_a_word_is_met_without_what_surrounds_it(text):
+def test_a_word_matches_without_surrounding_punctuation(text):
     """Quotes, brackets and commas are no part of a name."""
     assert matches_trigger("*.py", context_of_conversation(text))
     assert not matches_trigger("*.p", context_of_conversation(text))

@@ -165,7 +165,7 @@ def test_console_snippets_run(page, tmp_path):
         newest = (re.findall(ID, done.stdout) or [newest])[0]
 
 
-def test_shown_lines_are_told_from_others():
+def test_the_comparison_of_shown_lines_works():
     """The check itself: ids, dates and numbers may differ, words may not, and the order counts."""
     old, new = "mem_01m7y6p3rbmyfv7kv5sw8zw5kc", "mem_01m82kp13gvpvvf001bfhw1b4h"
     ids: dict[str, str] = {}

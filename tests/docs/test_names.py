@@ -15,7 +15,14 @@ PAGES = (
     "CONTRIBUTING.md",
     "SECURITY.md",
     *(str(p.relative_to(ROOT)) for p in sorted(ROOT.glob("docs/*.md"))),
+    *(
+        str(p.relative_to(ROOT))
+        for p in sorted(ROOT.glob("docs/how-to/*.md"))
+        if p.stem != "frameworks"  # its `memory.recall` is a variable of its examples
+    ),
 )
+REASONS = [str(p.relative_to(ROOT)) for p in sorted(ROOT.glob("docs/why-*.md"))]
+FOREIGN = {"read_source", "session_search", "web_search"}  # tools of other programs
 ROOMS = {path.name for path in SRC.iterdir() if path.is_dir()} | {"testing", "__main__"}
 # `room/module`, `room/folder/`, `room.module.function`, `room.module.Class.method`
 NAMES = re.compile(r"`(?:(?:src/)?reverie[./])?([a-z_]+(?:[./][A-Za-z_][\w]*)+(?:\.\w+|/)?)`")
@@ -88,6 +95,23 @@ def test_tests_and_files_that_a_page_names_exist(page):
     text = (ROOT / page).read_text("utf-8")
     places = re.findall(r"`((?:tests|docs|bench|tools|examples)/[\w./-]+\.\w+)`", text)
     assert [] == [place for place in places if not (ROOT / place).exists()]
+
+
+@cache
+def identifiers() -> frozenset[str]:
+    """Every word of the package, the benchmarks and the tests."""
+    programs = (p for folder in ("src", "bench", "tests") for p in ROOT.glob(f"{folder}/**/*.py"))
+    return frozenset(word for p in programs for word in re.findall(r"\w+", p.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("page", REASONS)
+def test_identifiers_that_a_page_of_reasons_names_exist(page):
+    """Every `snake_case`, `CONSTANT_NAME` and `mind.group.verb` in backticks is in the code."""
+    text = (ROOT / page).read_text("utf-8")
+    text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    found = re.findall(r"`(_?[A-Za-z]+(?:_[A-Za-z]+)+|mind(?:\.\w+)+)(?:\([^`]*)?`", text)
+    names = {part for name in found for part in name.split(".")}
+    assert [] == sorted(names - identifiers() - FOREIGN)
 
 
 WRITTEN = [

@@ -49,12 +49,12 @@ def test_rows_are_unit_length_and_in_order(toy):
 
 
 def test_no_texts_no_rows(toy):
-    """Nothing asked, nothing answered, and the shape still fits."""
+    """No texts give an array of no rows, with the right number of columns."""
     assert toy.embed([]).shape == (0, 64)
 
 
 def test_similar_spelling_similar_vector(toy):
-    """The toy is good enough to test search with."""
+    """The toy embedder gives similar vectors to similar spellings: enough to test search with."""
     near, far, query = toy.embed(
         ["staging server heron", "boil the pasta", "which server is staging"]
     )
@@ -63,7 +63,7 @@ def test_similar_spelling_similar_vector(toy):
 
 @pytest.mark.proves("A94")
 def test_the_toy_is_the_same_in_every_process():
-    """Nothing in it is salted per process, so a stored vector stays comparable."""
+    """The toy embedder gives the same vectors in every process: nothing is salted."""
     probe = "from reverie.embedding.toy import ToyEmbedder; print(ToyEmbedder().embed(['heron runs staging']).tobytes().hex())"
     outputs = {python(probe, PYTHONHASHSEED=seed).stdout for seed in ("1", "2")}
 
@@ -121,7 +121,7 @@ def test_an_unknown_name_lists_the_known_ones(tmp_path):
     ],
 )
 def test_a_misspelt_name_is_refused_at_once(name, tmp_path):
-    """Not at the first text, when nobody is looking."""
+    """A misspelt name of an embedder is an error when it is opened, not at the first text."""
     with pytest.raises(BadInput):
         open_embedder(name, cache=tmp_path)
 
@@ -152,10 +152,8 @@ def test_the_cache_keeps_models_apart():
     assert set(known) == {vector_key("old/1", "a"), vector_key("new/1", "a")}
 
 
-def test_what_was_used_last_is_kept(monkeypatch):
-    """Looking something up counts as use: what nobody asked for the longest goes first, and nothing
-    else.
-    """
+def test_the_cache_evicts_the_least_recently_used(monkeypatch):
+    """A look-up counts as use, and the least recently used text is evicted first."""
     monkeypatch.setattr(RecentVectors, "MOST", 2)
     inner, known = CountingEmbedder(), RecentVectors()
     cached = CachedEmbedder(inner, known)

@@ -1,5 +1,4 @@
-"""The real model: agrees with plain NumPy, meaning over spelling, and no text it cannot take.
-
+"""The real model: agrees with plain NumPy, finds meaning rather than spelling, and takes any text.
 Needs the weights (91 MB, fetched once): REVERIE_TEST_CACHE names a folder that keeps them between
 runs.
 """
@@ -124,8 +123,8 @@ def test_known_numbers(minilm):
 
 @pytest.mark.model
 @pytest.mark.proves("A5")
-def test_meaning_over_spelling(minilm):
-    """No word in common, and still the nearest."""
+def test_texts_of_like_meaning_are_near(minilm):
+    """The nearest text by meaning has no word in common with the question."""
     texts = [
         "My automobile broke down on the motorway.",
         "The pasta needs nine minutes.",

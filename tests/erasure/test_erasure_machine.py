@@ -47,7 +47,7 @@ def told(m):
 
 
 class LettingGo(RuleBasedStateMachine):
-    """Nothing is predicted but what must not happen."""
+    """Purges, scrubs and edits in random order; only what must not happen is checked."""
 
     def __init__(self):
         super().__init__()

@@ -89,8 +89,8 @@ def mind(tmp_path, clock):
 
 @pytest.mark.proves("CC-4", "X20")
 def test_no_byte_is_left_anywhere(tmp_path, mind):
-    """Text, earlier wordings, title and each telling word; UTF-8, UTF-16, JSON, lower case; backups
-    too.
+    """No file of the home holds the purged text, earlier wordings, title or rare words, in any
+    encoding; backups included.
     """
     with mind.companion(f"{SPACE}/s1", session="s1") as companion:
         kept = lived(mind, tmp_path, companion)
@@ -146,7 +146,7 @@ sys.stdin.readline()
 
 @pytest.mark.parametrize("how", ["open", "holding"])
 @pytest.mark.proves("CC-4", "X20")
-def test_while_another_process_has_it_open(tmp_path, mind, how):
+def test_a_purge_while_another_process_reads_is_finished_later(tmp_path, mind, how):
     """Open makes no difference; while an older state is being read the journal must stay, and that
     is said; the worker finishes it.
     """
@@ -173,7 +173,7 @@ def test_while_another_process_has_it_open(tmp_path, mind, how):
 
 @pytest.mark.proves("X20")
 def test_a_backup_that_still_holds_it_is_named(tmp_path, mind):
-    """One that somebody is reading; the others are cleaned."""
+    """A backup that somebody is reading is named in the report; the others are cleaned."""
     kept = mind.remember(TEXT, space=SPACE)
     names = [tmp_path / f"home/backups/reverie-2025100{n}.db" for n in (8, 9)]
     for path in names:
@@ -206,7 +206,7 @@ def test_another_memory_that_says_it_is_named_not_altered(tmp_path, mind, clock)
 
 
 @pytest.mark.proves("X20", "CC-4")
-def test_pages_and_shared_files_go_on_saying_what_others_were_told(tmp_path, mind, clock):
+def test_a_purge_leaves_equal_memories_on_pages_and_in_shared_files(tmp_path, mind, clock):
     """What stays in memory stays on its page and in the team's file, and no mirror takes the blank
     in.
     """
@@ -280,7 +280,7 @@ def test_a_crash_while_pages_are_written_hides_none_from_a_purge(tmp_path, clock
 
 
 @pytest.mark.proves("X20")
-def test_the_command_says_who_else_says_it(tmp_path, clock):
+def test_the_purge_command_names_memories_with_the_same_text(tmp_path, clock):
     """On the command line, with what to type."""
     with memory(tmp_path / "home", now=clock) as mind:
         one, other = (mind.remember(TEXT, space=space) for space in (SPACE, "me/other"))

@@ -1,7 +1,5 @@
 # mypy: no-check-untyped-defs
-"""A purge or a scrub takes nothing from anybody else: other memories, what people just wrote, the
-team's lines.
-"""
+"""A purge or a scrub removes nothing else: other memories, pending edits and a team's lines stay."""
 
 import json
 from pathlib import Path
@@ -48,7 +46,7 @@ def in_step(mind, clock):
 
 
 @pytest.mark.proves("X20")
-def test_an_edit_that_waits_is_not_blanked(mind, clock):
+def test_a_purge_does_not_blank_a_pending_edit(mind, clock):
     """The user has just quoted it in the line of another memory, and in a line of their own."""
     gone, other = (
         mind.remember(TEXT, space=SPACE),
@@ -162,7 +160,7 @@ def test_a_scrub_reaches_what_somebody_has_just_written(mind, clock, home):
 
 
 @pytest.mark.proves("X20")
-def test_what_repeats_it_anywhere_is_named(mind, clock):
+def test_a_purge_names_every_memory_that_repeats_the_text(mind, clock):
     """In a former wording, in details, in a title; otherwise it would be believed gone."""
     gone = mind.remember(TEXT, space=SPACE)
     was = mind.remember(f"Ann said: {TEXT}", space="me/other")
@@ -181,7 +179,7 @@ def test_what_repeats_it_anywhere_is_named(mind, clock):
 
 
 @pytest.mark.proves("X20")
-def test_a_backup_that_knew_only_the_turn_is_cleaned(mind, clock, home):
+def test_a_backup_from_before_the_memory_was_learned_is_cleaned(mind, clock, home):
     """The daily copy was made before the memory was learned from what was said."""
     with mind.companion(f"{SPACE}/s1", session="s1") as companion:
         companion.turn([{"role": "user", "content": f"And by the way: {TEXT}"}])
@@ -259,7 +257,7 @@ def test_a_short_text_alters_no_field_of_others(mind, clock, tmp_path):
 
 
 @pytest.mark.proves("X20")
-def test_what_waits_in_the_spool_is_blanked_not_dropped(mind, clock, home):
+def test_waiting_events_are_blanked_not_dropped(mind, clock, home):
     """The rest of what was said is still to be learned from."""
     gone, short = mind.remember(TEXT, space=SPACE), mind.remember("prompt", space=SPACE)
     room = HookFiles(str(home))
@@ -275,8 +273,8 @@ def test_what_waits_in_the_spool_is_blanked_not_dropped(mind, clock, home):
 
 
 @pytest.mark.proves("A106", "X20")
-def test_half_a_character_stops_nothing(mind, clock, tmp_path, home):
-    """A shared line may hold what is no Unicode."""
+def test_a_broken_character_does_not_stop_a_purge(mind, clock, tmp_path, home):
+    """A shared line that is no valid Unicode does not stop a purge."""
     gone = mind.remember(TEXT, space=SPACE)
     keep = mind.remember("Ann keeps the keys.", space=SPACE)
     team = tmp_path / "team.jsonl"
@@ -303,7 +301,7 @@ def test_a_file_of_one_line_keeps_its_form(mind, clock, tmp_path):
 
 
 @pytest.mark.proves("A106")
-def test_what_is_cut_off_in_a_shared_line_is_no_edit(mind, clock, tmp_path):
+def test_a_cut_description_in_a_shared_file_is_no_edit(mind, clock, tmp_path):
     """A description that is made up ends within what was scrubbed."""
     kept = mind.remember("word " * 18 + "Zanzibar-Quartz 77 and so on.", space=SPACE)
     team = tmp_path / "team.jsonl"
@@ -316,7 +314,7 @@ def test_what_is_cut_off_in_a_shared_line_is_no_edit(mind, clock, tmp_path):
 
 
 def test_what_is_not_ours_in_the_mirror_stays(mind, clock, tmp_path, home):
-    """F4: a day's page without our first line, and a link, are the user's."""
+    """A day's page without our first line, and a link, are the user's."""
     gone = mind.remember(TEXT, space=SPACE)
     mind.data.mirror(SPACE)
     folder = mind.settings.mirror_root / SPACE
@@ -365,7 +363,7 @@ def test_a_purge_that_was_killed_is_finished(mind, clock, home, tmp_path, monkey
 
 
 @pytest.mark.proves("X20")
-def test_a_busy_mirror_is_no_false_word(mind, clock, home, monkeypatch):
+def test_a_busy_mirror_does_not_misreport_a_purge(mind, clock, home, monkeypatch):
     """While another process is at the mirror it is not said that nothing was done, when the store
     has let go.
     """

@@ -1,6 +1,6 @@
 # mypy: no-check-untyped-defs
-"""Secrets that were stored before they were known as such: found everywhere, taken out for good,
-and all else stays.
+"""Secrets that were stored before their shape was known: found everywhere, removed for good;
+everything else stays.
 """
 
 import json
@@ -37,7 +37,7 @@ def home(tmp_path):
 
 
 @pytest.mark.proves("A106", "A107")
-def test_a_look_says_where_and_how_many_and_changes_nothing(old_memory_id, home, clock):
+def test_a_scan_reports_places_and_counts_and_changes_nothing(old_memory_id, home, clock):
     """Every sort of place is named, with kinds and counts, never the secret; not a byte is altered."""
     with memory(home, now=clock) as mind:
         before = find_files_holding(home, SECRET)
@@ -58,7 +58,7 @@ def test_a_look_says_where_and_how_many_and_changes_nothing(old_memory_id, home,
         assert mind.get([old_memory_id])[0].text.count(SECRET) == 1
 
 
-def test_an_index_of_an_earlier_version_goes(tmp_path, clock):
+def test_an_index_of_an_earlier_version_is_removed(tmp_path, clock):
     """Nobody reads it any more, and it holds what rules let through then: a look tells it, a scrub
     removes it.
     """
@@ -110,7 +110,7 @@ def test_what_is_scrubbed_stands_in_no_file(old_memory_id, home, clock, tmp_path
 
 
 @pytest.mark.proves("CC-8")
-def test_what_was_changed_can_still_be_undone(old_memory_id, home, clock):
+def test_undo_after_a_scrub_leads_to_the_cleaned_text(old_memory_id, home, clock):
     """History is cleaned as the memory is, so taking back a change of before leads to the cleaned
     text.
     """
@@ -158,7 +158,7 @@ def test_a_text_without_a_shape_is_taken_out_wherever_it_stands(tmp_path, home, 
         "remembers in",
     ],
 )
-def test_a_text_that_would_tear_what_is_not_meant_is_refused(mind, text):
+def test_a_text_too_common_to_scrub_is_refused(mind, text):
     """Too short, or a word that Reverie itself writes; the message says what to do instead, not the
     text.
     """
@@ -167,7 +167,7 @@ def test_a_text_that_would_tear_what_is_not_meant_is_refused(mind, text):
 
 
 @pytest.mark.proves("CC-12")
-def test_stopped_it_keeps_what_it_did_and_goes_on(old_memory_id, home, clock):
+def test_an_interrupted_scrub_continues(old_memory_id, home, clock):
     """Ctrl-C between two steps: what was cleaned stays so, nothing is broken, the next run does the
     rest.
     """
@@ -188,7 +188,7 @@ def test_stopped_it_keeps_what_it_did_and_goes_on(old_memory_id, home, clock):
         assert mind.data.verify() == []
 
 
-def test_a_reader_is_named_and_the_worker_does_the_rest(old_memory_id, home, clock):
+def test_a_scrub_blocked_by_a_reader_is_finished_by_the_worker(old_memory_id, home, clock):
     """While a process reads an older state its journal has to stay: said, and done as soon as it
     has gone.
     """
@@ -216,7 +216,7 @@ with reverie.open(settings=Settings(home=Path(sys.argv[1]), embedder="none")) as
 
 
 @pytest.mark.proves("CC-12")
-def test_others_go_on_writing(old_memory_id, home, clock):
+def test_a_scrub_does_not_block_other_writers(old_memory_id, home, clock):
     """Another process remembers all the while: neither fails, nothing of either is lost."""
     with (
         memory(home, now=clock) as mind,

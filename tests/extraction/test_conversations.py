@@ -1,6 +1,6 @@
 # mypy: no-check-untyped-defs
 """Lessons of whole conversations: live, over several turns, from transcripts; past sessions; what
-was not kept.
+was rejected and why.
 """
 
 import json
@@ -95,7 +95,7 @@ def test_a_conversation_teaches_turn_by_turn_and_at_its_end(mind):
     assert not any("trust this" in text or "rebas" in text.lower() for text in texts(mind))
 
 
-def test_what_is_about_the_user_goes_to_the_user(mind):
+def test_lessons_about_the_user_go_to_the_users_space(mind):
     """It is so in every project; where it was said stays with it."""
     talk(mind, TALK)
     mine = mind.browse(space="me")
@@ -119,8 +119,8 @@ def test_a_prohibition_carries_trigger_file_and_tags(mind):
 
 
 @pytest.mark.proves("X17")
-def test_every_twelve_turns_is_looked_back(mind):
-    """Also where a conversation does not end; and nothing is looked at twice."""
+def test_a_conversation_is_read_every_twelve_turns(mind):
+    """Every twelve turns a conversation is read although it has not ended; nothing is read twice."""
     filler = make_conversation(
         *(f"please rename thing number {n} too" for n in range(TURN_INTERVAL))
     )
@@ -131,7 +131,7 @@ def test_every_twelve_turns_is_looked_back(mind):
     assert FIX in texts(mind)
 
 
-def test_an_error_on_a_seam_is_not_lost(mind):
+def test_an_error_between_two_stretches_is_not_lost(mind):
     """A failure that is still open is looked at again with the next stretch."""
     long = [
         {"role": "user", "content": "load the sample please, and take your time. " * 8},
@@ -151,8 +151,8 @@ def test_an_error_on_a_seam_is_not_lost(mind):
     assert texts(mind).count(FIX) == 1
 
 
-def test_a_change_of_topic_is_a_seam(mind):
-    """After at least four turns."""
+def test_a_change_of_topic_ends_a_stretch(mind):
+    """A change of topic has the turns before it read, after at least four turns."""
     same = make_conversation(
         *("rename the login button of the login page again please" for _ in range(5))
     )
@@ -173,8 +173,8 @@ def test_a_change_of_topic_is_a_seam(mind):
 
 
 @pytest.mark.proves("X16")
-def test_what_is_known_is_not_said_again(mind):
-    """And what somebody let go of stays so."""
+def test_known_and_forgotten_lessons_are_not_learned_again(mind):
+    """A lesson that is known adds nothing, and one that was forgotten stays forgotten."""
     mind.remember("Always squash commits.", space=SPACE)
     gone = mind.remember("Never use println! in src/ui.rs", space=SPACE, kind="negative")
     mind.forget(gone.id)
@@ -184,8 +184,10 @@ def test_what_is_known_is_not_said_again(mind):
     assert mind.data.stats().rejected == {"known already": 2}
 
 
-def test_what_was_not_kept_is_counted_with_the_reason(mind):
-    """So that the junk rate can be shown; without secrets."""
+def test_rejected_candidates_are_counted_with_the_reason(mind):
+    """Rejected candidates are counted with their reason, without secrets, so that the junk rate is
+    known.
+    """
     token = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
     talk(
         mind,
@@ -206,8 +208,8 @@ def test_what_was_not_kept_is_counted_with_the_reason(mind):
     assert mind.sessions.rejected(0) == []
 
 
-def test_switched_off_means_nothing_is_looked_at(clock):
-    """Neither at once nor at the end."""
+def test_nothing_is_extracted_where_memory_is_off(clock):
+    """Where memory is off nothing is extracted, neither at once nor at the end."""
     with memory(now=clock, embedder="none", off=(SPACE,)) as mind:
         mind.store.append(
             [
@@ -228,7 +230,7 @@ def test_switched_off_means_nothing_is_looked_at(clock):
 
 @pytest.mark.proves("B103")
 def test_learning_from_a_transcript(mind):
-    """What a live conversation would have taught, in one go."""
+    """A transcript teaches in one go what the live conversation would have taught."""
     done = mind.learn(TALK, space=SPACE, session="old")
 
     assert [m.text for m in done.memories] == [FIX, "Always squash commits.", "Im on macos"]
@@ -238,7 +240,7 @@ def test_learning_from_a_transcript(mind):
 
 
 def test_the_same_transcript_twice_adds_nothing(mind):
-    """Nor does one that was learned from live; one that has grown adds what is new."""
+    """A transcript learned twice, or first live, adds nothing; one that has grown adds what is new."""
     first = mind.learn(TALK[:8], space=SPACE, session="old")
     events = len(mind.store.events())
     again = mind.learn(TALK[:8], space=SPACE, session="old")
@@ -250,13 +252,13 @@ def test_the_same_transcript_twice_adds_nothing(mind):
     assert first.memories
 
 
-def test_a_transcript_has_a_name_even_if_nobody_gives_one(mind):
+def test_an_unnamed_transcript_is_named_by_its_content(mind):
     """The same messages, the same name."""
     assert mind.learn(TALK, space=SPACE).session == mind.learn(TALK, space="me/other").session
 
 
 def test_memories_are_as_old_as_their_messages(mind):
-    """`at` of the message that says it."""
+    """A memory has the time of the message that says it."""
     at = 1_700_000_000.0
     done = mind.learn(
         [
@@ -269,7 +271,7 @@ def test_memories_are_as_old_as_their_messages(mind):
 
 
 @pytest.mark.parametrize("odd", [None, 5, "text", [5], {"role": "user"}])
-def test_what_is_no_conversation_is_named(mind, odd):
+def test_input_that_is_no_conversation_is_refused(mind, odd):
     """Nothing is written."""
     with pytest.raises(BadInput, match="list of messages"):
         mind.learn(odd, space=SPACE)
@@ -277,7 +279,7 @@ def test_what_is_no_conversation_is_named(mind, odd):
 
 
 def test_an_empty_conversation_teaches_nothing(mind):
-    """An empty list is an answer."""
+    """An empty conversation gives an empty list and no error."""
     assert mind.learn([], space=SPACE).memories == ()
 
 

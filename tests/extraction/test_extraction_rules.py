@@ -437,8 +437,8 @@ def test_explicit_wishes_are_found(text):
 
 @pytest.mark.parametrize("text", NOT_ASKED)
 @pytest.mark.proves("CC-62")
-def test_nothing_else_is(text):
-    """Questions, reports, code, pasted text and what Reverie itself put there are no wishes."""
+def test_other_sentences_are_not_extracted(text):
+    """Questions, reports, code, pasted text and Reverie's own output are not extracted."""
     assert found_in(text) == []
 
 
@@ -447,20 +447,20 @@ def test_nothing_else_is(text):
 )
 @pytest.mark.proves("A63", "A64", "A65", "A66", "A68", "A70")
 def test_each_rule_finds_what_it_is_for(rule, text):
-    """As developers type it."""
+    """Each rule finds its examples, spelled as developers type."""
     found = found_in(text)
     assert len(found) == 1, extract_lessons([("user", text)])
     assert found[0].rule == rule or found[0].kind == next(r.kind for r in RULES if r.name == rule)
 
 
 @pytest.mark.parametrize("text", [text for _, near in EACH.values() for text in near])
-def test_what_nearly_fits_is_not_kept(text):
+def test_near_misses_are_rejected(text):
     """Questions, passing states, remarks about the conversation: precision comes first."""
     assert found_in(text) == []
 
 
 @pytest.mark.parametrize("text", OF_THE_HOUR)
-def test_what_belongs_to_the_hour_is_not_kept(text):
+def test_requests_of_the_moment_are_rejected(text):
     """Requests, reports, reactions; also in answer to what the agent did."""
     assert (
         extract_lessons(
@@ -471,7 +471,7 @@ def test_what_belongs_to_the_hour_is_not_kept(text):
 
 
 def test_every_rule_has_examples():
-    """A row without an example is not tested."""
+    """Every rule has examples, so that none is untested."""
     assert {rule.name for rule in RULES} - {"instead"} == set(EACH)
     assert {rule.kind for rule in RULES} <= set(KINDS)
     assert {rule.provenance for rule in RULES} <= set(TRUST_BY_PROVENANCE)
@@ -556,7 +556,7 @@ def test_a_correction_names_what_it_corrects():
         ("I'll run npm install now.", "Use tabs instead.", "Use tabs instead."),
     ],
 )
-def test_a_tool_stands_against_the_one_that_the_agent_named(before, said, kept):
+def test_a_correction_is_completed_by_the_tool_the_agent_named(before, said, kept):
     """One other of the same family completes it; two, none, or a name within a path leave it as it
     was said.
     """
@@ -566,7 +566,7 @@ def test_a_tool_stands_against_the_one_that_the_agent_named(before, said, kept):
 
 
 @pytest.mark.proves("B67", "B68")
-def test_what_was_discussed_stands_beside_it():
+def test_a_memory_has_context_and_a_reason_for_its_confidence():
     """A snippet and the reason for its confidence."""
     found = extract_lessons(
         [
@@ -583,15 +583,15 @@ def test_what_was_discussed_stands_beside_it():
     assert (found.files, found.tags) == (("tests/",), ("testing",))
 
 
-def test_a_request_behind_it_is_left_out():
-    """It belongs to this hour."""
+def test_a_request_after_a_wish_is_left_out():
+    """A request that follows a wish is for now and is not part of the memory."""
     assert [f.text for f in found_in("we decided to use sqlite, so can you set it up?")] == [
         "We decided to use sqlite"
     ]
 
 
-def test_what_follows_a_prohibition_belongs_to_it():
-    """Why, and what to do instead."""
+def test_reason_and_alternative_belong_to_a_prohibition():
+    """The reason and the alternative after a prohibition are part of the memory."""
     assert [f.text for f in found_in("never call print in the library. use the logger")] == [
         "Never call print in the library. use the logger"
     ]
@@ -654,7 +654,7 @@ EDITS = {
 
 @pytest.mark.parametrize("text", ABOUT_TO)
 @pytest.mark.proves("B61", "B62")
-def test_typical_prohibitions_are_met_as_they_are_typed(text):
+def test_typical_prohibitions_match_commands_as_typed(text):
     """Each way of doing it, and nothing that is merely like it."""
     triggers = derive_triggers(text)
     assert [] == [
@@ -718,7 +718,7 @@ def test_a_preference_is_called_up_by_the_program_that_it_sets_aside(text):
         "We moved from yarn to pnpm.",
     ],
 )
-def test_what_sets_no_program_aside_calls_nothing_up(text):
+def test_a_preference_without_a_program_has_no_trigger(text):
     """A preference without a program's name has no trigger: nothing is said where it
     is not needed.
     """
@@ -757,8 +757,8 @@ def test_files_and_tags():
     )
 
 
-def test_sentences():
-    """Lower case begins one too; abbreviations and file names do not end one."""
+def test_text_is_split_into_sentences():
+    """A sentence may begin in lower case; abbreviations and file names do not end one."""
     assert split_sentences("ok. use main.py, e.g. here. we never do that!") == [
         "ok.",
         "use main.py, e.g. here.",
@@ -827,7 +827,7 @@ def test_a_change_of_a_file_can_be_the_fix():
         [("user", "hm")] * 40 + bash("pip install x", "ok"),
     ],
 )
-def test_nothing_is_learned_where_nobody_knows_what_helped(between):
+def test_no_fix_is_learned_where_the_cause_is_unclear(between):
     """Nothing was done, too much was done, it was not wanted, or it took too long."""
     assert (
         find_error_fixes(
@@ -838,7 +838,7 @@ def test_nothing_is_learned_where_nobody_knows_what_helped(between):
 
 
 def test_work_in_progress_teaches_nothing():
-    """Tests that fail while code is written."""
+    """Tests that fail while code is being written teach nothing."""
     talk = [
         *bash("pytest", "AssertionError: assert 1 == 2"),
         *edit("a.py"),
@@ -848,7 +848,7 @@ def test_work_in_progress_teaches_nothing():
 
 
 def test_an_open_failure_is_named():
-    """So that the next look begins there."""
+    """The first failure that is still open is named, so that the next pass begins there."""
     assert find_error_fixes([("user", "go"), *bash("make", "make: command not found")]) == ([], [2])
 
 
@@ -917,7 +917,7 @@ TEXT = st.one_of(st.text(max_size=300), st.lists(WORDS, max_size=60).map(" ".joi
 
 
 @given(st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool", ""]), TEXT), max_size=8))
-def test_whatever_is_said(messages):
+def test_extraction_never_fails_on_any_text(messages):
     """It never fails; nothing is longer than LONGEST, no place is made up, and only words of the
     input are used.
     """
@@ -940,8 +940,8 @@ def test_whatever_is_said(messages):
 
 
 @given(TEXT)
-def test_the_parts_never_fail(text):
-    """Files, triggers, tags, sentences of anything."""
+def test_each_step_of_extraction_takes_any_text(text):
+    """Extracting files, triggers, tags and sentences raises for no text."""
     assert all(name in text for name in find_file_names(text))
     assert all(
         one in text

@@ -1,6 +1,6 @@
 # mypy: no-check-untyped-defs
-"""What a conversation teaches: nothing lost, nothing twice, nothing that the user did not say,
-nothing elsewhere.
+"""Learning from a live conversation: nothing lost or doubled, nothing the user did not say, nothing
+in other spaces.
 """
 
 import math
@@ -87,7 +87,7 @@ def test_what_a_tool_says_is_not_the_users_word(mind, messages):
     assert (context.text, context.context) == ("", NEVER)
 
 
-def test_what_the_user_says_beside_a_tool_is(mind):
+def test_a_wish_beside_a_tool_result_is_the_users(mind):
     """One message, two speakers; the lesson knows its message's number."""
     parts = [
         {"type": "tool_result", "content": NEVER},
@@ -110,8 +110,8 @@ def test_what_the_user_says_beside_a_tool_is(mind):
     }
 
 
-def test_the_focus_is_what_people_say():
-    """Without a user's word, the assistant's; never a tool's."""
+def test_the_query_is_what_people_say():
+    """The query is the user's words, without them the assistant's, never a tool's."""
     assert (
         find_focus([HostMessage("assistant", "the heron"), HostMessage("tool", "the quokka")]).text
         == "the heron"
@@ -159,7 +159,7 @@ def test_a_script_that_just_ends_has_written_its_turns(tmp_path, end):
 
 
 def test_a_companion_of_a_closed_mind_says_so(clock):
-    """It does not go on queueing for nobody."""
+    """A companion whose mind is closed raises an error instead of queueing."""
     mind = memory(now=clock, embedder="none")
     companion = mind.companion(SPACE)
     mind.close()
@@ -265,7 +265,7 @@ def test_a_cut_conversation_is_not_taken_again():
 
 
 def test_numbers_of_messages_go_on_when_the_window_slides():
-    """The conversation's numbers, not the list's."""
+    """Messages are numbered through the conversation, not by their place in the passed list."""
     state = SeenMessages()
     firsts = [
         state.take_new([message(n) for n in range(max(0, end - 4), end)], 40)[1]
@@ -317,7 +317,7 @@ def nested(depth):
     ],
 )
 @pytest.mark.proves("A10")
-def test_odd_conversations_are_named(mind, odd):
+def test_odd_conversations_are_refused(mind, odd):
     """Nothing but BadInput leaves `turn`, and the next turn is as if nothing had been."""
     with mind.companion(SPACE) as companion:
         with pytest.raises(BadInput, match="list of messages"):
@@ -327,7 +327,7 @@ def test_odd_conversations_are_named(mind, odd):
 
 
 def test_a_message_that_cannot_be_read_is_named(mind):
-    """Whatever the host's object does."""
+    """A message that cannot be read is named in the error, whatever its object raises."""
 
     class Evil:
         role = "user"
@@ -358,7 +358,7 @@ def test_messages_may_be_objects(mind):
 
 
 def test_depth_is_bounded():
-    """Ten thousand lists in lists are no text."""
+    """Ten thousand nested lists give no text and no error."""
     assert content_to_text(nested(2)) == "deep"
     assert content_to_text(nested(10_000)) == ""
 
@@ -368,8 +368,8 @@ def test_depth_is_bounded():
 
 @pytest.mark.parametrize("away", ["purge", "forget", "supersede", "link", "undo"])
 @pytest.mark.proves("CC-7", "A87")
-def test_what_counts_no_longer_is_not_injected(mind, clock, away):
-    """A block that waits is taken back when one of its memories goes."""
+def test_retired_memories_are_removed_from_waiting_blocks(mind, clock, away):
+    """A block that waits is withdrawn when one of its memories is retired."""
     add_unrelated_memories(mind, SPACE)
     heron, other = (
         mind.remember(HERON, space=SPACE),
@@ -394,7 +394,7 @@ def test_what_counts_no_longer_is_not_injected(mind, clock, away):
         assert not take_turn(companion, CHAT)
 
 
-def test_what_goes_while_it_is_prepared_is_not_injected(mind, clock, monkeypatch):
+def test_a_memory_purged_during_preparation_is_not_injected(mind, clock, monkeypatch):
     """Found, then purged, then offered: not given."""
     heron = mind.remember(HERON, space=SPACE)
     real = background_thread.prepare_injection
@@ -418,7 +418,7 @@ def test_what_goes_while_it_is_prepared_is_not_injected(mind, clock, monkeypatch
     "sentence", ["I prefer tabs over spaces.", "Always run the linter.", "No, use the heron."]
 )
 @pytest.mark.proves("B100")
-def test_what_was_forgotten_is_not_learned_again(mind, sentence):
+def test_a_forgotten_remark_is_not_learned_again(mind, sentence):
     """A remark that is made again, word for word, asks for nothing: it stays forgotten."""
     with mind.companion(f"{SPACE}/s1") as companion:
         take_turn(companion, sentence)
@@ -433,7 +433,7 @@ def test_what_was_forgotten_is_not_learned_again(mind, sentence):
     "request_", ["remember that heron is staging.", "From now on, heron is staging."]
 )
 @pytest.mark.proves("B100")
-def test_who_asks_again_is_heard(mind, request_):
+def test_an_explicit_request_is_learned_again_after_forgetting(mind, request_):
     """An explicit request after it was forgotten is learned anew, once; forgotten again, it takes
     another.
     """
@@ -451,7 +451,7 @@ def test_who_asks_again_is_heard(mind, request_):
 
 
 @pytest.mark.proves("B100")
-def test_a_request_from_before_is_over(mind):
+def test_a_request_older_than_the_forgetting_is_not_learned(mind):
     """Asked, forgotten, and only then learned from: forgetting came last and stands."""
     with mind.companion(f"{SPACE}/s1") as companion:
         take_turn(companion, "Remember that heron is staging.")
@@ -543,7 +543,7 @@ def test_lessons_of_a_servers_space_stay_there(mind):
 
 @pytest.mark.proves("CC-42")
 def test_sessions_of_one_name_in_two_spaces_are_apart(mind):
-    """What was given in one is not taken for given in the other."""
+    """Sessions of one name in two spaces share no injection history."""
     found = mind.remember(HERON, space="me")
     for space in ("me/a", "me/b"):
         with mind.companion(space, session="main") as companion:
@@ -553,8 +553,8 @@ def test_sessions_of_one_name_in_two_spaces_are_apart(mind):
 # What is asked
 
 
-def test_slips_are_named(mind):
-    """None of them silently finds nothing."""
+def test_arguments_of_a_wrong_type_are_refused(mind):
+    """A wrong type of argument is an error instead of an empty result."""
     for slip in (
         lambda: mind.recall("x", kinds="fact"),
         lambda: mind.recall("x", limit=None),
@@ -588,7 +588,7 @@ def test_foreign_names_of_items_are_named(mind, name):
 
 
 def test_how_many_wait_is_counted(clock):
-    """Not whether any does."""
+    """The number of waiting turns is reported, not only whether any wait."""
     from reverie.testing import AbsentEmbedder
 
     with memory(now=clock, embedder=AbsentEmbedder()) as mind:
@@ -600,7 +600,7 @@ def test_how_many_wait_is_counted(clock):
 
 
 @pytest.mark.proves("A114")
-def test_off_reaches_a_running_process(tmp_path, clock, monkeypatch):
+def test_switching_memory_off_reaches_a_running_process(tmp_path, clock, monkeypatch):
     """What another process switches off is off here before the next turn is written, and on again
     later.
     """
@@ -621,7 +621,7 @@ def test_off_reaches_a_running_process(tmp_path, clock, monkeypatch):
 
 
 @pytest.mark.proves("CC-89")
-def test_what_is_purged_goes_from_the_examples_of_what_was_left_too(mind):
+def test_a_purge_reaches_examples_of_rejected_candidates(mind):
     """Of a long lesson that was known already only the beginning is kept; purging finds that as
     well.
     """

@@ -1,6 +1,4 @@
-"""With a language model, conversations are read for what they teach; played by a real server on
-loopback.
-"""
+"""Extraction from conversations by a language model, which a real server on loopback plays."""
 
 import json
 import threading
@@ -138,7 +136,7 @@ def test_the_end_of_a_session_is_read(open_reading_mind, clock):
 
 
 @pytest.mark.proves("CC-62")
-def test_no_echo(open_reading_mind, clock):
+def test_injected_text_and_tool_results_are_not_shown_to_the_model(open_reading_mind, clock):
     """What Reverie injected, and what tools answered, is not shown to be learned from."""
     with scripted('{"keep": []}') as script:
         mind = open_reading_mind(script)
@@ -153,8 +151,8 @@ def test_no_echo(open_reading_mind, clock):
 
 
 @pytest.mark.proves("X16")
-def test_what_is_known_is_shown_as_known(open_reading_mind, clock):
-    """So that it is not repeated."""
+def test_known_memories_are_shown_to_the_model(open_reading_mind, clock):
+    """Known memories are part of the request, so that they are not extracted again."""
     with scripted('{"keep": []}') as script:
         mind = open_reading_mind(script)
         mind.remember(
@@ -193,7 +191,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("more", HOSTILE)
-def test_an_answer_cannot_raise_itself(open_reading_mind, clock, more):
+def test_an_answer_cannot_choose_trust_or_space(open_reading_mind, clock, more):
     """Trust, provenance, place and other memories are not the model's to choose: its output is
     data.
     """
@@ -321,7 +319,7 @@ def test_an_empty_budget_waits_for_the_next_day(open_reading_mind, clock):
         assert 2 == len(script.asked)
 
 
-def test_a_model_that_is_switched_on_does_not_read_the_year(clock, tmp_path):
+def test_a_new_model_reads_the_last_week_only(clock, tmp_path):
     """Only what was said in the last week is read."""
     with memory(tmp_path, now=clock) as mind:
         talk(mind, clock)
@@ -385,7 +383,7 @@ def test_without_a_model_nothing_waits_for_one(mind, clock):
 
 @pytest.mark.proves("X7")
 def test_outcomes_are_counted(open_reading_mind, clock):
-    """Good, bad and not asked: each is one."""
+    """Each call counts under one outcome, such as `malformed`; a failed call is no pause."""
     with scripted("nonsense") as script:
         mind = open_reading_mind(script)
         talk(mind, clock)

@@ -1,5 +1,5 @@
-"""With a language model, what surfaces unasked is what the judge named; played by a real server on
-loopback.
+"""With a language model, a turn is given what the judge named; a real server on loopback plays the
+model.
 """
 
 import json
@@ -48,7 +48,7 @@ def open_judged_mind(clock):
 
 
 def after(companion, clock, *texts):
-    """What the turn after these would be given."""
+    """The block that the turn after these would be given."""
     messages = make_conversation(*texts)
     companion.turn([])  # the first turn is answered by words alone: here it asks nothing
     companion.turn(messages)
@@ -121,7 +121,7 @@ def test_a_failed_judge_surfaces_nothing(open_judged_mind, clock, answer, outcom
 
 @pytest.mark.proves("CC-37")
 def test_the_judge_rests_after_trouble(open_judged_mind, clock):
-    """Turns while it rests surface nothing and ask nobody."""
+    """After a failed call the judge is not asked for a while, and its turns are given nothing."""
     with scripted(Status(503), naming("heron")) as script:
         mind = open_judged_mind(script)
         with mind.companion(SPACE, session="s") as companion:
@@ -156,7 +156,7 @@ def test_without_budget_the_gate_decides(open_judged_mind, clock):
 
 
 @pytest.mark.proves("CC-85")
-def test_a_rule_needs_no_judge(open_judged_mind, clock):
+def test_a_trigger_match_needs_no_judge(open_judged_mind, clock):
     """What a trigger pattern calls up surfaces whatever the judge says: never do X, before X."""
     with scripted("[]") as script:
         mind = open_judged_mind(script)
@@ -170,7 +170,7 @@ def test_a_rule_needs_no_judge(open_judged_mind, clock):
 
 @pytest.mark.proves("CC-37", "A49")
 def test_a_single_candidate_is_judged(clock):
-    """One candidate is no reason to believe it."""
+    """A single candidate is judged like several."""
     with scripted("[]") as script, memory(now=clock, llm=script.openai) as mind:
         mind.remember(STAGING, space=SPACE)
         mind.settle()
@@ -180,7 +180,7 @@ def test_a_single_candidate_is_judged(clock):
 
 
 @pytest.mark.proves("X5", "CC-38")
-def test_cadence(open_judged_mind, clock):
+def test_the_judge_runs_on_the_first_and_every_third_turn(open_judged_mind, clock):
     """It runs on the first turn and then on every third, not on those between."""
     with scripted("[]") as script:
         mind = open_judged_mind(script)
@@ -232,7 +232,7 @@ def test_two_ballots_must_agree(open_judged_mind, clock):
 
 @pytest.mark.proves("A48")
 def test_nothing_to_judge_is_no_call(clock):
-    """An empty pool costs nothing."""
+    """Without candidates the model is not called."""
     with scripted("[]") as script, memory(now=clock, llm=script.openai) as mind:
         with mind.companion(SPACE, session="s") as companion:
             companion.turn(make_conversation(QUESTION))
@@ -288,7 +288,7 @@ def test_pairs_that_the_judge_noticed_are_suggestions(open_judged_mind, clock):
 
 
 @pytest.mark.proves("CC-36")
-def test_who_asks_is_given_the_rest_behind_what_the_judge_names(open_judged_mind, clock):
+def test_a_recall_lists_judged_memories_first(open_judged_mind, clock):
     """Unasked only what is named; asked for, the others follow in their order, also if the judge
     fails.
     """
@@ -306,7 +306,7 @@ def test_who_asks_is_given_the_rest_behind_what_the_judge_names(open_judged_mind
 
 @pytest.mark.proves("CC-36")
 def test_without_a_judge_its_order_is_the_usual_one(mind):
-    """`judged` needs no model to answer."""
+    """Without a model the mode `judged` gives the usual order."""
     for text in (STAGING, PARIS):
         mind.remember(text, space=SPACE)
     assert mind.recall(QUESTION, space=SPACE, mode="judged") == mind.recall(QUESTION, space=SPACE)

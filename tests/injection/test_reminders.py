@@ -41,7 +41,7 @@ def later(mind, companion, text, clock, seconds):
 
 
 @pytest.mark.proves("C39", "C41", "C42", "C43", "C44", "C45", "C56", "CC-67")
-def test_it_is_due_when_its_time_comes(mind, clock):
+def test_a_reminder_is_due_at_its_time(mind, clock):
     """Pending, due by priority then time, triggered once, done."""
     late = mind.remind("Call Ann", when="in 20 minutes", space=SPACE)
     urgent = mind.remind("Renew the certificate", when="in 30 minutes", priority=0.8, space=SPACE)
@@ -68,8 +68,8 @@ def test_it_is_due_when_its_time_comes(mind, clock):
 
 
 @pytest.mark.proves("C45")
-def test_one_that_is_not_completed_stays(mind, clock):
-    """A year later it is still there."""
+def test_an_open_reminder_stays(mind, clock):
+    """A reminder that was not completed is still listed a year later."""
     some = [
         mind.remind(f"Call {name}", when="in 1 hour", space=SPACE, provenance=said_by)
         for name, said_by in (("Ann", "user_stated"), ("Bob", "inferred"))
@@ -85,7 +85,7 @@ def test_one_that_is_not_completed_stays(mind, clock):
 
 
 @pytest.mark.proves("C45", "C56")
-def test_an_old_one_comes_however_many_there_are(mind, clock):
+def test_an_old_reminder_is_found_among_thousands(mind, clock):
     """Thousands that were kept after it hide none, nor do those that were given and not said to be
     done.
     """
@@ -130,8 +130,8 @@ def test_every_step_can_be_undone(mind, clock):
 
 
 @pytest.mark.proves("C43")
-def test_what_was_missed_fires_once(mind, clock):
-    """A machine that slept through fifty mornings is told once, and tomorrow again."""
+def test_missed_occurrences_fire_once(mind, clock):
+    """A machine that was off for fifty mornings is reminded once, and again the next morning."""
     one = mind.remind("Read the logs", every="every day at 9", space=SPACE)
     clock.tick(days=50)
     assert len(mind.reminders.due(space=SPACE, fire=True)) == 1
@@ -156,7 +156,7 @@ def test_a_clock_that_jumps_back_repeats_nothing(mind, clock):
     assert [hit.memory.text for hit in mind.reminders.due(space=SPACE, fire=True)] == ["Often"]
 
 
-def test_a_machine_that_travels(tmp_path, clock, monkeypatch):
+def test_a_reminder_keeps_the_zone_in_which_it_was_set(tmp_path, clock, monkeypatch):
     """A time zone is that of when it was said: 09:00 in Berlin stays that moment in New York, and
     fires once.
     """
@@ -179,7 +179,7 @@ def test_a_machine_that_travels(tmp_path, clock, monkeypatch):
 
 
 @pytest.mark.proves("C46")
-def test_remember_leads_to_the_same(mind, clock):
+def test_an_intention_by_remember_is_a_reminder(mind, clock):
     """An intention that is remembered is understood and checked like one of `remind`."""
     one = mind.remember(
         "Call Ann", kind="intention", details={"when": "tomorrow at 9"}, space=SPACE
@@ -231,7 +231,7 @@ def test_reminders_are_of_their_space(mind, clock):
     assert {hit.memory.text for hit in mind.reminders.due(space=SPACE)} == {"me", SPACE}
 
 
-def test_before_its_moment_it_does_not_pop_up(mind, clock):
+def test_a_reminder_does_not_surface_before_its_time(mind, clock):
     """A reminder for Monday is not told on Saturday because somebody speaks of the report; who asks
     is told.
     """
@@ -264,7 +264,7 @@ def test_a_reminder_that_is_purged_leaves_no_trace(mind, clock):
 
 
 @pytest.mark.proves("C43", "C79")
-def test_it_comes_up_in_the_conversation(mind, clock):
+def test_a_due_reminder_is_injected_once(mind, clock):
     """Due between turns, prepared with one turn, given with the next, once; triggered when given."""
     one = mind.remind("Call Ann about the lease", when="in 5 minutes", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as companion:
@@ -282,7 +282,7 @@ def test_it_comes_up_in_the_conversation(mind, clock):
 
 @pytest.mark.proves("C79", "C112")
 def test_what_is_due_at_the_start_comes_with_the_first_turn(mind, clock):
-    """A conversation begins with what is due, before anything else."""
+    """What is due when a conversation begins comes first in the block of its first turn."""
     for n in range(5):
         mind.remind(f"Reminder {n}", when="in 1 minute", priority=n / 10, space=SPACE)
     clock.tick(minutes=5)
@@ -293,7 +293,7 @@ def test_what_is_due_at_the_start_comes_with_the_first_turn(mind, clock):
 
 
 @pytest.mark.proves("C40")
-def test_a_file_that_is_touched_calls_for_it(mind, clock):
+def test_touching_a_file_triggers_a_reminder(mind, clock):
     """By what is said and by what a tool is given; not by what a tool answers."""
     one = mind.remind("Rotate the keys", files=["auth.py"], space=SPACE)
     two = mind.remind("Bump the tag", commands=["git push"], space=SPACE)
@@ -320,7 +320,7 @@ def test_a_file_that_is_touched_calls_for_it(mind, clock):
 
 @pytest.mark.parametrize("shape", ["openai", "anthropic"])
 @pytest.mark.proves("C40")
-def test_a_long_command_calls_for_it_too(mind, clock, shape):
+def test_a_long_command_triggers_a_reminder(mind, clock, shape):
     """A script with a file in it, as agents write them; its secrets are in no window and in no log."""
     one = mind.remind("Bump the tag", commands=["git push*"], space=SPACE)
     secret = "ghp_" + "a1B2" * 9
@@ -358,7 +358,7 @@ def test_a_long_command_calls_for_it_too(mind, clock, shape):
     assert "a line of text" not in "".join(map(str, mind.store.events()))
 
 
-def test_a_block_that_waited_too_long_swallows_nothing(mind, clock):
+def test_a_stale_block_does_not_fire_its_reminder(mind, clock):
     """Stale: it is not given, so it has not fired, and comes with the next one."""
     one = mind.remind("Call Ann", when="in 1 minute", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as companion:
@@ -388,7 +388,7 @@ def test_a_block_prepared_while_the_last_one_was_given_does_not_repeat_it(mind, 
 
 
 @pytest.mark.proves("C43")
-def test_it_waits_for_a_person_who_is_at_lunch(mind, clock):
+def test_a_reminder_that_comes_due_in_a_silence_is_in_the_next_turn(mind, clock):
     """What comes due in a silence, however long, is there with the next turn, not the one after."""
     mind.remind("Call Ann", when="in 5 minutes", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as companion:
@@ -399,7 +399,7 @@ def test_it_waits_for_a_person_who_is_at_lunch(mind, clock):
         assert given([take_turn(companion, "back again")]) == ["Call Ann"]
 
 
-def test_one_that_was_left_open_does_not_hold_on_to_it(mind, clock):
+def test_a_silent_conversation_does_not_keep_a_reminder(mind, clock):
     """While it is silent only the conversation that spoke last holds reminders; another one gets
     them in time.
     """
@@ -413,7 +413,7 @@ def test_one_that_was_left_open_does_not_hold_on_to_it(mind, clock):
         assert [event.session for event in mind.store.events(verbs=("fired",))] == ["s2"]
 
 
-def test_one_that_is_put_off_or_done_meanwhile_is_withdrawn(mind, clock):
+def test_a_snoozed_or_done_reminder_is_withdrawn_from_its_block(mind, clock):
     """A block that waits is not given when its reminder was snoozed or done; the rest of it comes
     again.
     """
@@ -429,7 +429,7 @@ def test_one_that_is_put_off_or_done_meanwhile_is_withdrawn(mind, clock):
         assert status(mind, one) == "pending"
 
 
-def test_it_comes_again_within_the_hour_if_it_recurs(mind, clock):
+def test_a_recurring_reminder_is_not_blocked_by_its_last_injection(mind, clock):
     """What is due is always new: that its text was given half an hour ago does not silence it."""
     mind.remind("Stretch", every="every 20 minutes", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as companion:
@@ -437,7 +437,7 @@ def test_it_comes_again_within_the_hour_if_it_recurs(mind, clock):
     assert given(blocks) == ["Stretch"] * 6
 
 
-def test_two_conversations_of_one_mind_share_it(mind, clock):
+def test_a_reminder_goes_to_one_of_two_conversations(mind, clock):
     """Whoever claims it gives it; the other one does not."""
     mind.remind("Call Ann", when="in 1 minute", space=SPACE)
     clock.tick(120)
@@ -446,8 +446,8 @@ def test_two_conversations_of_one_mind_share_it(mind, clock):
     assert given(blocks) == ["Call Ann"]
 
 
-def test_a_conversation_that_ends_lets_go_of_it(mind, clock):
-    """Claimed and not given: at once there for the next one."""
+def test_a_conversation_that_ends_releases_its_claim(mind, clock):
+    """A claimed reminder that was not injected is available to the next conversation at once."""
     mind.remind("Call Ann", when="in 1 minute", space=SPACE)
     clock.tick(120)
     mind.companion(f"{SPACE}/s1").close()
@@ -485,7 +485,7 @@ def test_a_turn_does_not_wait_for_a_store_that_is_busy(tmp_path, clock):
         assert mind.reminders.due(space=SPACE) == []
 
 
-def test_an_odd_recurrence_loses_no_turn_and_blocks_nobody(mind, clock):
+def test_an_invalid_recurrence_loses_no_turn(mind, clock):
     """From a file or an older version: the turn it is given with is kept, once is all, and others
     come.
     """
@@ -583,7 +583,7 @@ def test_an_old_transcript_reminds_of_nothing(mind, clock):
 # The command line
 
 
-def test_the_command_line_reminds(tmp_path):
+def test_the_reminder_commands(tmp_path):
     """remind, due, reminders, snooze, done, cancel; what was understood is told back; --json has it
     all.
     """

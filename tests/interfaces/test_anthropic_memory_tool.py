@@ -59,7 +59,7 @@ def answer(run, command):
         return True, str(err)
 
 
-def test_the_same_story_as_with_anthropics_own_handler(mind, tmp_path):
+def test_every_command_answers_as_anthropics_own_handler(mind, tmp_path):
     """Every command answers in the words of the SDK's handler, errors too; of lists only sizes of
     folders differ.
     """
@@ -162,8 +162,8 @@ def test_files_stay_as_they_are(mind):
         {"command": "insert", "path": "/memories/f", "insert_line": None, "insert_text": "x"},
     ],
 )
-def test_what_makes_no_sense_is_refused(mind, command):
-    """A message, and nothing changed."""
+def test_invalid_commands_are_refused(mind, command):
+    """An invalid command gets a message, and nothing is changed."""
     notebook = MemoryFolder(mind, SPACE)
     notebook.run({"command": "create", "path": "/memories/f", "file_text": "x"})
     seq = mind.store.last_event()

@@ -157,7 +157,7 @@ def test_a_question_of_ten_thousand_words(run_json, keep_text):
 
 
 @pytest.mark.parametrize("mode", ["auto", "convex", "rrf", "dense", "words"])
-def test_every_way_of_searching(run_json, keep_text, mode):
+def test_every_search_mode_works(run_json, keep_text, mode):
     """--mode offers them all; explain says more."""
     id = keep_text("the build needs python 3.12")
     assert [id] == [hit["id"] for hit in run_json("recall", "python build", "--mode", mode)["hits"]]
@@ -178,7 +178,7 @@ def test_recall_embeds_the_little_that_waits(run_json, keep_text):
 
 
 def test_nothing_found_is_an_answer(run, run_json):
-    """An empty list and exit code 0; limit 0 too."""
+    """Nothing found is an empty list with exit code 0; so is limit 0."""
     assert [] == run_json("recall", "anything")["hits"]
     assert "Nothing found" in run("recall", "anything").stderr
     assert [] == run_json("recall", "anything", "--limit", "0")["hits"]
@@ -231,7 +231,7 @@ def test_spaces_are_kept_apart(run_json, keep_text):
 )
 @pytest.mark.proves("A104")
 def test_what_is_not_there_is_answered_with_where_to_look(run, words, said):
-    """What lists the ids that the command takes."""
+    """An error for an unknown id names the command that lists the ids."""
     assert run(*words, code=1).stderr == f"reverie: {said}\n"
 
 
@@ -450,14 +450,14 @@ def test_only_a_run_of_sleep_is_undone_as_one(run, keep_text, run_json):
     assert run_json("show", id)["memories"][0]["retired_at"] is None
 
 
-def test_a_run_that_did_nothing_does_not_say_that_all_is_tidy(run, keep_text):
+def test_a_stopped_sleep_does_not_report_success(run, keep_text):
     """A run that was stopped at once says so, and only that."""
     keep_text("a thing")
     done = run("sleep", "--within", "0")
     assert "nothing to tidy" not in done.stdout and "Stopped before the end" in done.stderr
 
 
-def test_an_answer_may_settle_the_next_question_too(run, keep_text):
+def test_a_review_answer_may_close_further_questions(run, keep_text):
     """A pair of which one does not count any more is not asked about."""
     ids = [keep_text(f"The timeout is {n} seconds.") for n in (10, 20, 30)]
     for one, other in ((0, 1), (0, 2), (1, 2)):
@@ -468,14 +468,14 @@ def test_an_answer_may_settle_the_next_question_too(run, keep_text):
 
 @pytest.mark.parametrize("line", ['sleep = "nonsense"', "depth = 99", "decay = 0.0", "limit = -1"])
 def test_a_wrong_setting_is_said_at_once(run, home, line):
-    """Not by a night that never comes, nor by the first question."""
+    """A wrong setting is an error of the next command, not of the night or question that uses it."""
     with (home / "config.toml").open("a") as file:
         file.write(f"\n{line}\n")
     assert line.partition(" ")[0] in run("status", code=2).stderr
 
 
 def test_what_is_not_there_is_an_error_in_json_too(run, run_json, keep_text):
-    """The document says so; what was found comes all the same."""
+    """A missing id is an error in the JSON document too; what was found comes all the same."""
     id = keep_text("a thing")
     assert "NotFound" == run_json("show", "mem_nope", code=1)["error"]["type"]
     assert ["mem_nope"] == run_json("show", id, "mem_nope", code=1)["missing"]
@@ -483,7 +483,7 @@ def test_what_is_not_there_is_an_error_in_json_too(run, run_json, keep_text):
 
 @pytest.mark.proves("X35")
 def test_curating_from_the_command_line(run, run_json, keep_text):
-    """What waits is listed; a decision about one says so."""
+    """Waiting memories are listed, and a decision about one is reported."""
     id = keep_text("Staging is probably heron.", "--provenance", "inferred")
     assert id in run("memory", "curate").stdout and [id] == [
         m["id"] for m in run_json("memory", "curate")["memories"]
@@ -495,7 +495,7 @@ def test_curating_from_the_command_line(run, run_json, keep_text):
 
 @pytest.mark.proves("A88")
 def test_recall_as_of_a_day(run, run_json, keep_text):
-    """What it would have said then; a day that is none is named."""
+    """`recall --as-of` answers as on that day; an invalid day is named."""
     id = keep_text("Staging is heron", "--at", "2020-01-01")
     run("forget", id)
     assert [] == run_json("recall", "staging")["hits"]
@@ -546,7 +546,7 @@ def test_purge_says_what_goes_along(run, keep_text):
 
 
 @pytest.mark.proves("A114")
-def test_off_means_off(run, run_json, keep_text):
+def test_memory_can_be_switched_off_and_on(run, run_json, keep_text):
     """Memory can be switched off, in a space with all below it or everywhere, and on again."""
     id = keep_text("still here")
     assert run_json("off")["on"] is False
@@ -721,7 +721,7 @@ def test_what_a_prohibition_will_warn_before_is_said(run, run_json):
     assert run_json("procedure", "warnings", "Edit", "println!(x)")["hits"]
 
 
-def test_figures(run, run_json, tmp_path):
+def test_stats_and_status_show_counts(run, run_json, tmp_path):
     """`stats` counts everything, names the junk rate and, before anything was looked at, none;
     `status` shares it.
     """
@@ -762,7 +762,7 @@ def test_figures(run, run_json, tmp_path):
     assert "1 kept, 2 rejected" in page and "junk rate 67%" in page and "sleep not yet" in page
 
 
-def test_what_was_probably_meant_is_said(run):
+def test_likely_misspellings_are_pointed_out(run):
     """A slip is kept as it was written, and noted: a custom kind and a literal are nobody's
     mistake.
     """

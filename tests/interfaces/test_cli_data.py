@@ -49,7 +49,7 @@ def rows_of(home):
 
 
 def test_a_dash_is_stdout(full_home, tmp_path, monkeypatch):
-    """As without a name; no file is called so."""
+    """`-` is stdout, as no name is; no file of that name is made."""
     monkeypatch.chdir(tmp_path)
     assert (
         run(full_home, "data", "export", "-", "--state").stdout
@@ -118,8 +118,8 @@ def test_export_does_not_overwrite(full_home, tmp_path):
         ),
     ],
 )
-def test_what_is_no_export_is_named_by_its_line(tmp_path, text, says):
-    """Nothing of a file that cannot be used is taken in."""
+def test_an_invalid_export_is_named_by_its_line(tmp_path, text, says):
+    """An invalid file is refused as a whole; the error names the line."""
     bad = tmp_path / "bad.jsonl"
     bad.write_text(text)
     assert says in run(tmp_path / "new", "data", "import", str(bad), code=2).stderr
@@ -262,7 +262,7 @@ def test_a_row_that_no_store_can_hold_is_named(tmp_path, field):
 
 
 @pytest.mark.proves("CC-12")
-def test_nobody_waits_for_an_import_to_be_read(home):
+def test_a_slow_import_does_not_block_writers(home):
     """Rows may come as slowly as they like; others write between them."""
     with open_mind(home.settings.home) as other:
 

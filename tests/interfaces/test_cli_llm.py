@@ -31,14 +31,14 @@ def run(tmp_path, monkeypatch):
 
 
 def test_without_a_model_it_says_how_to_have_one(run):
-    """An empty setting is no trouble."""
+    """Without a model the command exits with 0 and says how to configure one."""
     assert "set llm in config.toml" in run("data", "llm")
     assert {"model": ""} == json.loads(run("data", "llm", "--json"))
     assert "none" == json.loads(run("status", "--json"))["llm"]
 
 
 def test_offline_is_said(run):
-    """A model that is configured and may not be asked is not hidden."""
+    """A model that is configured but may not be called because of `offline` is reported."""
     assert "offline" in run("data", "llm", llm="openai:gpt-5", offline=True)
     assert "offline" in json.loads(run("status", "--json", llm="openai:gpt-5", offline=True))["llm"]
 
@@ -73,7 +73,7 @@ def test_trouble_is_shown_with_its_reason(run):
 
 
 def test_a_check_without_a_model_fails(run):
-    """There is nobody to ask."""
+    """`--check` fails where no model is configured."""
     run("data", "llm", "--check", "--json", code=1)
 
 

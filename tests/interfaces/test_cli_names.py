@@ -80,7 +80,7 @@ def test_an_old_name_leaves_stdout_alone(tmp_path):
     assert old.stderr == "`reverie tags` is now `reverie memory tags`\n"
 
 
-def test_session_is_a_group_and_was_a_command(tmp_path):
+def test_session_with_an_id_shows_a_conversation(tmp_path):
     """`session ID` shows a conversation; `session list` lists them, whatever options come first."""
     where = ("--home", str(toy_home(tmp_path)), "--space", "me/demo")
     assert "is now `reverie session show`" in run_command(*where, "session", "s1", code=1).stderr
@@ -111,8 +111,8 @@ def test_completion_offers_new_names_only():
         (["nonsense"], ""),
     ],
 )
-def test_the_command_that_went_wrong_is_found(words, found):
-    """What a message names: the new name, with its group."""
+def test_an_error_names_the_command_with_its_group(words, found):
+    """An error message names the command by its new name, with its group."""
     assert find_command_name(words) == found
 
 

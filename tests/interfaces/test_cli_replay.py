@@ -92,7 +92,7 @@ def test_a_later_session_is_reminded_of_an_earlier_one(run, tmp_path):
     assert 1_700_000_000 < turns[0]["at"] < 1_710_000_000  # the clock follows the recording
 
 
-def test_the_throw_away_home_is_one(run, home, tmp_path):
+def test_a_replay_leaves_the_real_memory_alone(run, home, tmp_path):
     """Nothing of a replay reaches the real memory, unless it is wished."""
     file = lines(
         tmp_path / "talk.jsonl",
@@ -106,7 +106,7 @@ def test_the_throw_away_home_is_one(run, home, tmp_path):
         assert [] == mind.data.verify()
 
 
-def test_only_what_asks_for_it_is_learned_from_an_agent(run, tmp_path):
+def test_agent_messages_are_kept_only_on_request(run, tmp_path):
     """Messages of an agent's transcript are not kept; --keep-turns keeps them."""
     file = lines(
         tmp_path / "talk.jsonl",

@@ -43,7 +43,7 @@ def test_dry_run_is_a_diff_and_changes_nothing(run):
 
 
 @pytest.mark.proves("B133", "B135")
-def test_sleep_and_the_way_back(run):
+def test_sleep_runs_and_is_undone(run):
     """By hand, one pass or all; undo --sleep takes the last run back to the byte."""
     before = run("data", "export", "--state")
     assert 0 == json.loads(run("sleep", "--pass", "merge", "--json"))["passes"][0]["steps"]
@@ -56,8 +56,8 @@ def test_sleep_and_the_way_back(run):
 
 
 def test_the_hint_says_what_helps(run, tmp_path, monkeypatch):
-    """Where no model may be fetched, settling gives nobody a vector; so that is not what is
-    advised.
+    """Where no model may be fetched, the hint does not advise `settle`, which would give no
+    vectors.
     """
     monkeypatch.setenv("REVERIE_EMBEDDER", "minilm")
     monkeypatch.setenv("REVERIE_OFFLINE", "1")

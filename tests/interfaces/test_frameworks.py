@@ -130,8 +130,10 @@ def test_an_example_runs_by_itself(name, tmp_path):
 
 
 @pytest.mark.proves("X12", "C81")
-def test_what_comes_up_stands_at_the_end_and_nothing_is_altered(informed_mind):
-    """The model reads it; the caller's messages stay as they were."""
+def test_injected_memories_stand_at_the_end_of_a_copy(informed_mind):
+    """The injected block stands at the end of what the model reads; the caller's messages are not
+    changed.
+    """
     messages = asked("In which unit are prices kept?")
     with Beside(informed_mind, SPACE, session="s1") as beside:
         sent = beside.before(messages)
@@ -287,7 +289,7 @@ def test_a_streamed_answer_passes_through_and_is_learned(informed_mind):
 
 
 def test_an_answer_that_cannot_be_read_is_told(home):
-    """What was not learned is not passed over in silence; the answer itself is handed on."""
+    """An answer that cannot be read is reported as trouble, and handed on unchanged."""
     strange = object()
     with Beside(home, SPACE, session="s1") as beside:
         assert beside(lambda messages: strange)(asked("Well?")) is strange
@@ -322,7 +324,7 @@ def test_answers_are_read_in_all_their_shapes(answer, expected):
     assert expected == read_answer_messages(answer)
 
 
-def test_trouble_in_memory_reaches_nobody(broken_mind):
+def test_a_failing_memory_never_fails_the_call(broken_mind):
     """The model is called with what it would have got, and `trouble` says why."""
     with Beside(broken_mind, SPACE, session="s1") as beside:
         model = beside(lambda messages: messages)
@@ -999,7 +1001,7 @@ def test_a_tool_of_a_pydantic_agent_that_asks_to_be_tried_again_is_recorded_as_f
 
 
 @pytest.mark.proves("CC-62")
-def test_what_recall_answered_is_not_written_down_again(informed_mind):
+def test_results_of_recall_are_not_recorded(informed_mind):
     """Neither as what a tool gave back nor as a message; memory does not read its own echo."""
     pytest.importorskip("pydantic_ai")
     read, run, _ = pydantic_run(
@@ -1056,7 +1058,7 @@ def test_the_async_memory_tool_answers_as_the_sync_one(home):
     assert "all" in asyncio.run(later.clear_all_memory())
 
 
-def test_trouble_in_memory_is_an_answer_to_the_model(tmp_path, clock):
+def test_a_failing_memory_tool_answers_the_model(tmp_path, clock):
     """Not an exception in somebody's loop: the runner hands a ToolError to the model."""
     pytest.importorskip("anthropic")
     from anthropic.lib.tools import ToolError

@@ -1,5 +1,5 @@
 # mypy: no-check-untyped-defs
-"""Hooks without processes: what hosts send and read, guards, files, how full a context is."""
+"""Hooks without processes: what hosts send and read, warnings, spool files, how full a context is."""
 
 import json
 
@@ -109,20 +109,20 @@ def test_every_host_tells_of_the_same_things():
         {"hook_event_name": "Stop", "session_id": 7},
     ],
 )
-def test_what_does_not_concern_us_is_nothing(payload):
-    """Events that we do not know, or without a session, are passed over."""
+def test_unknown_events_are_ignored(payload):
+    """Unknown events, and events without a session, are ignored."""
     for host in HOSTS.values():
         assert read_host_event(host, payload) is None
 
 
-def test_what_a_host_says_to_itself_is_no_prompt():
+def test_a_hosts_own_messages_are_no_prompts():
     """Claude Code's own wake-ups are nobody's words: nothing surfaces and nothing is learned."""
     assert claude("UserPromptSubmit", prompt="poll", source="poll_event") is None
     assert claude("UserPromptSubmit", prompt="hi", source="user") is not None
 
 
 @pytest.mark.proves("CC-75")
-def test_a_failure_is_told_by_each_host_in_its_own_way():
+def test_a_failed_tool_is_read_in_each_hosts_way():
     """An event of its own, an exit code, or nothing but text: then nobody knows."""
     assert claude("PostToolUseFailure", tool_name="Bash", error="Exit code 2\nno")[0:4:3] == (
         TOOL_FAILED,
@@ -141,7 +141,7 @@ def test_a_failure_is_told_by_each_host_in_its_own_way():
 
 
 @pytest.mark.proves("CC-75")
-def test_how_a_command_of_codex_ended_stands_in_its_own_file(tmp_path):
+def test_the_exit_code_of_a_codex_command_is_read_from_its_rollout(tmp_path):
     """Codex tells a hook only what was printed; the exit code stands in its rollout file."""
 
     def row(call, code):
@@ -232,7 +232,7 @@ def test_only_what_a_host_reads_is_answered():
 
 @given(st.text(max_size=60), st.text(max_size=60))
 @pytest.mark.proves("CC-42")
-def test_names_of_files_are_safe_and_apart(one, other):
+def test_session_file_names_are_safe_and_unique(one, other):
     """A session's name never leads out of its folder, and two names never meet in one file."""
     assert set(to_file_name(one)) <= set(
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
@@ -270,7 +270,7 @@ def test_nothing_beside_a_cut_is_kept_however_much_was_hidden_before_it(cut):
 
 @pytest.mark.proves("CC-42")
 def test_blocks_of_one_session_are_never_anothers(tmp_path):
-    """A block is taken once, by its own session."""
+    """A prepared block is taken once, and only by its own session."""
     room = HookFiles(str(tmp_path))
     write_json_object(room.session_file("a", "block"), {"text": "for a", "of": "a newer version"})
     assert room.take_block("b") is None
@@ -295,7 +295,7 @@ def test_blocks_of_one_session_are_never_anothers(tmp_path):
     ],
 )
 @pytest.mark.proves("A62")
-def test_what_was_prepared_goes_with_what_goes_on_with_it(prompt, fits):
+def test_a_prepared_block_goes_with_a_prompt_on_its_topic(prompt, fits):
     """A short remark and a prompt about something else leave it lying."""
     known = collect_topic_words(
         "Which host is the staging server?", "The staging server is called heron."
@@ -318,7 +318,7 @@ def test_only_words_of_its_own_make_a_prompt_worth_looking():
 
 
 def test_half_a_file_is_no_file(tmp_path):
-    """What cannot be read is as if it were not there."""
+    """A file that cannot be read counts as missing."""
     path = tmp_path / "x.json"
     for content in (b"", b"{", b"[]", b"\xff", b"nul"):
         path.write_bytes(content)
@@ -336,7 +336,7 @@ def test_the_log_is_bounded_and_holds_no_secret(tmp_path):
     assert all("aB3d" not in path.read_text() for path in logs)
 
 
-def test_what_crosses_between_hooks_and_worker_reads_back(tmp_path):
+def test_files_between_hooks_and_worker_round_trip(tmp_path):
     """Through files, and with fields that another version adds or lacks."""
     files = HookFiles(str(tmp_path))
     event = SpooledEvent(HookEvent(PROMPT, "s1", text="hello"), 1.0, "me/x", ids=["mem_1"])
@@ -366,7 +366,7 @@ def said(rows, tool, arguments, shown=(), now=0.0):
 
 
 @pytest.mark.proves("B61")
-def test_a_warning_meets_the_tool_it_is_about():
+def test_a_warning_is_given_before_its_tool():
     """Negative memories before a tool, `git push -f` too; others stay silent."""
     rows = [
         row(triggers=("tool:Bash(git push*--force*)",)),
@@ -398,8 +398,8 @@ def test_a_reminder_waits_for_its_time():
     assert said(rows, "Bash", {"command": "make"}, now=100.0) == ["- Tell Ann."]
 
 
-def test_no_tool_is_drowned():
-    """At most MOST_SAID lines."""
+def test_warnings_for_one_tool_are_limited():
+    """At most MOST_SAID lines are given for one tool."""
     rows = [row(f"Note {n}.", triggers=("git",)) for n in range(20)]
     assert len(said(rows, "Bash", {"command": "git status"})) == MAX_WARNINGS
 
@@ -428,7 +428,7 @@ PATTERNS = st.sampled_from(
         ["git push -f", "rm -rf /", "sudo git push --force", "main.rs", "xac", "", "force push"]
     ),
 )
-def test_what_is_spared_could_not_have_met(pattern, tool, command):
+def test_the_quick_check_never_loses_a_match(pattern, tool, command):
     """The quick look before a pattern is tried never loses one that meets."""
     scene = context_of_tool_call(tool, {"command": command})
     everything = "\n".join((scene.text, *scene.argument_lines))
@@ -482,7 +482,7 @@ def test_how_full_a_context_is_can_be_read(tmp_path):
     ],
 )
 def test_what_cannot_be_read_is_not_known(tmp_path, content):
-    """A host's own file may hold anything."""
+    """A host's file that cannot be read gives None instead of an error."""
     path = tmp_path / "t"
     path.write_bytes(content)
     assert context_usage.read_context_usage(path) is None

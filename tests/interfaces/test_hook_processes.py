@@ -154,7 +154,7 @@ def test_every_prompt_is_answered_by_words(agent):
 
 
 @pytest.mark.proves("CC-43")
-def test_nothing_is_said_twice_though_nobody_writes_it_down(agent):
+def test_nothing_is_injected_twice_without_a_worker(agent):
     """No worker takes anything in: what was given is known to the session's own list."""
     config.save_settings(config.load_settings(agent.home), idle=0.0)
     agent.keep(HERON)
@@ -186,7 +186,7 @@ def test_why_each_was_given_can_be_asked_afterwards(agent):
 
 
 @pytest.mark.proves("CC-40")
-def test_what_was_prepared_waits_for_a_prompt_that_goes_on(agent):
+def test_a_prepared_block_waits_for_a_prompt_on_its_topic(agent):
     """Thanks, and something quite else, are quiet turns; what was prepared comes with what it is
     about.
     """
@@ -302,7 +302,7 @@ def test_what_was_forgotten_is_not_given_though_another_worker_lives(agent):
 
 
 @pytest.mark.proves("CC-43")
-def test_one_answer_says_nothing_twice(agent):
+def test_one_answer_repeats_no_memory(agent):
     """A warning that meaning found for the prompt, and that this tool calls for: one line, and none
     with the next tool.
     """
@@ -319,7 +319,7 @@ def test_one_answer_says_nothing_twice(agent):
 
 
 @pytest.mark.proves("CC-40", "A114")
-def test_what_lay_ready_when_memory_was_off_is_for_an_earlier_prompt(agent):
+def test_a_block_from_before_memory_was_off_is_dropped(agent):
     """Somebody asked something else in between, and memory was not told of it."""
     agent.prepares("Which host is the staging server?", HERON, said=False)
     settings = config.load_settings(agent.home)
@@ -376,7 +376,7 @@ def test_a_preference_is_told_when_it_is_about_to_be_broken(agent):
     assert "never pip" in agent.say("and what about pip?", session="s3")
 
 
-def test_guards_follow_what_is_kept_meanwhile(agent):
+def test_warnings_follow_new_memories(agent):
     """What somebody keeps during a session counts within moments."""
     agent.tell("SessionStart", source="startup")
     wait_until(agent.guards)
@@ -473,7 +473,7 @@ def test_a_failure_brings_the_known_fix(agent):
 
 @pytest.mark.proves("CC-75")
 def test_tools_are_recorded_as_the_repository_has_them(agent):
-    """Deeds with success, command and the file's path within the repository."""
+    """Runs are recorded with success, command and the file's path within the repository."""
     agent.tell(
         "PostToolUse",
         tool_name="Edit",
@@ -861,7 +861,7 @@ def test_a_read_only_home_still_answers(agent, tmp_path):
     assert b"not written down" in done.stderr
 
 
-def test_a_full_disk_leaves_no_halves(tmp_path, monkeypatch):
+def test_a_full_disk_leaves_no_partial_files(tmp_path, monkeypatch):
     """What cannot be written is not written at all: no half a file stays behind to fill the disk
     further.
     """
@@ -1026,7 +1026,7 @@ def test_a_worker_that_is_killed_loses_nothing(agent):
     }
 
 
-def test_while_another_settles_hooks_are_attended_all_the_same(agent):
+def test_hook_events_are_taken_in_while_another_process_settles(agent):
     """Somebody else holds the lease, for minutes perhaps: turns are taken in, and nobody waits by
     spinning.
     """
@@ -1095,7 +1095,7 @@ def test_a_store_in_trouble_starts_no_worker_after_the_other(agent):
     )
 
 
-def test_purge_reaches_what_lies_ready(agent):
+def test_a_purge_reaches_prepared_files(agent):
     """Blocks, guards and waiting events that repeat a memory are erased with it."""
     memory = agent.prepares(
         "May I force-push to heron?",

@@ -79,8 +79,8 @@ def test_uninstall_restores_exactly(user, host, scope):
     assert "is not wired" in run_command("uninstall", host, scope, "--yes").stdout
 
 
-def test_what_was_added_since_stays(user):
-    """Edited after it was wired: only ours is taken out."""
+def test_later_edits_survive_uninstall(user):
+    """Uninstalling from a file that was edited since removes only our entries."""
     settings = user / ".claude" / "settings.json"
     run_command("install", "claude-code", "--yes")
     data = json.loads(settings.read_text())
@@ -503,7 +503,7 @@ def test_doctor_says_when_our_mcp_server_does_not_work(user, monkeypatch):
     alone("its MCP server does not work: it answers ''")
 
 
-def test_who_lacks_the_package_of_the_mcp_server_is_told(user, monkeypatch):
+def test_install_says_that_the_mcp_extra_is_missing(user, monkeypatch):
     """When it is wired, and not only when a session looks for its tools; the hooks need it not."""
     monkeypatch.setattr(wire, "find_spec", lambda _: None)
     assert "pip install 'reverie[mcp]'" in run_command("install", "cursor", "--yes").stderr

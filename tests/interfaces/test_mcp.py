@@ -179,7 +179,7 @@ def test_a_tool_set_is_small_and_says_what_it_does(room, profile):
 
 @pytest.mark.proves("E19", "E20", "E21", "E22", "E23", "E24", "E45", "E46", "E47")
 def test_guidance_stands_in_the_descriptions(room):
-    """When to store and when not, which tags, in the words of the document."""
+    """The descriptions say when to store and when not, and which tags."""
 
     async def talk(client):
         return {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -206,7 +206,7 @@ def test_guidance_stands_in_the_descriptions(room):
 
 
 def test_remember_recall_revise_forget(room):
-    """The life of a memory by tools: kept, found with a reason, revised, judged, let go."""
+    """A memory is kept, found with a reason, revised, rated and forgotten by tools."""
     server = build_server(room)
     kept = one(
         server,
@@ -261,7 +261,7 @@ def test_hints_then_retrieve(room):
 
 @pytest.mark.proves("X42")
 def test_what_was_known_already_is_told(room):
-    """Who keeps the same again hears of it."""
+    """Storing a known text again is reported as known."""
     server = build_server(room)
     text = "The deploy fails when the token of the registry has expired."
     first, again = (
@@ -305,7 +305,7 @@ def test_no_tool_reaches_another_project(room):
 
 
 @pytest.mark.proves("A114", "CC-84")
-def test_trouble_is_told_to_the_model(room):
+def test_errors_reach_the_model_as_text(room):
     """Bad input and memory that is off come back as an error that says what to do, not as a crash."""
     server = build_server(room)
     assert "no scope" in one(server, "remember", text="x", scope="everybody")
@@ -547,7 +547,7 @@ def test_tags(room):
 
 
 @pytest.mark.proves("E1", "E2", "E3", "E4", "E6")
-def test_the_documents_example(room):
+def test_a_stored_explanation_is_hinted_at_in_another_project_session(room):
     """One session stores an explanation; in another project-mate session the prompt's words lead to
     it.
     """
@@ -824,8 +824,8 @@ def test_nothing_but_protocol_on_stdout(home):
     assert messages[-1]["result"]["structuredContent"]["scope"] == "project"
 
 
-def test_ctrl_c_ends_it(home):
-    """Also while it waits for a line."""
+def test_ctrl_c_ends_the_server(home):
+    """Ctrl-C ends the server, also while it waits for a line."""
     process = raw(home)
     process.stdin.write(json.dumps(HELLO).encode() + b"\n")
     process.stdin.flush()
@@ -835,7 +835,7 @@ def test_ctrl_c_ends_it(home):
     process.communicate()
 
 
-def test_it_goes_when_its_parent_is_gone(home, tmp_path):
+def test_the_server_ends_when_its_parent_is_gone(home, tmp_path):
     """A parent that was killed leaves no server behind, even if somebody else holds
     the pipe open.
     """

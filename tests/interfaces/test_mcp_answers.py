@@ -75,7 +75,7 @@ def test_a_wrong_argument_is_told_in_words(room, profile, tool, given, said):  #
         ),
     ],
 )
-def test_what_was_taken_out_is_said(room, profile, tool, given):  # noqa: F811
+def test_redacted_secrets_are_reported(room, profile, tool, given):  # noqa: F811
     """Every tool that writes names the kinds of secrets that it took out, and never
     what they were.
     """
@@ -83,8 +83,8 @@ def test_what_was_taken_out_is_said(room, profile, tool, given):  # noqa: F811
     assert answer["redacted"] == ["github-token"] and TOKEN not in str(answer)
 
 
-def test_what_was_taken_out_is_said_where_something_is_altered(room):  # noqa: F811
-    """A revision and a file of the memory tool, too."""
+def test_redaction_in_changes_is_reported(room):  # noqa: F811
+    """A revision and a file of the memory tool report the kinds of secrets taken out, too."""
     id = room.mind.remember("The key is in the vault", space=SPACE).id
     revised = one(build_server(room), "revise", id=id, text=f"The key is {TOKEN}")
     assert revised["redacted"] == ["github-token"]
@@ -125,7 +125,7 @@ def test_a_page_that_is_too_long_says_so(room):  # noqa: F811
 
 
 @pytest.mark.proves("E10")
-def test_no_hint_says_why(room):  # noqa: F811
+def test_an_empty_hint_says_why(room):  # noqa: F811
     """Nothing known, or nothing new; an untitled memory is named by the words that the prompt has."""
     room.mind.remember("The staging server is called heron.", space=SPACE, tags=["staging"])
     server = build_server(room)
@@ -136,7 +136,7 @@ def test_no_hint_says_why(room):  # noqa: F811
 
 
 def test_forgetting_twice_says_so(room):  # noqa: F811
-    """What counted no longer before is named."""
+    """Forgetting a memory that is retired already says so."""
     id = room.mind.remember("Staging is heron", space=SPACE).id
     server, jcode = build_server(room), build_server(room, "jcode")
     assert one(server, "forget", ids=[id]) == {"forgotten": 1, "back": "reverie memory restore ID"}
@@ -176,7 +176,7 @@ def test_requests_under_way_are_answered_before_it_leaves(home):  # noqa: F811
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_it_leaves_though_its_client_died_while_it_started(home, tmp_path):  # noqa: F811
+def test_the_server_ends_if_its_client_died_at_start(home, tmp_path):  # noqa: F811
     """The one that started it is gone at once, and somebody else holds its stdin open: it does not
     stay behind.
     """

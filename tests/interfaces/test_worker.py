@@ -1,4 +1,4 @@
-"""The detached worker: it settles, waits a while, leaves; never more than one is at work."""
+"""The detached worker: it settles, waits a while and exits; never more than one runs."""
 
 import os
 import signal
@@ -108,7 +108,7 @@ def test_a_hundred_commands_start_one_process(home, monkeypatch):
         assert held(mind) == begun[0] and len(begun) == 1
 
 
-def test_none_is_started_where_none_is_wanted(home, monkeypatch):
+def test_no_worker_starts_where_none_is_wanted(home, monkeypatch):
     """idle = 0 means no worker; a model that would have to be fetched starts none either."""
     monkeypatch.setattr(worker, "start_worker_process", lambda home, holder: pytest.fail("started"))
     with open_mind(home, idle=0.0) as mind:
@@ -129,7 +129,7 @@ def test_a_start_that_fails_gives_the_lease_back(home, monkeypatch):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_leaves_when_told_to(home, number):
+def test_signals_end_the_worker_cleanly(home, number):
     """SIGTERM and SIGINT end it cleanly: code 0, lease given back."""
     (home / "config.toml").write_text('embedder = "toy"\nidle = 60.0\n')
     with open_mind(home) as mind:
@@ -143,7 +143,7 @@ def test_it_leaves_when_told_to(home, number):
         assert held(mind) is None and [] == mind.data.verify()
 
 
-def test_it_leaves_when_its_home_is_gone(home):
+def test_the_worker_exits_when_its_home_is_gone(home):
     """A folder that was moved away is not recreated."""
     (home / "config.toml").write_text('embedder = "toy"\nidle = 60.0\n')
     with open_mind(home) as mind:
@@ -157,7 +157,7 @@ def test_it_leaves_when_its_home_is_gone(home):
     assert not home.exists()
 
 
-def test_it_leaves_when_a_newer_reverie_has_altered_the_database(home):
+def test_the_worker_exits_when_the_schema_is_newer(home):
     """It could not settle there any more, and would keep the newer one's worker away."""
     with open_mind(home) as mind:
         mind.store.acquire(SETTLE_LEASE, "me", 30, time.time())
@@ -170,7 +170,7 @@ def test_it_leaves_when_a_newer_reverie_has_altered_the_database(home):
         assert not one.work(60.0) and held(mind) is None
 
 
-def test_it_leaves_when_the_settings_were_altered(home):
+def test_the_worker_exits_when_settings_changed(home):
     """A mirror that was switched off is not written by a worker that was there before; the next one
     goes by it.
     """
@@ -207,7 +207,7 @@ def test_settle_waits_for_another_one_until_all_is_done(home, monkeypatch):
         assert looks and not has_work_left(mind.work) and not done.trouble
 
 
-def test_settle_says_who_stands_still(home, monkeypatch):
+def test_settle_names_a_process_that_holds_the_lease_idle(home, monkeypatch):
     """Another process that holds the lease and does nothing is waited for a while, and named."""
     monkeypatch.setattr(settle, "STANDSTILL_SECONDS", 0.2)
     with open_mind(home, idle=0.0) as mind:
@@ -236,7 +236,7 @@ def test_only_the_newest_backups_are_kept(home):
     ]
 
 
-def test_trouble_is_left_for_status(home):
+def test_trouble_of_the_worker_is_shown_by_status(home):
     """A model that cannot be had ends the worker and is told by `status`."""
     from reverie.core.errors import ModelUnavailable
 
@@ -254,7 +254,7 @@ def test_trouble_is_left_for_status(home):
 
 
 @pytest.mark.proves("B131", "B132")
-def test_it_sleeps_before_it_leaves(tmp_path):
+def test_the_worker_sleeps_before_it_exits(tmp_path):
     """When it is quiet and much is new, the worker tidies up, and notes when."""
     folder = toy_home(tmp_path, idle=0.5, sleep_idle=0.0, sleep="prune, links")
     with open_mind(folder) as mind:

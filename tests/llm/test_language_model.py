@@ -118,7 +118,7 @@ def test_a_good_answer_is_read_and_written_down(protocol, open_model, store):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.proves("A6")
-def test_what_is_sent(protocol, open_model):
+def test_a_request_has_instructions_apart_from_data(protocol, open_model):
     """Instructions apart from data, the model's name, a limit on the answer, the key in its own
     header.
     """
@@ -180,7 +180,7 @@ def test_no_other_key_reaches_a_configured_address(protocol, open_model, monkeyp
     ],
 )
 @pytest.mark.proves("CC-34")
-def test_a_useless_answer_is_nothing(protocol, answer, outcome, open_model, store):
+def test_a_useless_answer_gives_no_value(protocol, answer, outcome, open_model, store):
     """No value, one outcome, one event; a bad answer is no reason to stop asking."""
     with scripted(answer, "[1]") as script:
         llm = open_model(getattr(script, protocol))
@@ -262,7 +262,7 @@ def test_a_slow_model_is_not_waited_for(protocol, open_model):
     assert 0 < llm.day().tokens_in < 100
 
 
-def test_nobody_there(open_model):
+def test_a_refused_connection_counts_as_down(open_model):
     """A refused connection is a model that is down."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -353,7 +353,7 @@ def test_no_secret_is_sent(open_model):
     assert secret not in json.dumps(script.asked) and "token" in script.data()
 
 
-def test_damaged_books_are_a_new_day(open_model, store):
+def test_a_damaged_budget_file_counts_as_a_new_day(open_model, store):
     """A budget is no reason to stop working."""
     for damaged in (
         "{",
@@ -371,8 +371,8 @@ def test_damaged_books_are_a_new_day(open_model, store):
 @pytest.mark.parametrize(
     "setting", ["gpt-5", "openai:", "other:m", "openai:ftp://x#m", "openai:http://x#", ":m"]
 )
-def test_a_setting_that_names_no_model(setting):
-    """The message says what to write."""
+def test_an_invalid_model_setting_says_what_to_write(setting):
+    """The error for a setting that names no model says what to write."""
     with pytest.raises(BadInput, match="Use anthropic:<model>"):
         reverie.open(":memory:", settings=memory_settings(llm=setting))
 
@@ -386,7 +386,7 @@ def memory_settings(**values):
 
 
 def test_offline_opens_no_model():
-    """No connection may be opened, so there is nobody to ask."""
+    """Where `offline` is set no model is opened."""
     with memory(now=Clock(), llm="openai:gpt-5", offline=True) as mind:
         assert mind.llm is None
 

@@ -73,7 +73,9 @@ WINDOW = tuple(HostMessage("user", f"message {n} about src/app.py", n) for n in 
 )
 @pytest.mark.proves("CC-33", "CC-34")
 def test_the_judges_answer_is_read(text, use):
-    """Lists in prose, twice the same, nothing, out of range."""
+    """The judge's list is read from prose; duplicates, empty lists and numbers out of range are
+    handled.
+    """
     assert use == judge_task.read_judgement(text, 10).use
 
 
@@ -94,15 +96,15 @@ def test_the_judges_answer_is_read(text, use):
     ],
 )
 @pytest.mark.proves("CC-34")
-def test_an_unclear_judge_says_nothing(text):
-    """Unparseable is a failure, not a guess."""
+def test_an_unreadable_verdict_is_a_failure(text):
+    """A verdict that cannot be parsed is a failure, not a guess."""
     with pytest.raises(BadAnswer):
         judge_task.read_judgement(text, 10)
 
 
 @given(ANSWERS, st.integers(1, 50))
-def test_no_answer_names_what_was_not_shown(text, count):
-    """Whatever comes: numbers in range, each once, or BadAnswer."""
+def test_a_verdict_names_only_candidates(text, count):
+    """Whatever the answer: numbers in range, each once, or BadAnswer."""
     try:
         found = judge_task.read_judgement(text, count)
     except BadAnswer:
@@ -131,7 +133,7 @@ def test_ballots():
 
 
 @pytest.mark.proves("CC-38")
-def test_cadence():
+def test_the_judge_runs_on_its_cadence():
     """First turn runs; last at 3: 4 and 5 skip, 6 runs; a new topic always."""
     runs = [judge_task.is_judge_due(turn, 3, changed=False) for turn in (4, 5, 6)]
     assert [False, False, True] == runs
@@ -203,7 +205,7 @@ def test_candidates_are_cut():
 
 
 @given(st.lists(st.dictionaries(st.text(), st.text()), max_size=5))
-def test_data_cannot_leave_its_marks(rows):
+def test_rows_of_data_cannot_close_their_marks(rows):
     """One line a row, and marks that the rows do not hold, whatever they hold."""
     first, *body, last = fence_rows(rows).split("\n")
     mark = first.strip("<>")
@@ -212,7 +214,7 @@ def test_data_cannot_leave_its_marks(rows):
 
 
 @given(ANSWERS)
-def test_finding_json_ends(text):
+def test_finding_json_in_any_text_ends(text):
     """Any text: no error, and what is found is JSON."""
     for value, _ in iter_json_values(text):
         json.dumps(value)
@@ -348,7 +350,7 @@ def test_a_merged_text_keeps_everything():
 
 
 @given(st.lists(st.text(min_size=1, max_size=80).filter(str.strip), min_size=1, max_size=3))
-def test_texts_put_together_are_accepted(texts):
+def test_a_merged_text_may_join_both(texts):
     """What only stands side by side has lost nothing."""
     together = "\n".join(texts)
     assert together.strip() == pair_task.read_merged_text(json.dumps({"text": together}), texts)
@@ -367,7 +369,7 @@ def test_texts_put_together_are_accepted(texts):
         ("x" * 100, None),
     ],
 )
-def test_names_of_groups(name, found):
+def test_cluster_names_have_one_to_four_words(name, found):
     """One to four words; anything else is refused."""
     answer = json.dumps({"name": name})
     if found is None:
@@ -429,7 +431,7 @@ def test_the_budget_is_never_exceeded(limit, spent, more, dollars, cost):
 
 
 @given(st.text() | ANY_JSON.map(json.dumps))
-def test_any_books_can_be_read(kept):
+def test_any_budget_file_can_be_read(kept):
     """Damaged books are a new day's; those that were written come back as they were."""
     day = (
         load_usage_day(kept, "m", NOON)

@@ -96,7 +96,7 @@ def test_without_a_useful_answer_nothing_is_known(task, bad, clock):
 @pytest.mark.parametrize("away", [Status(500), Status(401), Status(429)])
 @pytest.mark.parametrize("task", QUESTIONS)
 @pytest.mark.proves("CC-63")
-def test_a_model_that_is_away(task, away, clock):
+def test_a_question_about_an_event_waits_for_the_model(task, away, clock):
     """A question about an event waits; any other is as without a model."""
     question, _, _, nothing = QUESTIONS[task]
     with scripted(away) as script, memory(now=clock, llm=script.openai) as mind:
@@ -117,7 +117,7 @@ def test_gaps_are_reviewed(clock):
         assert None is model_requests.ask_open_questions(mind.work, EVENT, [], SAID)
 
 
-def test_nobody_to_ask(mind):
+def test_without_a_model_questions_have_no_answer(mind):
     """Without a model every question has no answer, and nothing is imported for it."""
     assert [None] * 2 == [
         model_requests.ask_pair_opinion(mind.work, EVENT, OLD, NEW),

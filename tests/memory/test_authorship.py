@@ -37,7 +37,7 @@ def test_the_author_is_told(mind):
 
 
 @pytest.mark.proves("X37")
-def test_nobody_approves_by_details(mind):
+def test_details_cannot_claim_an_approval(mind):
     """What a caller says of a look is left out; only `curate` gives it, and a revision of details
     keeps it.
     """
@@ -55,7 +55,7 @@ def test_nobody_approves_by_details(mind):
 
 
 @pytest.mark.proves("X37")
-def test_new_words_of_a_model_were_looked_at_by_nobody(mind):
+def test_a_models_revision_loses_the_approval(mind):
     """The approval is of the words as they stood; what a person revises keeps it."""
     one = kept(mind)
     mind.review.curate(one.id, "validated")
@@ -71,7 +71,7 @@ def test_new_words_of_a_model_were_looked_at_by_nobody(mind):
     [("off", True, True), ("inferred", False, True), ("model", False, False)],
 )
 @pytest.mark.proves("X37")
-def test_what_waits_for_a_look(clock, policy, concluded, written):
+def test_what_waits_follows_from_the_policy(clock, policy, concluded, written):
     """By `curate` nothing waits, what was concluded, or all that a model wrote, until somebody has
     looked.
     """
@@ -90,8 +90,8 @@ def test_what_waits_for_a_look(clock, policy, concluded, written):
 
 
 @pytest.mark.proves("X37")
-def test_under_the_policy_being_met_again_is_no_look(clock):
-    """What a model wrote, and it or another found helpful, still waits."""
+def test_repetition_is_no_approval(clock):
+    """A memory that a model wrote, and that it or another found helpful, still waits for a person."""
     with memory(now=clock, curate="model") as mind:
         one = kept(mind, provenance="inferred")
         mind.feedback(one.id, True)

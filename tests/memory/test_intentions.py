@@ -44,7 +44,7 @@ def after(memory, change):
 
 
 @pytest.mark.proves("CC-67", "C41")
-def test_only_what_waits_and_has_come_is_due():
+def test_only_pending_reminders_whose_time_has_come_are_due():
     """Pending ones whose time has come; not done, cancelled, triggered, or still to come."""
     now = [
         reminder(when=NOON - 1, status=status)
@@ -109,7 +109,7 @@ def test_what_does_not_recur_fires_once_for_good(when, later):
 
 
 @pytest.mark.proves("C40")
-def test_a_context_calls_for_it():
+def test_a_context_triggers_a_reminder():
     """A file, a command, a topic; the words that set the reminder do not."""
     one = reminder(
         "Rotate the keys",
@@ -189,14 +189,14 @@ def test_paths_are_taken_as_they_are_written_in_a_project(written, plain):
 
 
 @pytest.mark.parametrize("nothing", ["", " ", ".", "./"])
-def test_what_nothing_can_meet_is_refused(nothing):
-    """Rather than a reminder that never comes."""
+def test_a_trigger_that_nothing_can_match_is_refused(nothing):
+    """A trigger that nothing can match is an error, rather than a reminder that never comes."""
     with pytest.raises(BadInput, match="names no file"):
         build_trigger_patterns([nothing])
 
 
-def test_no_command_and_no_words_are_refused():
-    """Nothing could call for it."""
+def test_an_empty_trigger_is_refused():
+    """An empty command or empty words as a trigger are an error."""
     for commands, topics in (([""], []), ([], [" "])):
         with pytest.raises(BadInput, match=r"names no command|are no words"):
             build_trigger_patterns(commands=commands, topics=topics)
@@ -219,7 +219,7 @@ def test_any_glob_and_words_make_a_pattern_that_can_be_met(text):
 
 
 @pytest.mark.proves("C44")
-def test_done_and_cancelled():
+def test_done_ends_one_occurrence_and_cancel_all():
     """What is done counts no longer; of what recurs `done` ends one occurrence, `cancel` all."""
     once, often = reminder(when=NOON), reminder(when=NOON, zone="UTC", every="0 9 * * *")
     assert [type(change) for change in end_reminder(once, "done", NOON)][1:] == [Retire]
@@ -237,8 +237,8 @@ def test_done_and_cancelled():
         end_reminder(make_memory("A fact"), "done", NOON)
 
 
-def test_snoozed():
-    """It is due again at another time, whatever it was."""
+def test_snoozing_moves_the_due_time():
+    """A snoozed reminder is due again at the new time, whatever its state was."""
     given_ = after(one := reminder(when=NOON, zone="UTC"), mark_fired(one, NOON))
     later = after(given_, snooze_reminder(given_, "in 20 minutes", NOON))
     assert (
@@ -303,8 +303,8 @@ def test_a_series_keeps_its_rhythm_however_often_it_is_put_off(rule, zone, steps
             assert read_reminder(memory).when == max(next_occurrence(rule, start, now, zone), start)
 
 
-def test_details_that_make_no_sense_are_as_if_not_said():
-    """A bad line of an imported file stops nothing."""
+def test_invalid_details_are_ignored():
+    """Invalid details, as in a line of an imported file, are ignored."""
     odd = reminder(when="soon", zone="Mars", every="x", priority="high", status="lost")
     assert read_reminder(odd) == read_reminder(reminder())
     assert find_due_reminders([odd, one := reminder(when=NOON)], NOON)[0].memory == one
@@ -365,7 +365,7 @@ def test_what_cannot_be_kept_is_refused(details):
         complete_intention_details(details, NOON, lambda: "UTC")
 
 
-def test_what_was_understood_is_told_back():
+def test_a_reminder_is_described_in_words():
     """In words: the time with its zone, how it recurs, what calls for it."""
     details = complete_intention_details(
         {"every": "every weekday at 8:30", "zone": "Europe/Berlin"}, NOON, lambda: "UTC"
@@ -409,7 +409,7 @@ def test_what_the_words_for_how_often_leave_open_is_as_the_first_time(said, unde
 
 
 def test_that_shorter_months_are_passed_over_is_told():
-    """Whoever says "on the 31st" hears what that means."""
+    """For "on the 31st" the description says what happens in shorter months."""
     details = complete_intention_details(
         {"every": "every month on the 31st", "zone": "UTC"}, NOON, lambda: "UTC"
     )

@@ -1,5 +1,5 @@
 # mypy: no-check-untyped-defs
-"""Decisions about single memories, and the story of one."""
+"""Changes to single memories as pure functions, and the story of one memory."""
 
 import pytest
 
@@ -60,8 +60,8 @@ def test_a_judges_verdict_is_a_small_step(trust, helpful, confidence):
 
 
 @pytest.mark.proves("A21")
-def test_breadcrumbs_are_bounded():
-    """Strength counts every time, the list keeps the last."""
+def test_reinforcements_are_bounded():
+    """Each use counts towards strength; the list of reinforcements keeps the last ones."""
     memory = make_memory("x")
     for n in range(MAX_REINFORCEMENTS + 5):
         memory = with_fields(memory, record_use(memory, NOON + n, helpful=True).fields)
@@ -100,8 +100,8 @@ def test_contradiction_flags_both():
     ]
 
 
-def test_restoring_lets_go_of_the_successor():
-    """It counts again, and the edge that replaced it goes."""
+def test_restoring_removes_the_successor():
+    """The memory counts again, and the edge to its successor is removed."""
     memory = make_memory("x")._replace(
         retired_at=NOON, retired_why="superseded", superseded_by="mem_n"
     )
@@ -184,7 +184,7 @@ def test_when_and_why_it_was_brought_up(mind):
     ]
 
 
-def test_odd_times_and_details_can_be_told():
+def test_a_story_takes_odd_times_and_details():
     """A time beyond the calendar and somebody's own `redacted` break no story."""
     memory = make_memory("x", details={"redacted": 5})._replace(at=1e300)
 
@@ -257,7 +257,7 @@ def test_the_story_of_a_procedure(mind):
 
 @pytest.mark.proves("A104")
 def test_no_story_shows_a_field_or_a_value_as_a_program_writes_it(mind, clock):
-    """Whatever was done to it."""
+    """No story shows a field name or a value in Python's notation, whatever was done to the memory."""
     one = mind.remember("x is y", space="me/demo", tags=["a"], details={"steps": ["b"]})
     other = mind.remember("p is q", space="me/demo")
     mind.revise(one.id, title="t", details={"steps": ["c"]}, expires_at=clock() + 9e6, salience=0.9)

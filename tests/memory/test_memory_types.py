@@ -1,6 +1,6 @@
 # mypy: no-check-untyped-defs
-"""Six kinds of remembering, as pure functions: types, episodes, feelings, seasons, procedures, what
-a type holds.
+"""The memory types as pure functions: episodes, feelings, seasons, procedures, scratch pads, and
+their capacities.
 """
 
 import pytest
@@ -51,7 +51,7 @@ def test_types_and_kinds_ask_for_what_both_say(types, kinds, kind):
 
 
 @pytest.mark.proves("X34")
-def test_every_type_has_room():
+def test_every_type_has_a_capacity():
     """A capacity for each type."""
     assert set(CAPACITY) == set(MEMORY_TYPES)
 
@@ -92,7 +92,7 @@ def test_an_episode_tells_all_of_it_in_words():
     ],
 )
 @pytest.mark.proves("X28")
-def test_how_something_went(payload, worked):
+def test_outcomes_are_read_from_what_hosts_write(payload, worked):
     """Success and failure as hosts write them; what does not say so says nothing."""
     assert worked is episodes.read_success(payload)
 
@@ -153,8 +153,8 @@ def test_the_least_intensity_filters(intensity, minimum):
 
 
 @pytest.mark.proves("C51", "C85", "CC-68")
-def test_a_feeling_weighs_within_bounds():
-    """By 1.05, 1.15 or 1.25, and nothing beyond."""
+def test_a_feeling_boosts_within_bounds():
+    """A feeling multiplies the score by 1.05, 1.15 or 1.25, and never by more."""
     plain = make_memory("a")
     for intensity, boost in (("low", 1.05), ("medium", 1.15), ("high", 1.25)):
         tagged = plain._replace(details={"emotion": {"name": "joy", "intensity": intensity}})
@@ -163,8 +163,8 @@ def test_a_feeling_weighs_within_bounds():
 
 
 @pytest.mark.proves("B56")
-def test_a_season_weighs_within_bounds():
-    """What was kept in a time of the same name, and only that."""
+def test_a_season_boosts_within_bounds():
+    """A memory from a period of the same name is boosted within bounds, and no other."""
     one = named_period.stamp_season(make_memory("a"), named_period.Season("release-week"))
     assert "release-week" == one.details["season"]
     assert compute_prior(one, NOON, "release-week") == pytest.approx(

@@ -1,5 +1,5 @@
 # mypy: no-check-untyped-defs
-"""What a retrieval teaches, as changes: links, suggested tags."""
+"""Changes that follow from a retrieval, as pure functions: links and suggested tags."""
 
 from itertools import pairwise
 
@@ -25,7 +25,7 @@ def edges_of(changes):
 
 
 @pytest.mark.proves("CC-58", "B74", "B75", "B84")
-def test_given_together_is_tied_once_and_grows():
+def test_memories_shown_together_are_linked():
     """0.6, then +0.05 up to 0.95, the same edge whichever way round it stands."""
     one, other = make_memory("one"), make_memory("other")
     edges = []
@@ -43,8 +43,8 @@ def test_given_together_is_tied_once_and_grows():
     ]
 
 
-def test_every_pair_and_not_too_many():
-    """Three memories, three links; of a very long answer only the first are tied."""
+def test_links_from_one_answer_are_limited():
+    """Three memories give three links; of a very long answer only the first are linked."""
     assert len(link_used_together([make_memory(str(n)) for n in range(3)], [])) == 3
     assert (
         len(link_used_together([make_memory(str(n)) for n in range(50)], []))
@@ -53,7 +53,7 @@ def test_every_pair_and_not_too_many():
     assert link_used_together([make_memory("alone")], []) == []
 
 
-def test_what_goes_with_everything_gets_no_further_links():
+def test_links_of_one_memory_are_limited():
     """Links from use are bounded; those that are there still grow."""
     one, old, new = make_memory("one"), make_memory("old"), make_memory("new")
     links = [Edge(one.id, "relates_to", f"mem_{n}", 0.6) for n in range(MAX_USE_LINKS - 1)]
@@ -104,7 +104,7 @@ def test_a_word_in_common_becomes_a_suggested_tag():
     ],
 )
 @pytest.mark.proves("CC-60")
-def test_what_is_never_suggested(texts, tags, context):
+def test_some_words_are_never_suggested_as_tags(texts, tags, context):
     """Numbers, stop words, short and long words, what has a tag in common already."""
     memories = [make_memory(text, tags=some) for text, some in zip(texts, tags, strict=True)]
 
@@ -133,7 +133,7 @@ def test_a_refused_suggestion_is_not_made_again():
     st.lists(st.text("abcd ", min_size=1, max_size=40).filter(str.strip), min_size=2, max_size=6),
     st.text("abcd "),
 )
-def test_suggestions_settle_down(texts, context):
+def test_suggestions_converge(texts, context):
     """Made once, the same retrieval suggests nothing more, and no memory drowns in tags."""
     memories = [make_memory(text) for text in texts]
     rounds = [memories]

@@ -1,5 +1,5 @@
 # mypy: no-check-untyped-defs
-"""From what a caller passes to a memory."""
+"""Validation: from what a caller passes to a memory."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 
@@ -75,7 +75,7 @@ def test_tags_are_trimmed_lowered_and_unique():
     "space", ["me", "me/project", "me/my-project_1.2/ses:1", "ünï/日本", "a/" * 15 + "a"]
 )
 @pytest.mark.proves("B47")
-def test_paths_are_spaces(space):
+def test_a_space_is_a_clean_path(space):
     """Names without spaces or slashes between slashes."""
     assert validate_space(space) == space
 
@@ -106,7 +106,7 @@ def test_times_come_in_every_usual_form():
 
 @pytest.mark.parametrize("value", ["tomorrow", float("inf"), True, [], object(), "2025-13-01"])
 def test_what_is_no_time_is_refused(value):
-    """With the forms that are understood."""
+    """An invalid time is refused with the accepted forms."""
     with pytest.raises(BadInput, match="time"):
         parse_moment(value)
 

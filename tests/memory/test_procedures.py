@@ -59,7 +59,7 @@ def test_a_negative_memory_surfaces_in_the_conversation_too(mind):
 
 
 @pytest.mark.proves("X45", "CC-13")
-def test_use_brings_nothing_back(mind):
+def test_use_does_not_restore_a_memory(mind):
     """A use, an outcome or a verdict that comes after a decision changes nothing of it."""
     gone, old, new = (mind.procedures.teach(f"Deploy {n}", ["go"], space=SPACE) for n in range(3))
     mind.forget(gone.id)
@@ -128,7 +128,7 @@ def test_only_a_procedure_has_outcomes(mind):
 
 
 @pytest.mark.proves("CC-52")
-def test_a_judge_says_less_than_a_user(mind):
+def test_a_judges_verdict_weighs_less_than_a_users(mind):
     """+0.05 / −0.10 from who used it, +0.02 / −0.01 from who looked at it."""
 
     def moved(helpful, by):
@@ -142,7 +142,7 @@ def test_a_judge_says_less_than_a_user(mind):
 
 
 @pytest.mark.proves("B61")
-def test_a_prohibition_watches_for_what_it_plainly_names(mind):
+def test_a_prohibition_takes_its_trigger_from_its_words(mind):
     """Told without a trigger, it takes one from its words, says that it did, and follows when they
     change.
     """
@@ -174,7 +174,7 @@ def test_triggers_that_were_given_stay(mind):
     assert ("axios",) == turned.triggers
 
 
-def test_a_tool_waits_for_patterns_a_tenth_of_a_second(mind, monkeypatch):
+def test_matching_patterns_before_a_tool_is_bounded(mind, monkeypatch):
     """What must never be done is tried first; what was not tried is said."""
     never = mind.remember("Never drop prod", space=SPACE, kind="negative", triggers=["re:prod"])
     mind.remember("Prod is in Paris", space=SPACE, triggers=["re:prod"])

@@ -54,7 +54,7 @@ def links(mind, *memories):
 
 
 @pytest.mark.proves("B73", "B74", "B75", "B84", "CC-58")
-def test_what_is_given_together_is_tied_together(mind):
+def test_memories_recalled_together_are_linked(mind):
     """A link of 0.6, stronger each time, one edge; recall then brings the other along."""
     one, two = pair(mind)
     cats = mind.remember("Cats purr.", space=SPACE)
@@ -69,7 +69,7 @@ def test_what_is_given_together_is_tied_together(mind):
 
 
 @pytest.mark.proves("B73", "B84", "B72")
-def test_a_block_of_two_ties_them(mind, clock):
+def test_memories_in_one_block_are_linked(mind, clock):
     """From a conversation to a link: what one block holds, with the beginning of what was asked."""
     pair = [
         mind.remember(f"Deploys of zanzibar to staging need a {w}.", space=SPACE)
@@ -140,7 +140,7 @@ def test_a_suggested_tag_says_so_and_is_refused_once(mind):
     ]
 
 
-def test_what_helped_in_one_conversation_is_tied_together(mind, clock):
+def test_memories_that_helped_in_one_conversation_are_linked(mind, clock):
     """Two good verdicts shortly after each other; not a bad one, not another conversation, not the
     next day.
     """
@@ -160,7 +160,7 @@ def test_what_helped_in_one_conversation_is_tied_together(mind, clock):
 
 
 @pytest.mark.proves("CC-63")
-def test_odd_events_harm_nothing(mind):
+def test_odd_events_are_tolerated(mind):
     """What a purge blanked, ids that are gone, what was let go of, odd payloads: nothing fails."""
     one, two = pair(mind)
     mind.forget(two.id)
@@ -255,7 +255,7 @@ def test_what_is_no_gap(mind, text):
     assert mind.review.gaps(SPACE) == []
 
 
-def test_what_the_agent_was_told_already_is_no_gap(mind, clock):
+def test_an_answer_in_the_context_is_no_gap(mind, clock):
     """Shown before in this conversation: the answer stands in its context."""
     heron = "The staging server is called heron and its deploys need a ticket."
     mind.remember(heron, space=SPACE)
@@ -269,7 +269,7 @@ def test_what_the_agent_was_told_already_is_no_gap(mind, clock):
 
 
 @pytest.mark.proves("B80")
-def test_what_was_told_about_something_else_hides_no_gap(mind, clock):
+def test_an_unrelated_memory_in_the_context_hides_no_gap(mind, clock):
     """Only what would be shown may be the answer; what shares a few words with the question says
     nothing.
     """
@@ -292,7 +292,7 @@ def test_what_was_told_about_something_else_hides_no_gap(mind, clock):
 
 
 def test_gaps_are_forgotten_after_ninety_days(mind, clock):
-    """They are looked at for 90 days."""
+    """Gaps older than 90 days are not listed."""
     turns(mind, "Which fertiliser do the garden gates in Kew need before winter?")
     clock.tick(GAP_SECONDS + 120)
 

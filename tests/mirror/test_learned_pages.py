@@ -1,4 +1,4 @@
-"""What work taught stands on the pages that its owner and their agents read and edit."""
+"""Fixes and workflows that were learned from work stand on the mirror's pages."""
 
 import pytest
 

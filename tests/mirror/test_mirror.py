@@ -397,7 +397,7 @@ def test_the_persons_edit_wins_and_the_programs_stays_in_history(mind):
     assert done.clashes == (one.id,)
 
 
-def test_an_edit_brings_back_what_the_program_let_go(mind):
+def test_an_edit_restores_a_superseded_memory(mind):
     """What was superseded meanwhile counts again if the person has edited its line, and is not
     superseded unasked.
     """
@@ -413,7 +413,7 @@ def test_an_edit_brings_back_what_the_program_let_go(mind):
     assert [] == mind.data.verify()
 
 
-def test_a_buffer_from_before_takes_nothing_back(mind):
+def test_an_old_buffer_reverts_nothing(mind):
     """An editor that saves a page loaded several states ago alters only what its user altered."""
     one = mind.remember("Port is 80.", space=SPACE)
     sync(mind)
@@ -463,7 +463,7 @@ def test_a_buffer_older_than_all_known_states_is_asked_about(mind, monkeypatch):
 
 
 @pytest.mark.proves("C60")
-def test_a_line_that_cannot_be_taken_in_stays_as_it_is(mind):
+def test_a_refused_line_stays_as_it_was_typed(mind):
     """What was typed is not overwritten: it stands there with its trouble until it is put right."""
     one = mind.remember("Port is 80.", space=SPACE)
     mind.remember("Editor: vim.", space=SPACE)
@@ -598,7 +598,7 @@ def test_line_ends_byte_order_mark_and_a_missing_newline_stay(mind):
     assert [] == mind.data.verify()
 
 
-def test_what_cannot_be_read_is_left_alone(mind):
+def test_an_undecodable_page_is_left_alone(mind):
     """Bytes that are not UTF-8 are not touched; the message says what to do, and a repaired page
     goes on.
     """
@@ -931,7 +931,7 @@ def test_a_page_is_left_alone_while_somebody_writes_it(tmp_path):
 
 
 def test_two_processes_at_once_do_it_once(tmp_path):
-    """Whoever comes second waits and finds it done."""
+    """Of two processes that sync at once, the second waits and finds it done."""
     home = toy_home(tmp_path)
     with open_mind(home) as mind:
         mind.remember("A fact.", space=SPACE)
@@ -1045,7 +1045,7 @@ def edit_and_look(mind):
     return "Another fact." in alive(mind)
 
 
-def test_threads_of_one_process_do_not_meet(mind):
+def test_threads_sync_one_at_a_time(mind):
     """Many who ask at once: one is at it, the others wait their turn, and nothing is twice."""
     filled(mind, 5)
     page(mind).write_text(text(mind) + "- New line.\n")

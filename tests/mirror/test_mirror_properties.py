@@ -123,8 +123,8 @@ def test_a_page_is_its_blocks(text, more):
 
 @given(lines, lines)
 @pytest.mark.proves("C87")
-def test_a_woven_page_says_what_the_store_says_and_stays(before, after):
-    """What was written is read back, and weaving again alters nothing."""
+def test_a_rendered_page_equals_the_store_and_is_stable(before, after):
+    """What is rendered is read back the same, and rendering again changes nothing."""
     first = render_page(parse_mirror_page("", MAIN_PAGE), SPACE, before)
     page = render_page(parse_mirror_page(first.text, MAIN_PAGE), SPACE, after)
     again = parse_mirror_page(page.text, MAIN_PAGE)

@@ -94,7 +94,7 @@ def test_a_file_in_the_documents_format(team):
 
 
 @pytest.mark.proves("E23", "E5", "CC-11")
-def test_what_is_the_users_own_stays_at_home(team):
+def test_personal_memories_are_not_shared(team):
     """Preferences, what was said and what happened, other spaces, guesses: none of it is shared."""
     ann, _, path = team
     ann.remember("I like tabs.", kind="preference", space=SPACE)
@@ -141,7 +141,7 @@ def test_jaatos_files_are_taken_in(team):
 
 
 @pytest.mark.proves("E48", "E49", "E56")
-def test_a_team_shares_what_it_knows(team):
+def test_changes_reach_the_other_side_with_the_same_id(team):
     """What one adds, alters or forgets the other has after the next look, with the same id."""
     ann, bob, path = team
     kept = ann.remember("Deploy with make ship.", title="Deploying", tags=["deploy"], space=SPACE)
@@ -197,7 +197,7 @@ def test_people_edit_the_file(team):
     assert lines(path)[0]["extra"] == 7 and lines(path)[1] == b
 
 
-def test_reading_alters_no_file(team):
+def test_use_does_not_rewrite_the_file(team):
     """Who used a memory and when is no reason to write a file that is under version control."""
     ann, _, path = team
     kept = ann.remember("Deploy with make ship.", space=SPACE)
@@ -226,7 +226,7 @@ def test_an_emptied_file_forgets_nothing(team):
 
 
 @pytest.mark.proves("CC-9")
-def test_what_cannot_be_read_is_kept(team):
+def test_unreadable_lines_are_kept(team):
     """Broken lines, records of nothing, a BOM, CRLF: told, kept as they stand, and the others are
     taken in.
     """
@@ -316,7 +316,7 @@ def test_secrets_do_not_come_in(team):
     assert token not in path.read_text() and token not in str(list(ann.data.export()))
 
 
-def test_what_is_not_taken_in_here_stays_for_the_others(tmp_path, clock):
+def test_lines_refused_here_stay_for_the_others(tmp_path, clock):
     """Lines that are refused, put away, private, or wait for a look here are nobody's to delete, in
     any round.
     """

@@ -141,7 +141,7 @@ def test_a_sibling_project_does_not_see_the_folder(indexed_mind, notes):
 
 
 @pytest.mark.proves("C91")
-def test_a_file_that_changed_or_went_says_so(indexed_mind, notes):
+def test_passages_of_changed_and_deleted_files(indexed_mind, notes):
     """A passage of a changed file says that it may be old; one of a deleted file is not shown."""
     os.utime(notes / "deploy.md", (1e9, 1e9))
     indexed_mind.files.sync(space=SPACE)
@@ -286,8 +286,8 @@ def test_a_deleted_file_is_forgotten(indexed_mind, notes):
     assert indexed_mind.files.folders(space=SPACE)[0].indexed.files == 1
 
 
-def test_a_folder_that_vanished_is_kept_in_mind(indexed_mind, notes):
-    """A drive that is unplugged takes nothing with it."""
+def test_a_vanished_folder_stays_indexed(indexed_mind, notes):
+    """A folder that vanished, such as an unplugged drive, stays indexed."""
     before = indexed_mind.files.folders(space=SPACE)[0].indexed
     notes.rename(notes.with_name("away"))
     assert indexed_mind.files.sync(space=SPACE).missing == (str(notes),)
@@ -302,7 +302,7 @@ def test_a_folder_that_vanished_is_kept_in_mind(indexed_mind, notes):
     assert indexed_mind.files.sync(space=SPACE).indexed == 0
 
 
-def test_permission_denied_takes_nothing_away(indexed_mind, notes, monkeypatch):
+def test_unreadable_files_stay_indexed(indexed_mind, notes, monkeypatch):
     """What cannot be opened just now, a folder or a file, is counted and stays found."""
     (notes / "closed").mkdir()
     (notes / "closed" / "deep.md").write_text("The cellar holds a bittern.\n")
@@ -340,7 +340,7 @@ def test_a_root_that_became_a_link_is_not_followed(tmp_path, indexed_mind, notes
         indexed_mind.files.read(notes / "private.md", space=SPACE)
 
 
-def test_what_lies_in_a_closed_folder_is_not_gone():
+def test_files_in_an_unreadable_folder_stay_indexed():
     """A folder that cannot be opened just now keeps what is known of it."""
     there = {
         path: IndexedFile(path, FileStamp(1, 2, 3), b"")
@@ -452,7 +452,7 @@ def test_an_index_that_goes_in_the_middle_of_a_search_is_an_empty_answer(indexed
 
 
 @pytest.mark.proves("C64")
-def test_an_index_that_is_begun_afresh_stays_everybodys(tmp_path, indexed_mind, notes, clock):
+def test_other_processes_follow_a_rebuilt_index(tmp_path, indexed_mind, notes, clock):
     """`afresh` in another process leaves the file in its place; who has it open sees what is new in
     it.
     """

@@ -133,7 +133,7 @@ def test_an_unreadable_folder_is_not_an_empty_one(tmp_path):
 
 
 def test_a_vanished_folder_says_so(tmp_path):
-    """A drive that is unplugged is not an empty folder."""
+    """A missing folder is an error, not an empty folder."""
     with pytest.raises(NotFound):
         walk_folder(WatchedRoot(str(tmp_path / "gone"), "me"))
 
@@ -182,8 +182,8 @@ def test_a_fresh_stamp_is_not_trusted(tmp_path):
 
 @pytest.mark.parametrize("path", ["../b.md", "/etc/passwd", "sub/../../b.md", ".", ""])
 @pytest.mark.proves("CC-73")
-def test_outside_is_outside(tmp_path, path):
-    """By name, before anything is opened."""
+def test_paths_outside_the_root_are_refused(tmp_path, path):
+    """A path that leads out of the root is refused by name, before anything is opened."""
     root = grown(tmp_path / "notes", **{"a.md": ""})
     assert relative_to_root(root, tmp_path / "notes" / path) is None
 

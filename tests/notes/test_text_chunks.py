@@ -94,14 +94,14 @@ def test_a_long_line_is_cut_where_words_end():
 
 @pytest.mark.proves("CC-72")
 def test_a_line_without_blanks_is_cut_too():
-    """Base64 of 5,000 characters."""
+    """A line of 5,000 characters of Base64 is cut."""
     chunks = chunk_text("x" * 5_000)
     assert "x" * 5_000 == "".join(chunk.text for chunk in chunks)
 
 
 @pytest.mark.proves("CC-72")
-def test_nothing_is_no_chunk():
-    """An empty file, and one of blank lines."""
+def test_blank_text_gives_no_chunk():
+    """An empty file, and one of blank lines, give no chunk."""
     assert [] == chunk_text("") == chunk_text("\n\n  \n\t\n")
 
 

@@ -1,4 +1,4 @@
-"""Readers of the event log: no event is lost, whoever alters what a decision rests on meanwhile."""
+"""Readers of the event log: no event is lost when the rows behind a decision change concurrently."""
 
 from reverie.core.errors import ModelAway
 from reverie.core.model import Event, Revise
@@ -30,8 +30,8 @@ def append_turn(mind):
     return mind.store.append([Event("turn", SPACE, NOON, "s1", {"messages": [], "first": 0})])
 
 
-def test_a_decision_is_made_anew(mind):
-    """What lost a race is decided again on what is there now."""
+def test_a_decision_that_lost_a_race_is_made_again(mind):
+    """A decision whose rows changed meanwhile is made again from the present rows."""
     memory = mind.remember("The staging server is called heron.", space=SPACE)
     append_turn(mind)
 
@@ -43,7 +43,7 @@ def test_a_decision_is_made_anew(mind):
 
 
 def test_an_event_that_lost_every_race_is_recorded_as_failed(mind, monkeypatch):
-    """It is not passed over in silence: the log says so, and sleep tries it again."""
+    """An event whose every try lost a race is recorded as failed, and sleep tries it again."""
     memory = mind.remember("The staging server is called heron.", space=SPACE)
     append_turn(mind)
     turn = mind.store.events(verbs=("turn",))[0]

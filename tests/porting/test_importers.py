@@ -1,6 +1,4 @@
-"""Memories of other programs, taken along: their files in, the same memories out, twice nothing,
-and a way back.
-"""
+"""Importing other programs' memories: complete, idempotent and undoable."""
 
 import hashlib
 import json
@@ -62,15 +60,15 @@ def source(request, tmp_path):
 
 
 @pytest.mark.proves("B108")
-def test_whose_it_is_is_found_out(source):
-    """Without `--from`, by the look of it."""
+def test_the_format_is_detected(source):
+    """Without `--from` the format is detected from the files."""
     name, path = source
     assert importers.choose_format(path).name == name
 
 
 @pytest.mark.proves("A115", "B108")
-def test_twice_adds_nothing(source, mind):
-    """The second time everything is known; the store is sound."""
+def test_importing_twice_adds_nothing(source, mind):
+    """The second import finds everything known, and the store verifies."""
     _, path = source
     first = mind.data.import_from(path, space=SPACE)
     before = list(mind.data.export(log=False))
@@ -100,7 +98,7 @@ def test_a_dry_run_counts_and_writes_nothing(source, mind):
 
 @pytest.mark.proves("CC-3")
 def test_one_undo_takes_it_back(source, mind):
-    """An import is one event."""
+    """An import is one event, and one undo takes it back."""
     _, path = source
     done = mind.data.import_from(path, space=SPACE)
     assert any(one.active for one in everything(mind).values())
@@ -128,7 +126,7 @@ def test_every_memory_says_where_it_comes_from(source, mind):
 
 
 @pytest.mark.proves("CC-2")
-def test_secrets_stay_outside(tmp_path):
+def test_an_import_stores_no_secret(tmp_path):
     """None of what is taken along reaches the disk; what was taken out is said."""
     for name in ("claude-code", "aircher"):
         home = tmp_path / name
@@ -503,8 +501,8 @@ def test_a_bad_record_loses_no_other(tmp_path, mind):
     ]
 
 
-def test_what_is_nobodys_is_said(tmp_path, mind):
-    """The error names what there is."""
+def test_an_unknown_format_is_an_error(tmp_path, mind):
+    """An unknown format is an error that names the known ones."""
     with pytest.raises(BadInput, match="jcode, zuckerman, aircher"):
         mind.data.import_from(put(tmp_path / "x.json", "{}"))
     with pytest.raises(BadInput, match="is not one of"):
@@ -731,7 +729,7 @@ def test_somebody_elses_file_says_nothing_to_the_user_and_of_its_use(tmp_path, m
 
 
 @pytest.mark.proves("A115")
-def test_a_part_and_then_the_whole(tmp_path, mind):
+def test_a_later_import_supersedes_a_partial_one(tmp_path, mind):
     """What came earlier steps back for what comes now, with its link; the second time nothing is
     new.
     """
@@ -807,8 +805,8 @@ def test_one_broken_record_on_a_line_of_many(tmp_path, mind):
     assert len(done.plan.bad) == 1
 
 
-def test_a_comma_too_many_is_no_matter(tmp_path, mind):
-    """A comma too many goes before a closing bracket; within a text it stays."""
+def test_a_trailing_comma_is_tolerated(tmp_path, mind):
+    """A trailing comma before a closing bracket is dropped; one within a text stays."""
     some = zuckerman_records("prospective")
     some[0]["intention"] = "Write [a,] and {b,}"
     done = mind.data.import_from(
@@ -1044,7 +1042,7 @@ def test_a_jcode_file_that_was_cut_gives_what_is_whole(tmp_path, mind):
 
 
 @pytest.mark.proves("A115")
-def test_jcode_loses_no_word(tmp_path, mind):
+def test_jcode_loses_no_field(tmp_path, mind):
     """Categories as they were spelled, when it was altered, what else the queue says; odd values
     are named.
     """
@@ -1084,7 +1082,7 @@ def test_jcode_loses_no_word(tmp_path, mind):
 
 
 @pytest.mark.proves("X35", "X43", "CC-85")
-def test_jaato_loses_no_word(tmp_path, mind):
+def test_jaato_loses_no_field(tmp_path, mind):
     """Long descriptions, who took it over, what was learned from it; raw ones wait for approval."""
     put(
         tmp_path / "memories.jsonl",
@@ -1175,7 +1173,7 @@ def test_what_nothing_could_be_read_of_ends_with_an_error(tmp_path):
 
 
 @pytest.mark.proves("B108")
-def test_a_file_that_nobody_knows_is_called_that(tmp_path):
+def test_an_unknown_file_is_named(tmp_path):
     """Neither an export nor anything else; of a folder of projects it is said how each is taken."""
     file = put(tmp_path / "notes.txt", "Hello.\n")
     for more in ([], ["--dry-run"], ["--untrusted"]):

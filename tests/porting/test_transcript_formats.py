@@ -204,7 +204,7 @@ def test_junk_is_named_by_its_line(data, says):
     ],
 )
 @pytest.mark.proves("CC-63")
-def test_what_a_crash_leaves_is_read(data, texts, remarks):
+def test_a_truncated_transcript_is_read(data, texts, remarks):
     """A line that was cut off is left out, a byte that is no text is replaced, and both are said."""
     recording = read_transcript(data)
     assert [m.text for talk in recording.conversations for m in talk.messages] == texts

@@ -1,5 +1,5 @@
 # mypy: no-check-untyped-defs
-"""What two memories are to each other, told without a language model."""
+"""How two memories are compared without a language model."""
 
 import json
 from pathlib import Path
@@ -42,8 +42,8 @@ def told(
     ],
 )
 @pytest.mark.proves("A81", "CC-54")
-def test_other_words_for_the_same_are_the_same(old, new):
-    """A restatement is recognised across denial, units, synonyms and word order."""
+def test_restatements_are_recognised(old, new):
+    """A restatement is recognised across negation, units, synonyms and word order."""
     assert "same" == told(old, new)
 
 
@@ -70,8 +70,8 @@ def test_other_words_for_the_same_are_the_same(old, new):
     ],
 )
 @pytest.mark.proves("A82", "B105")
-def test_what_cannot_both_be_true_is_never_merged(old, new):
-    """However near the vectors are: another value, a denial, the other order are no repetition."""
+def test_contradictions_are_never_merged(old, new):
+    """However near the vectors: another value, a negation or another order is no repetition."""
     assert "same" != told(old, new, 0.99)
     assert told(old, new, 0.97) in ("contradicts", "near")
 
@@ -88,7 +88,7 @@ def test_what_cannot_both_be_true_is_never_merged(old, new):
         ("My editor is vim.", "I switched from vim to helix."),
     ],
 )
-def test_what_says_that_it_replaces_is_an_update(old, new):
+def test_an_announced_change_is_an_update(old, new):
     """The new one says by itself what is no more, and the old one is that."""
     assert "updates" == told(old, new, 0.8)
 
@@ -111,8 +111,8 @@ def test_a_change_of_something_else_replaces_nothing(old, new):
 
 
 @pytest.mark.proves("CC-56")
-def test_a_wording_joins_what_the_first_text_does_not():
-    """What was merged is known by all its wordings."""
+def test_all_wordings_of_a_memory_are_compared():
+    """A merged memory is compared by all its wordings, not only by its first text."""
     new = "User prefers test-driven development."
 
     assert "same" == told(
@@ -156,8 +156,8 @@ def test_what_happened_twice_happened_twice():
     assert "same" == compare_memories(first, first._replace(id="mem_2", at=NOON + 60), 1.0).relation
 
 
-def test_two_people_speak_of_themselves():
-    """Ann's taste says nothing about Ben's."""
+def test_two_speakers_are_not_merged():
+    """What Ann likes says nothing about what Ben likes."""
     ann, ben = (
         make_memory("I prefer tabs.", speaker="Ann"),
         make_memory("I prefer tabs.", speaker="Ben"),
@@ -168,13 +168,13 @@ def test_two_people_speak_of_themselves():
 
 
 def test_a_question_states_nothing():
-    """Asking for it neither repeats nor denies it."""
+    """A question neither repeats nor contradicts a statement."""
     assert "apart" == told("Use tabs in Go.", "Should I use tabs in Go?")
 
 
 @pytest.mark.proves("CC-86")
 def test_without_an_embedder_words_decide():
-    """No cosine, no trouble."""
+    """Without an embedder there is no cosine, and words decide."""
     assert "same" == told(
         "We use pnpm in this repo.", "pnpm is what we use in this repository.", None
     )
@@ -261,7 +261,7 @@ def test_a_long_text_is_cut():
 
 
 def test_empty_texts_have_nothing_to_compare():
-    """Nothing against something is apart."""
+    """An empty text and any other are unrelated."""
     empty = make_memory("x")._replace(text="")
 
     assert "apart" == compare_memories(empty, make_memory("Use tabs."), 0.9).relation
@@ -331,7 +331,7 @@ TESTS = (
     ],
 )
 @pytest.mark.proves("CC-56", "A81", "A86")
-def test_wordings_vote(new, relation):
+def test_wordings_vote_on_the_relation(new, relation):
     """One more wording is told from what denies most of them, or speaks of something else."""
     found = told(TESTS[0], new, 0.8, TESTS[1:])
     assert found == relation or (relation == "near" and found not in ("same", "updates"))

@@ -1,4 +1,4 @@
-"""What becomes of two memories: pure decisions, values in, changes out."""
+"""What follows from comparing two memories, as pure functions from values to changes."""
 
 import pytest
 from hypothesis import given
@@ -69,7 +69,7 @@ def pair(**new):
 
 
 @pytest.mark.proves("CC-54", "A78", "A79", "A80", "A81", "B69")
-def test_the_same_makes_the_older_one_stronger(monkeypatch):
+def test_a_duplicate_strengthens_the_older_memory(monkeypatch):
     """Strength, breadcrumb, sources, the better trust, all tags; the new wording points to it."""
     old = make_memory("Use tabs.", tags=["a"], provenance="inferred", session="s1", files=["x.py"])
     new = make_memory(
@@ -103,8 +103,8 @@ def test_a_merged_one_leads_to_the_one_that_counts(monkeypatch):
     assert ledger.after[new.id].superseded_by == end.id
 
 
-def test_a_circle_leads_nowhere():
-    """Memories that say of each other that they were merged are no end (and no endless loop)."""
+def test_circular_merges_end():
+    """Memories that name each other as successor have no heir, and the search ends."""
     one, other = make_memory("a"), make_memory("b")
     one = one._replace(retired_at=NOON, retired_why="merged", superseded_by=other.id)
     other = other._replace(retired_at=NOON, retired_why="merged", superseded_by=one.id)
@@ -210,15 +210,15 @@ def test_a_project_may_differ_from_the_users_own(monkeypatch):
         {"valid_to": NOON - 1},
     ],
 )
-def test_who_takes_no_part(fields):
-    """Turns of talk, what happened, what is to do, feelings, and what is not true now are nobody's
-    repetition.
+def test_some_memories_are_not_compared(fields):
+    """Conversation turns, events, reminders, feelings and what is not valid now are never
+    duplicates.
     """
     assert not is_reconcilable(make_memory("Thanks!", **fields), NOON)
     assert is_reconcilable(make_memory("Thanks!"), NOON)
 
 
-def test_what_a_user_asked_to_keep_is_no_talk():
+def test_extracted_lessons_are_compared():
     """A lesson out of a conversation has a session and a speaker too, and takes part."""
     assert is_reconcilable(
         make_memory("x", session="s", speaker="user", provenance="user_stated"), NOON
@@ -256,7 +256,7 @@ def test_what_a_user_asked_to_keep_is_no_talk():
     ],
 )
 @pytest.mark.proves("CC-55")
-def test_who_may_become_one(one, other, may):
+def test_which_kinds_may_merge(one, other, may):
     """Kinds of lasting knowledge may meet; others only their like, with the same steps and the same
     time.
     """
@@ -317,7 +317,7 @@ def test_of_documents_only_the_same_words_are_the_same():
     ],
 )
 @pytest.mark.proves("A82", "A83", "A84", "A85", "A86", "B31", "B105", "CC-6", "CC-57")
-def test_who_is_believed(monkeypatch, verdict, old, new, outcome):
+def test_who_wins_a_contradiction(monkeypatch, verdict, old, new, outcome):
     """Corrections win, then trust, then recency; else both stay and are flagged."""
     before, after = pair(provenance=new)
     before = before._replace(provenance=old, trust=TRUST_BY_PROVENANCE[old])
@@ -336,7 +336,7 @@ def test_who_is_believed(monkeypatch, verdict, old, new, outcome):
 
 
 @pytest.mark.proves("A85")
-def test_news_of_yesterday_do_not_replace_those_of_today(monkeypatch):
+def test_a_statement_of_an_earlier_time_does_not_supersede(monkeypatch):
     """What was said earlier but is written down later is the one that steps back."""
     before, after = make_memory("Port 1 now.", at=NOON), make_memory("Port 2 now.", at=NOON - 99)
     one, other = made(met(monkeypatch, UPDATE, before, after).list_changes(), before, after)
@@ -346,8 +346,8 @@ def test_news_of_yesterday_do_not_replace_those_of_today(monkeypatch):
 @pytest.mark.parametrize(
     "fields", [{"kind": "negative"}, {"expires_at": NOON + 99}, {"kind": "skill"}]
 )
-def test_who_replaces_nothing(monkeypatch, fields):
-    """A rule is not weighed against a fact, and what expires soon takes nobody's place."""
+def test_which_memories_supersede_nothing(monkeypatch, fields):
+    """A rule is not weighed against a fact, and what expires soon supersedes nothing."""
     before, after = pair(**fields)
     assert made(met(monkeypatch, UPDATE, before, after).list_changes(), before, after)[0].active
 
@@ -368,7 +368,7 @@ def test_a_correction_puts_one_thing_right(monkeypatch):
 
 
 @pytest.mark.proves("CC-87")
-def test_a_flood_is_not_flagged_in_full(monkeypatch):
+def test_contradictions_of_one_memory_are_limited(monkeypatch):
     """Whoever contradicts many is flagged with a few of them: a queue that nobody can read helps
     nobody.
     """
@@ -377,7 +377,7 @@ def test_a_flood_is_not_flagged_in_full(monkeypatch):
     assert len(met(monkeypatch, CONTRARY, *many, new).after[new.id].conflicts_with) == 3
 
 
-def test_who_repeats_one_side_speaks_for_it(monkeypatch):
+def test_a_repetition_supports_one_side(monkeypatch):
     """A correction that says again what is known settles the contradiction that it had."""
     tabs, spaces, new = (
         make_memory("tabs"),
@@ -434,7 +434,7 @@ PLAN = "Deploys wait for the release review."
     ],
 )
 @pytest.mark.proves("X42", "CC-87")
-def test_what_is_worth_a_persons_look(one, other, cosine, worth):
+def test_near_duplicates_that_are_asked_about(one, other, cosine, worth):
     """Near-duplicates are close in meaning or in words, share what they are about, and are of one
     type.
     """
@@ -444,7 +444,7 @@ def test_what_is_worth_a_persons_look(one, other, cosine, worth):
 
 @pytest.mark.parametrize("verdict", [CONTRARY, CLOSE])
 @pytest.mark.proves("CC-87")
-def test_nobody_is_asked_about_one_memory_without_end(monkeypatch, verdict):
+def test_open_questions_about_one_memory_are_limited(monkeypatch, verdict):
     """Of one that three open questions name only the first about what is new is asked, rather of
     another.
     """
@@ -473,7 +473,7 @@ def test_what_somebody_has_decided_is_left_alone(monkeypatch, verdict):
 
 @pytest.mark.parametrize("verdict", [SAME, CONTRARY, UPDATE])
 def test_doing_it_again_changes_nothing(monkeypatch, verdict):
-    """Deciding once more about what was decided leaves everything as it is."""
+    """Deciding about a decided pair again changes nothing."""
     one, other = pair()
     one, other = made(met(monkeypatch, verdict, one, other).list_changes(), one, other)
     assert met(monkeypatch, verdict, one, other).list_changes() == []

@@ -1,6 +1,6 @@
 # mypy: no-check-untyped-defs
-"""A last look at a verdict: is what is given up what the old memory says, and are values equal to
-the letter?
+"""The merge guard checks a verdict: what is given up must be what the old memory says, and values
+must be equal.
 """
 
 import pytest
@@ -48,8 +48,8 @@ def looked(
     ],
 )
 @pytest.mark.proves("A87")
-def test_what_gives_up_something_else_leaves_the_old_one_alone(old, new):
-    """ "No longer" is about what its own clause names."""
+def test_an_update_of_something_else_is_rejected(old, new):
+    """ "No longer" applies only to what its own clause names."""
     assert "apart" == looked(old, new, "updates").relation
 
 
@@ -65,7 +65,7 @@ def test_what_gives_up_something_else_leaves_the_old_one_alone(old, new):
         ("Use uv to install packages.", "Use uv instead of pip to install packages"),
     ],
 )
-def test_what_holds_for_a_part_only_replaces_nothing(old, new):
+def test_a_partial_statement_supersedes_nothing(old, new):
     """A day, an audience or another part of the thing: both are kept, and nothing steps back for it
     unasked.
     """
@@ -136,8 +136,8 @@ def test_nothing_else_becomes_an_update(old, new):
     assert "updates" != looked(old, new, "near").relation
 
 
-def test_what_cannot_concern_the_old_one_stays_apart():
-    """Another day or another speaker is certain, whatever the words."""
+def test_another_day_or_speaker_is_unrelated():
+    """Another day or another speaker means unrelated, whatever the words."""
     assert (
         "apart"
         == looked(
@@ -161,7 +161,7 @@ def test_what_cannot_concern_the_old_one_stays_apart():
     ],
 )
 @pytest.mark.proves("A82", "B105")
-def test_values_are_equal_to_the_letter_or_another_value(old, new):
+def test_values_are_compared_literally(old, new):
     """What is quoted, a path, an identifier or a name is not read by its stem."""
     assert "contradicts" == looked(old, new, "same").relation
     assert "contradicts" == looked(new, old, "same").relation
@@ -272,7 +272,7 @@ TEXTS = st.one_of(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), s
     st.floats(0, 1),
     st.sampled_from(["observed", "user_corrected"]),
 )
-def test_it_never_raises_and_is_never_surer(old, new, relation, confidence, provenance):
+def test_the_guard_never_raises_or_adds_confidence(old, new, relation, confidence, provenance):
     """For any two texts: a known relation, no more confidence, and "same" comes from nothing but
     "same".
     """
@@ -286,7 +286,7 @@ def test_it_never_raises_and_is_never_surer(old, new, relation, confidence, prov
 
 @given(TEXTS, st.sampled_from(RELATIONS), st.sampled_from(["observed", "user_corrected"]))
 def test_what_is_equal_stays_what_it_was(text, relation, provenance):
-    """The same text is the same, whatever it says."""
+    """Equal texts keep the verdict "same"."""
     verdict = Verdict(relation, 1.0, "the same words")
 
     assert verdict == guard_verdict(said(text), said(text, provenance=provenance), verdict)

@@ -89,7 +89,7 @@ def state(mind):
     ],
 )
 @pytest.mark.proves("A80", "A83", "A84", "A85", "A86", "CC-57", "CC-71")
-def test_an_opinion_and_what_follows(open_compared_mind, answer, outcome, left, ties):
+def test_a_models_verdict_is_applied(open_compared_mind, answer, outcome, left, ties):
     """The question is answered, counted, and taken back by one undo."""
     with scripted(answer) as script:
         mind, old, new = open_compared_mind(script)
@@ -161,8 +161,8 @@ SOURCES = ["user_corrected", "user_stated", "observed", "extracted", "inferred"]
 @pytest.mark.parametrize("relation", ["same", "updates", "contradicts", "apart"])
 @pytest.mark.parametrize("place", range(1, len(SOURCES)))
 @pytest.mark.proves("CC-57", "CC-71")
-def test_nothing_weaker_takes_the_place_of_a_better_source(open_compared_mind, relation, place):
-    """Whatever a model says, who is better believed goes on to count."""
+def test_a_less_trusted_memory_never_supersedes(open_compared_mind, relation, place):
+    """Whatever a model says, the better trusted memory goes on counting."""
     with scripted(says(relation, 1.0)) as script:
         mind, old, _ = open_compared_mind(
             script, one={"provenance": SOURCES[place - 1]}, other={"provenance": SOURCES[place]}
@@ -182,8 +182,8 @@ def test_the_better_source_stays_when_both_say_the_same(open_compared_mind):
 
 
 @pytest.mark.proves("B109", "B122")
-def test_what_is_said_only_once_is_not_merged_away(open_compared_mind):
-    """The one that stays holds every number of the other, whatever the model says."""
+def test_a_merge_by_a_model_loses_no_number(open_compared_mind):
+    """The memory that stays holds every number of the other, whatever the model says."""
     with scripted(says("same")) as script:
         mind, _, _ = open_compared_mind(script, new=LATE)
         assert [LATE] == texts(mind)
@@ -205,7 +205,7 @@ def test_a_flag_that_was_wrong_is_taken_away(open_compared_mind):
 
 
 @pytest.mark.proves("X22")
-def test_what_was_parted_is_not_asked_again(open_compared_mind):
+def test_an_undone_pair_is_not_asked_again(open_compared_mind):
     """The pair is decided: neither sleep nor a review brings it up."""
     with scripted(says("apart")) as script:
         mind, _, _ = open_compared_mind(script)
@@ -263,7 +263,7 @@ def test_one_bad_answer_does_not_spoil_the_others(clock):
         assert (3, ["resembles"], 2) == (len(texts(mind)), open_ties(mind), len(script.asked))
 
 
-def test_a_model_that_goes_away_half_way(clock):
+def test_a_model_that_fails_half_way_changes_nothing(clock):
     """Half of the answers change nothing: the event is one transaction, and is read again."""
     with (
         scripted(says("same"), Status(500), says("same")) as script,
@@ -323,7 +323,7 @@ def test_three_times_too_slow_is_a_failure(open_compared_mind, clock, monkeypatc
 
 
 @pytest.mark.parametrize("meanwhile", ["resolve", "revise", "forget"])
-def test_a_person_who_is_faster_is_not_overruled(open_compared_mind, clock, meanwhile):
+def test_a_persons_decision_meanwhile_stands(open_compared_mind, clock, meanwhile):
     """What was decided or altered while the model thought stands (rests_on is read again)."""
 
     def late(_request):
@@ -344,7 +344,7 @@ def test_a_person_who_is_faster_is_not_overruled(open_compared_mind, clock, mean
         assert mind.get([old])[0].retired_why != "merged"
 
 
-def test_what_is_read_again_includes_the_ties(open_compared_mind, clock, monkeypatch):
+def test_links_behind_a_decision_are_read_again(open_compared_mind, clock, monkeypatch):
     """Somebody who only unties the pair, between the decision and the transaction, is not
     overruled.
     """
@@ -400,7 +400,7 @@ def test_where_memory_is_off_nothing_is_sent(open_compared_mind, clock):
         assert 1 == len(script.asked)
 
 
-def test_a_block_that_waits_loses_what_stepped_back(clock):
+def test_a_superseded_memory_leaves_waiting_blocks(clock):
     """What a model retires while a companion is at work is not given from a block any more."""
 
     def either(request):

@@ -1,5 +1,5 @@
 # mypy: no-check-untyped-defs
-"""What is new meets what is there: through remember, settle, review and undo, over real stores and
+"""New memories meet older ones: through remember, settle, review and undo, over real stores and
 processes.
 """
 
@@ -127,8 +127,8 @@ def test_the_same_words_fifty_times(mind):
     assert mind.data.verify() == []
 
 
-def test_the_same_in_one_go(mind):
-    """Repetitions within one bulk write meet each other as well."""
+def test_duplicates_within_one_bulk_write_merge(mind):
+    """Duplicates within one bulk write are merged as well."""
     mind.remember_many(
         [{"text": TABS}, {"text": "Deploy on fridays only."}, {"text": TABS.upper()}], space=SPACE
     )
@@ -137,8 +137,8 @@ def test_the_same_in_one_go(mind):
 
 
 @pytest.mark.proves("B106")
-def test_nothing_is_said_before_it_settled(mind):
-    """`remember` looks for nothing and returns at once; the repetition is found later."""
+def test_remember_does_not_compare(mind):
+    """`remember` compares nothing and returns at once; the duplicate is found by settling."""
     keep(mind, TABS)
     again = keep(mind, TABS)
     assert again.active and mind.get(again.id)[0].active
@@ -148,7 +148,7 @@ def test_nothing_is_said_before_it_settled(mind):
 
 @pytest.mark.proves("A80", "CC-54")
 def test_the_story_tells_all_wordings(mind):
-    """`explain` names what else was said; no text is lost."""
+    """`explain` lists the merged wordings; no text is lost."""
     one = keep(mind, "Never push to main.", kind="preference")
     keep(mind, "Never push to MAIN!", kind="preference")
     mind.settle()
@@ -193,7 +193,7 @@ def test_a_text_that_was_revised_is_held_against_the_others(mind):
 
 
 @pytest.mark.proves("CC-55", "X15")
-def test_elsewhere_is_another_matter(mind):
+def test_a_global_wish_survives_its_duplicate_in_a_project(mind):
     """A new wish of the user's own survives its duplicate in a project, which then strengthens it."""
     keep(mind, TABS)
     mind.settle()
@@ -273,7 +273,7 @@ def real_mind(real_model, clock):
 
 
 @pytest.mark.proves("A85", "A87", "A88", "A89", "CC-5")
-def test_who_says_that_something_is_no_longer_so(real_mind, clock):
+def test_an_explicit_change_supersedes(real_mind, clock):
     """An explicit change replaces what it changes; that stays readable and can be brought back."""
     old = keep(real_mind, PORT)
     clock.tick()
@@ -345,7 +345,7 @@ def conflicting_pair(mind):
     ("decision", "left"), [("one", [0]), ("other", [1]), ("both", [0, 1]), ("merge", [0])]
 )
 @pytest.mark.proves("B124", "B134")
-def test_a_decision_holds(mind, conflicting_pair, decision, left):
+def test_a_review_decision_holds_and_can_be_undone(mind, conflicting_pair, decision, left):
     """Keep either, both or one of both: the pair is not asked about again, and all of it can be
     undone.
     """
@@ -380,7 +380,7 @@ def test_editing_makes_one_of_two(mind, conflicting_pair):
 
 
 @pytest.mark.proves("CC-14")
-def test_looking_changes_nothing(mind, conflicting_pair):
+def test_reading_the_review_queue_changes_nothing(mind, conflicting_pair):
     """Reading the queue leaves no trace."""
     before = list(mind.store.dump())
     mind.review.cases(space=SPACE)
@@ -413,7 +413,7 @@ def test_the_queue_is_not_flooded(real_mind):
 
 
 @pytest.mark.proves("CC-11", "CC-55")
-def test_nothing_vanishes_into_another_space(mind):
+def test_a_successor_is_visible_where_the_memory_was(mind):
     """What takes a memory's place must be seen wherever that was: in its space or above it."""
     one, other = keep(mind, TABS, space="me/y1"), keep(mind, "Spaces!", space="me/y2")
     own = keep(mind, "Tabs.", space="me")
@@ -487,7 +487,7 @@ def test_a_decision_must_be_one(mind, conflicting_pair, wrong):
 
 
 @pytest.mark.proves("CC-13")
-def test_who_comes_too_late_decides_nothing(mind, conflicting_pair):
+def test_a_decision_about_a_forgotten_memory_is_refused(mind, conflicting_pair):
     """A memory that was forgotten while somebody looked at the queue stays forgotten."""
     mind.forget(conflicting_pair[1])
     with pytest.raises(BadInput, match="does not count"):
@@ -508,7 +508,7 @@ def test_another_space_is_not_asked_about(mind, conflicting_pair):
 
 
 @pytest.mark.proves("CC-13", "X45")
-def test_who_forgets_meanwhile_is_heeded(clock, monkeypatch):
+def test_forgetting_meanwhile_prevents_a_merge(clock, monkeypatch):
     """What a decision rests on is looked at again: a memory that was just forgotten takes nothing
     in.
     """
@@ -541,7 +541,7 @@ def test_who_forgets_meanwhile_is_heeded(clock, monkeypatch):
         ].retired_why == "forgotten"
 
 
-def test_two_at_once_do_it_once(tmp_path, clock):
+def test_two_settlers_count_a_repetition_once(tmp_path, clock):
     """Two settlers on one file, one of which slept through its lease: strength counts every
     repetition once.
     """
@@ -581,7 +581,7 @@ def test_two_processes(tmp_path):
 
 
 @pytest.mark.proves("A83", "CC-57")
-def test_what_was_put_right_is_not_injected(clock):
+def test_a_superseded_belief_is_not_injected(clock):
     """A block that was prepared before a belief was replaced does not bring it back."""
     with memory(now=clock, embedder="none") as mind:
         old = keep(mind, "The staging server is called heron and its deploys need a ticket.")
@@ -632,7 +632,7 @@ def test_words_decide_where_there_is_no_embedder(clock):
 
 
 @pytest.mark.proves("CC-87")
-def test_a_runaway_loop(clock):
+def test_a_runaway_loop_makes_one_memory(clock):
     """83 times nearly the same, in an empty store: everything from the second on is told or taken
     in.
     """
@@ -689,9 +689,9 @@ def test_memory_that_is_off_is_left_alone(clock):
 # The nearest
 
 
-def test_the_nearest_of_many(monkeypatch):
-    """Block by block the same is found as by comparing all with all; what came later or is left out
-    is not.
+def test_the_nearest_are_found_block_by_block(monkeypatch):
+    """Comparing block by block finds the same as comparing all with all; excluded and later rows
+    are left out.
     """
     monkeypatch.setattr("reverie.reconciliation.neighbour_lookup.BLOCK_ROWS", 7)
     rng = np.random.default_rng(1)
@@ -759,7 +759,7 @@ def test_review_on_the_command_line(tmp_path, monkeypatch):
 
 
 @pytest.mark.proves("CC-13")
-def test_undo_refuses_what_has_moved_on(mind):
+def test_undo_refuses_one_of_many_repetitions(mind):
     """Undoing one of many repetitions would lose the others: restore does it."""
     for _ in range(3):
         keep(mind, TABS)

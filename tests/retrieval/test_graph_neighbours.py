@@ -1,6 +1,6 @@
 # mypy: no-check-untyped-defs
-"""What comes along with an answer, in real stores: tags, links, what is disputed; and what never
-does.
+"""Neighbours in the graph that come with an answer, in real stores: tags, links, contradictions;
+and what never comes.
 """
 
 import pytest
@@ -77,7 +77,7 @@ def test_clusters_are_nodes_like_tags(mind):
 
 
 @pytest.mark.proves("CC-18", "B35", "B42")
-def test_depth_is_the_askers_choice(mind, clock):
+def test_depth_is_an_argument_and_a_setting(mind, clock):
     """0, 1, 2 hops; two by default, or what the settings say."""
     near, far = mind.remember("Cats purr.", space=SPACE), mind.remember("Dogs bark.", space=SPACE)
     mind.link(mind.heron.id, near.id)
@@ -116,7 +116,7 @@ def test_a_procedure_comes_along_with_the_fact_it_is_made_of(mind):
 
 @pytest.mark.proves("B44")
 def test_decay_is_a_setting(mind):
-    """What each hop keeps of a score."""
+    """The share of a score that each hop keeps is a setting."""
     other = mind.remember("Cats purr.", space=SPACE)
     mind.link(mind.heron.id, other.id, weight=1.0)
     for decay in (0.7, 0.35):
@@ -150,7 +150,7 @@ def test_what_does_not_count_never_comes_along(mind, clock):
     assert set(found(mind, tags=["infra"], kinds=["event"])) == set()
 
 
-def test_a_way_does_not_lead_through_what_may_not_be_seen(mind):
+def test_walks_do_not_pass_through_invisible_memories(mind):
     """What lies behind a sibling's memory, or behind one that was let go of, is out of reach."""
     sibling = mind.remember("Secret.", space="me/other")
     gone, far = mind.remember("Gone.", space=SPACE), mind.remember("Far.", space=SPACE)
@@ -192,7 +192,7 @@ def test_a_replacement_says_what_it_replaced(mind):
     assert f"supersedes {mind.heron.id}" in hits["The staging server is called crane now."].why
 
 
-def test_what_pops_up_by_itself_follows_no_links(mind):
+def test_injection_follows_no_links(mind):
     """Unasked, the graph adds nothing: it gains nothing there (docs/why-ranking.md)."""
     other = mind.remember("Cats purr.", space=SPACE)
     mind.link(mind.heron.id, other.id, weight=1.0)
@@ -238,7 +238,7 @@ def test_similar_by_meaning_and_by_ties(clock):
 
 
 def test_similar_without_a_model(mind):
-    """Words and ties do."""
+    """Without a model `similar` goes by words and links."""
     other = mind.remember("The staging server reboots on Mondays.", space=SPACE)
 
     assert [hit.memory.id for hit in mind.similar(mind.heron.id)] == [other.id]

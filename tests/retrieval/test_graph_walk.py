@@ -1,5 +1,5 @@
 # mypy: no-check-untyped-defs
-"""Walks over the graph: what comes along, in which order, and that they end."""
+"""Walks over the graph: which neighbours are found, in which order, and that walks end."""
 
 from math import log
 
@@ -107,8 +107,8 @@ def test_supersedes_leads_only_to_the_newer():
 
 
 @pytest.mark.proves("B39")
-def test_the_best_way_counts():
-    """Two good hops beat one bad one; each memory comes once."""
+def test_the_best_path_counts():
+    """Two strong hops beat one weak one; each memory comes once."""
     edges = of(
         Edge("A", "relates_to", "C", 0.1),
         Edge("A", "relates_to", "B", 0.95),
@@ -124,7 +124,7 @@ def test_the_best_way_counts():
 
 
 @pytest.mark.proves("CC-22")
-def test_cycles_end_and_strangers_bring_nothing():
+def test_cycles_end_and_unknown_seeds_are_ignored():
     """A ring is walked once; a seed that nobody knows is ignored."""
     ring = of(*(Edge(a, "relates_to", b, 0.9) for a, b in ("AB", "BC", "CA")))
 
@@ -153,7 +153,7 @@ def test_a_common_tag_says_less_than_a_rare_one():
     assert found[1].score < 0.4 * found[0].score
 
 
-def test_a_tag_on_five_thousand_memories_does_not_explode():
+def test_a_tag_on_five_thousand_memories_is_bounded():
     """Of a hub, the newest are followed, in every hop, and it asks no more than that
     of the store.
     """
@@ -186,7 +186,7 @@ def test_a_tag_on_five_thousand_memories_does_not_explode():
     st.randoms(),
 )
 @pytest.mark.proves("CC-20")
-def test_whatever_the_graph(edges, seeds, depth, random):
+def test_walks_hold_their_invariants_on_any_graph(edges, seeds, depth, random):
     """Each once, best first, below who brought it, never above the best seed; order of edges is
     nothing.
     """
@@ -216,7 +216,7 @@ def test_whatever_the_graph(edges, seeds, depth, random):
     st.integers(1, 5),
     st.integers(1, 4),
 )
-def test_fewer_are_the_best_of_more(edges, most, depth):
+def test_a_smaller_limit_gives_the_first_of_a_larger(edges, most, depth):
     """Asking for few finds the first of what asking for many finds: nothing is given
     up too early.
     """

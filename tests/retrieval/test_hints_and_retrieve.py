@@ -23,7 +23,7 @@ def kept(mind, text, *tags, **more):
 
 
 @pytest.mark.proves("E7", "E9", "E10", "E41", "E52", "CC-80")
-def test_hints_name_and_never_tell(mind):
+def test_hints_hold_titles_and_no_text(mind):
     """Ids, titles, tags, at most five, newest first; nothing where nothing matches."""
     ids = []
     for n in range(7):
@@ -159,7 +159,7 @@ def test_retrieving_counts_as_use(mind):
         assert (other.access_count, other.active) == (0, False)
 
 
-def test_reading_goes_before_counting(mind, monkeypatch):
+def test_retrieve_works_on_a_read_only_store(mind, monkeypatch):
     """Where nothing can be written, memories can still be read."""
     id = kept(mind, "Heron, the staging server", "staging")
 
@@ -171,7 +171,7 @@ def test_reading_goes_before_counting(mind, monkeypatch):
 
 
 @pytest.mark.proves("CC-86", "CC-87", "X42")
-def test_what_is_kept_twice_is_told(mind):
+def test_a_near_duplicate_is_reported(mind):
     """A near-duplicate is reported with the best match at once, and kept; a short text is none."""
     first = kept(mind, "The deploy of run 1 failed since the token of the registry had expired")
     assert mind.review.near_duplicate(first) is None
@@ -274,7 +274,7 @@ def test_usage_on_the_command_line(tmp_path, monkeypatch):
     )
 
 
-def test_where_nothing_is_kept_no_model_is_asked(tmp_path, monkeypatch):
+def test_an_empty_home_needs_no_model(tmp_path, monkeypatch):
     """A recall in an empty home answers at once, and nothing is fetched for it; once there is
     something, it is.
     """

@@ -1,5 +1,5 @@
-"""The ranking: pure functions over a pool of candidates, and what must hold of them whatever was
-learned.
+"""The ranker: pure functions over candidates, and properties that hold for any learned
+coefficients.
 """
 
 import json
@@ -115,8 +115,8 @@ def test_may_as_a_verb_is_no_month():
     assert find_months("What was decided in May?") == [5]
 
 
-def test_nothing_missing_is_an_error():
-    """No vectors, no words, one candidate: every combination has finite scores."""
+def test_missing_features_give_finite_scores():
+    """Without vectors, without words, with one candidate: every combination gives finite scores."""
     for candidates in (
         pool([np.nan, np.nan], [1.0, 0.0]),
         pool([0.1], [0.0]),
@@ -198,7 +198,7 @@ def test_no_common_word_still_finds_by_meaning(tmp_path):
 
 
 @pytest.mark.proves("A14", "A100", "B40", "X1")
-def test_only_dense_asks_for_a_nearness(tmp_path):
+def test_only_dense_search_has_a_floor(tmp_path):
     """Vectors alone give ten with a cosine of 0.4 or more; words and meaning have no floor."""
     far, near = unit(0.39, 0.92), [unit(0.41 + n / 100, 0.9) for n in range(12)]
     known = {

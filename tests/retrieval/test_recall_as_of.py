@@ -1,4 +1,4 @@
-"""What would have been answered then: recall as of a past moment."""
+"""Recall as of a past moment: the answer that would have been given then."""
 
 from datetime import date, datetime
 
@@ -40,7 +40,7 @@ def test_a_revised_text_is_read_and_found_as_it_was(mind, clock):
     assert ["Deploys run from Buildkite"] == told(mind, "buildkite")
 
 
-def test_what_was_forgotten_or_not_yet_said(mind, clock):
+def test_later_changes_do_not_count_as_of_then(mind, clock):
     """Nothing that came later is told; what was let go of later is."""
     gone = mind.remember("The canary is called kestrel", space=SPACE)
     before = clock() + DAY
@@ -135,7 +135,7 @@ def test_without_a_question_the_newest_of_that_time(mind, clock):
 
 
 @pytest.mark.proves("CC-14")
-def test_reading_the_past_alters_nothing(mind, clock):
+def test_recall_as_of_writes_nothing(mind, clock):
     """Recall of a past moment writes no row."""
     mind.remember("One fact of many", space=SPACE)
     rows = list(mind.data.export())

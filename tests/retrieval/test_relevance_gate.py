@@ -1,5 +1,5 @@
-"""The gate: pure functions over what search saw, and what must hold of them whatever
-was learned.
+"""The relevance gate: pure functions over the signals of a search, and properties that hold for any
+learned coefficients.
 """
 
 import json
@@ -46,8 +46,8 @@ def chance(text, seen, memory=STAGING, others=()):
 
 
 @pytest.mark.parametrize("path", ["with meaning", "by words"])
-def test_coefficients_fit_the_signs(path):
-    """Every sign has a coefficient and every coefficient a sign: the file belongs to this code."""
+def test_coefficients_fit_the_signals(path):
+    """Every signal has a coefficient and every coefficient a signal: the file belongs to this code."""
     kept = json.loads(
         Path(relevance_gate.__file__).with_name("relevance_gate.json").read_text("utf-8")
     )[path]
@@ -135,8 +135,8 @@ def test_a_design_discussion_calls_for_decisions():
 
 
 @pytest.mark.proves("B91")
-def test_the_reason_is_said():
-    """A hit says how likely it is needed and what spoke for it."""
+def test_a_hit_says_why_it_passed():
+    """A hit's `why` has the chance that it is needed and the strongest signal."""
     found = judge_hits(hits(STAGING), [GateSignals(0.6, 3.0, 3.0, 1.0, 0.5)], "where is staging?")[
         0
     ]
@@ -158,20 +158,22 @@ def test_the_reason_is_said():
         ("is it green?", "asks"),
     ],
 )
-def test_kinds_of_turns(text, kind):
-    """How it is put tells what kind of turn it is."""
+def test_turns_are_classified_by_their_wording(text, kind):
+    """The wording of a turn tells what kind of turn it is."""
     assert read_turn(text).kinds[kind] == 1.0
 
 
 def test_everyday_words_say_little():
-    """Fix, run and test stand in every session; heron does not."""
+    """Words of every session, such as fix, run and test, weigh little; a rare word such as heron
+    weighs much.
+    """
     assert weigh_stems(frozenset({strip_ending("fixes"), strip_ending("tests")})) < weigh_stems(
         frozenset({"heron"})
     )
     assert strip_ending("tests") == strip_ending("test") == strip_ending("testing")
 
 
-def test_odd_numbers_count_nothing():
-    """An unknown number leaves the others standing."""
+def test_an_unknown_number_counts_as_zero():
+    """A number that is NaN is left out of the sum; the others count."""
     assert relevance_gate.sum_weighted({"a": 2.0, "b": 1.0}, {"a": math.nan, "b": 3.0}) == 3.0
     assert len(load_gate_models()) == 2

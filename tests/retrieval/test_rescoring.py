@@ -33,7 +33,7 @@ def test_automatic_hits_need_a_chance():
 
 
 @pytest.mark.proves("X6")
-def test_what_stands_beside_the_best_comes_along():
+def test_hits_near_the_best_are_kept():
     """A turn that needs one memory may need others nearly as likely, never those far below."""
     found = hits(0.7, 0.6, 0.45, 0.1)
 
@@ -42,7 +42,7 @@ def test_what_stands_beside_the_best_comes_along():
 
 
 @pytest.mark.proves("A105")
-def test_what_a_trigger_called_up_opens_nothing_for_others():
+def test_a_trigger_match_does_not_lower_the_threshold():
     """It surfaces whatever its neighbours' chances are, and changes nothing for them."""
     met = Hit(make_memory("never do it"), 0.97, ("trigger 'do'",))
     low, high = hits(0.3)[0], hits(0.6)[0]
@@ -84,8 +84,8 @@ def test_the_same_words_appear_once():
     assert [h.memory.text for h in drop_duplicate_texts(found)] == ["The heron", "the crane"]
 
 
-def test_what_surfaces_unasked():
-    """Not a scratch pad, and not what is not yet or no longer true."""
+def test_what_may_surface_unasked():
+    """Scratch pads, and memories that are not valid yet or any more, do not surface unasked."""
     memory = make_memory("x")
 
     assert can_surface(memory, NOON)
@@ -95,7 +95,7 @@ def test_what_surfaces_unasked():
 
 
 def test_odd_details_are_no_emotion():
-    """Whatever stands under that name."""
+    """An invalid value under `emotion` counts as no emotion."""
     odd = ("high", 5, {"intensity": "none"}, None)
 
     assert [emotion_factor(make_memory("x", details={"emotion": one})) for one in odd] == [1.0] * 4

@@ -1,6 +1,6 @@
 # mypy: no-check-untyped-defs
-"""Search over a real store: what filters, copies, other spaces, other threads and a deadline must
-not hide.
+"""Search over a real store: filters, duplicates, other spaces, other threads and a deadline hide no
+result.
 """
 
 import sys
@@ -75,7 +75,7 @@ MANY = 250
 
 @pytest.mark.parametrize("mode", ["auto", "words"])
 @pytest.mark.parametrize("case", ["kind", "tag", "expired", "equal", "excluded", "session"])
-def test_many_that_do_not_count_hide_none_that_does(store, mode, case):
+def test_filtered_memories_hide_no_result(store, mode, case):
     """Filters, expiry, equal texts and echoes act before the best are chosen, or more are looked
     for.
     """

@@ -1,4 +1,4 @@
-"""What a prompt's words say about tags."""
+"""Which tags a prompt's words match."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Memories that a pattern in the context calls up."""
+"""Memories whose trigger pattern matches the context."""
 
 from time import perf_counter
 
@@ -44,7 +44,7 @@ def test_literals_anywhere_globs_on_words(pattern, context, expected):
 
 
 def test_many_stars_are_not_slow():
-    """No pattern can take the turn hostage."""
+    """A pattern of many stars cannot slow a turn down."""
     memory = make_memory("x", triggers=["*a" * 30 + "*b"])
     start = perf_counter()
     match_triggers([memory], context_of_conversation("a" * 19_000))

@@ -1,4 +1,4 @@
-"""The hooks of a conversation, step by step, and a whole agent on them that works for two days."""
+"""The steps of an agent's conversation one by one, and a whole agent that works for two days."""
 
 import importlib
 import subprocess

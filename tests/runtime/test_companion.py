@@ -1,9 +1,7 @@
 # mypy: no-check-untyped-defs
-"""Memory beside a conversation: what pops up, when, where, how often; and that nobody ever waits
-for it.
-
-Most minds here know only words, among a crowd of unrelated memories: then a rare word is what
-finds. Where vectors are the point, the toy embedder is there.
+"""Memory beside a conversation: what is injected, when, where and how often; and that nobody ever
+waits for it.  Most minds here have no embedder and many unrelated memories: a rare word is what
+finds. Where vectors are the point, the toy embedder is used.
 """
 
 import threading
@@ -242,7 +240,7 @@ def test_a_block_that_waited_too_long_is_dropped_and_comes_again(words_only_mind
 
 
 @pytest.mark.proves("A42")
-def test_the_same_context_is_not_looked_at_twice(words_only_mind, clock, monkeypatch):
+def test_the_same_context_is_not_searched_twice(words_only_mind, clock, monkeypatch):
     """An identical context within 30 seconds is skipped."""
     looked = []
     monkeypatch.setattr(
@@ -268,7 +266,7 @@ def at_work(companion, clock, *outputs, tick=10.0):
 
 
 @pytest.mark.proves("A42", "A43")
-def test_long_output_is_looked_at_now_and_then(words_only_mind, clock, monkeypatch):
+def test_long_output_is_searched_every_half_minute(words_only_mind, clock, monkeypatch):
     """Not at every answer of a tool, but every half minute."""
     looked = []
     monkeypatch.setattr(
@@ -289,7 +287,7 @@ def test_long_output_is_looked_at_now_and_then(words_only_mind, clock, monkeypat
     ],
 )
 @pytest.mark.proves("A44", "A45")
-def test_what_tools_say_calls_up_its_memory_at_once(words_only_mind, clock, trigger, output):
+def test_tool_output_triggers_memories_at_once(words_only_mind, clock, trigger, output):
     """Files of another type, an error: a pattern meets them though the user says nothing new; once."""
     lesson = words_only_mind.remember(
         "Ask Ann first.", space=SPACE, kind="learning", triggers=[trigger]
@@ -604,7 +602,7 @@ def test_trouble_in_the_background_is_kept_and_the_next_turn_goes_on(
 
 
 @pytest.mark.proves("A114")
-def test_switched_off_nothing_is_taken_in_and_nothing_given(clock):
+def test_nothing_is_stored_or_injected_where_memory_is_off(clock):
     """Disabled, wholly or for one project: no block, no event."""
     for settings in ({"enabled": False}, {"off": (SPACE,)}):
         with memory(now=clock, embedder="none", **settings) as mind, session(mind) as companion:

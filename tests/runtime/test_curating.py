@@ -1,4 +1,4 @@
-"""Looking at single memories: approved, passed on, put away."""
+"""Reviewing single memories: approving, escalating, dismissing, promoting to a page."""
 
 import json
 
@@ -24,7 +24,7 @@ def inferred_memory(mind):
 
 
 @pytest.mark.proves("X35", "CC-85")
-def test_what_was_only_concluded_waits_for_a_look(mind, inferred_memory):
+def test_inferred_memories_wait_for_review(mind, inferred_memory):
     """It does not surface unasked, can be asked for, and is listed as waiting."""
     assert [] == hinted(mind)
     assert [inferred_memory.id] == [
@@ -34,7 +34,7 @@ def test_what_was_only_concluded_waits_for_a_look(mind, inferred_memory):
 
 
 @pytest.mark.proves("X35")
-def test_what_is_approved_surfaces(mind, inferred_memory):
+def test_approved_memories_surface(mind, inferred_memory):
     """Who approved it and why stays with it; nobody need look again; undo takes the approval back."""
     kept = mind.review.curate(
         inferred_memory.id, "validated", by="reviewer", note="seen in the inventory"
@@ -49,14 +49,14 @@ def test_what_is_approved_surfaces(mind, inferred_memory):
     assert [] == hinted(mind)
 
 
-def test_what_is_met_again_needs_no_look(mind, inferred_memory):
-    """Off for inferred until reinforced or reviewed."""
+def test_a_reinforced_memory_needs_no_review(mind, inferred_memory):
+    """An inferred memory surfaces once it was reinforced or reviewed."""
     mind.feedback(inferred_memory.id, True)
     assert [inferred_memory.id] == hinted(mind)
 
 
 @pytest.mark.proves("X35", "CC-85")
-def test_what_is_passed_on_waits_for_a_person(mind):
+def test_escalated_memories_wait_for_a_person(mind):
     """Escalated is never hinted, whoever said it; a decision ends that."""
     kept = mind.remember("The staging server is heron.", space=SPACE, provenance="user_stated")
     assert [kept.id] == hinted(mind)
@@ -69,7 +69,7 @@ def test_what_is_passed_on_waits_for_a_person(mind):
 
 
 @pytest.mark.proves("X35", "CC-85")
-def test_what_is_dismissed_is_put_away_and_comes_back(mind, inferred_memory):
+def test_dismissed_memories_can_be_restored(mind, inferred_memory):
     """Never hinted nor recalled, readable by id, restored."""
     mind.review.curate(inferred_memory.id, "dismissed", note="a guess")
     gone = mind.get(inferred_memory.id)[0]
@@ -87,7 +87,7 @@ def test_a_state_that_is_none_is_named(mind, inferred_memory):
 
 
 @pytest.mark.proves("X38")
-def test_a_memory_becomes_a_reference(mind, inferred_memory, clock, tmp_path):
+def test_a_memory_is_promoted_to_a_page(mind, inferred_memory, clock, tmp_path):
     """A page with what it says, what it came from and who approved it; the memory stays and names
     it.
     """
@@ -120,7 +120,7 @@ def test_a_memory_becomes_a_reference(mind, inferred_memory, clock, tmp_path):
     "name", ["there.md", "nowhere/x.md", "ghp_abcdefghijklmnopqrstuvwxyz0123456789.md"]
 )
 @pytest.mark.proves("X38")
-def test_no_page_takes_the_place_of_another(mind, inferred_memory, tmp_path, name):
+def test_promoting_overwrites_no_page(mind, inferred_memory, tmp_path, name):
     """Nothing is overwritten, no folder made, no secret written down, and the memory is as it was."""
     (tmp_path / "there.md").write_text("mine")
     with pytest.raises(BadInput, match="new file"):

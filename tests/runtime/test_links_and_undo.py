@@ -1,4 +1,4 @@
-"""Altering what is there: ties, replacement, the way back, and what nobody else may write down."""
+"""Links, superseding, undo and restore, and which events a host may not write."""
 
 import pytest
 
@@ -20,8 +20,8 @@ def edges(mind, memory):
 
 @pytest.mark.parametrize("how", ["link", "supersede"])
 @pytest.mark.proves("A87")
-def test_what_does_not_count_takes_nobodys_place(mind, two_memories, how):
-    """Or neither of the two would count."""
+def test_a_retired_memory_supersedes_nothing(mind, two_memories, how):
+    """A retired memory cannot supersede another: then neither would count."""
     old, new = two_memories
     mind.forget(new.id)
     with pytest.raises(BadInput, match="restore it first"):
@@ -30,7 +30,7 @@ def test_what_does_not_count_takes_nobodys_place(mind, two_memories, how):
 
 
 def test_what_was_forgotten_is_not_said_to_be_superseded(mind, two_memories):
-    """Why something went is not written over."""
+    """Superseding a forgotten memory does not replace the reason why it was retired."""
     old, new = two_memories
     mind.forget(old.id, why="wrong")
     with pytest.raises(BadInput, match=r"does not count any more \(wrong\)"):
@@ -39,7 +39,7 @@ def test_what_was_forgotten_is_not_said_to_be_superseded(mind, two_memories):
 
 
 def test_restoring_leaves_the_links_that_somebody_made(mind, two_memories):
-    """Only the tie that came with the stepping back goes with it."""
+    """Restoring removes only the link that came with superseding."""
     one, other = two_memories
     mind.link(one.id, other.id, "derived_from")
     mind.forget(other.id)
@@ -47,8 +47,8 @@ def test_restoring_leaves_the_links_that_somebody_made(mind, two_memories):
     assert (one.id, "derived_from", other.id) in edges(mind, other)
 
 
-def test_untying_says_what_it_cannot_do(mind, two_memories):
-    """What has stepped back comes back by `restore`, not by a weight."""
+def test_unlinking_a_superseded_pair_is_refused(mind, two_memories):
+    """Unlinking does not undo superseding: the error names `restore`."""
     old, new = two_memories
     mind.link(new.id, old.id, "supersedes")
     with pytest.raises(BadInput, match="restore"):
@@ -59,7 +59,7 @@ def test_untying_says_what_it_cannot_do(mind, two_memories):
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.proves("A86", "CC-6")
 def test_a_contradiction_is_untied_from_both_ends(mind, two_memories, turned):
-    """Neither edge nor flag is left, and nobody is asked."""
+    """Unlinking a contradiction removes both edges and both flags, and no review question is left."""
     one, other = two_memories
     mind.link(one.id, other.id, "contradicts")
     assert 1 == len(mind.review.cases(space=SPACE))
@@ -71,14 +71,14 @@ def test_a_contradiction_is_untied_from_both_ends(mind, two_memories, turned):
 
 @pytest.mark.parametrize("rel", ["has_tag", "in_cluster", "about"])
 @pytest.mark.proves("B7", "B8")
-def test_ties_to_tags_clusters_and_files_are_no_ties_of_memories(mind, two_memories, rel):
+def test_relations_of_tags_and_files_cannot_link_memories(mind, two_memories, rel):
     """A tag is put on with `tag`; an edge of that name between memories would be damage."""
     with pytest.raises(BadInput, match="does not tie memories"):
         mind.link(two_memories[0].id, two_memories[1].id, rel)
 
 
 @pytest.mark.parametrize("verb", ["undo", "review", "sleep", "learn"])
-def test_nobody_writes_reveries_own_events(mind, verb):
+def test_events_of_reverie_cannot_be_recorded_by_a_host(mind, verb):
     """What was decided and undone is read from the log: a host that wrote it there would decide."""
     with pytest.raises(BadInput, match="writes down itself"):
         mind.record(verb, {"of": "abc"}, space=SPACE)

@@ -123,7 +123,7 @@ def test_one_settles_at_a_time(shared_home):
     assert sum(report["settled"] for report in reports) > 0
 
 
-def test_the_crowd_leaves_it_clean(shared_home):
+def test_the_store_verifies_afterwards(shared_home):
     """Afterwards `verify` has nothing to say, and one more settling finishes the work."""
     home, _ = shared_home
     with memory(home, now=now) as mind:

@@ -1,6 +1,6 @@
 # mypy: no-check-untyped-defs
-"""Six kinds of remembering through one memory: working, episodic, semantic, procedural, emotional,
-and all at once.
+"""The memory types through one mind: working, episodic, semantic, procedural, emotional, and all of
+them together.
 """
 
 import os
@@ -179,7 +179,7 @@ def test_the_span_it_was_given_stays(clock):
 
 
 @pytest.mark.proves("CC-64")
-def test_two_pads_of_one_moment_become_one(mind):
+def test_two_scratch_pads_of_one_moment_become_one(mind):
     """One for each conversation, also after an agent and the reader made one each at the same
     moment.
     """
@@ -564,7 +564,7 @@ def test_a_type_is_not_crowded_out(mind, mode):
 
 @pytest.mark.proves("C86", "B55")
 def test_of_equals_the_newer_comes_first(mind, clock):
-    """Relevance first, then what is fresher."""
+    """Of memories of equal relevance the newer comes first."""
     old = mind.episodes.record("Deployed heron once", when=clock() - 60 * DAY, space=SPACE)
     new = mind.episodes.record("Deployed heron twice", space=SPACE)
     assert [new.id, old.id] == [
@@ -599,8 +599,8 @@ def test_a_season_is_carried_and_favoured(mind, clock):
 
 
 @pytest.mark.proves("B56")
-def test_many_kept_at_once_are_of_the_season(mind):
-    """Each by the season of its own space."""
+def test_bulk_writes_carry_the_season_of_their_space(mind):
+    """Each memory of a bulk write carries the season of its own space."""
     mind.episodes.season("audit", space="me/a")
     kept = mind.remember_many([{"text": "one", "space": "me/a"}, {"text": "two", "space": "me/b"}])
     assert ["audit", None] == [one.details.get("season") for one in kept]
@@ -704,8 +704,8 @@ def test_the_command_line_has_all_of_it(tmp_path):
     )
 
 
-def test_what_is_no_answer_is_refused(mind):
-    """An outcome is yes or no, an emotion a word."""
+def test_invalid_outcomes_and_emotions_are_refused(mind):
+    """An outcome is yes or no, an emotion a word; anything else is refused."""
     how = mind.procedures.teach("Roll back", ["git revert HEAD"], space=SPACE)
     for worked in ("no", 1, None):
         with pytest.raises(BadInput, match="True or False"):
@@ -716,7 +716,7 @@ def test_what_is_no_answer_is_refused(mind):
 
 
 @pytest.mark.proves("X33")
-def test_ten_types_of_the_other_document(mind, clock):
+def test_user_places_skills_and_goals_are_kinds(mind, clock):
     """Six types, and who the user is, where one works, what the agent can do, and what led to what;
     each asked for by its kind, and found.
     """
@@ -733,7 +733,7 @@ def test_ten_types_of_the_other_document(mind, clock):
 
 
 @pytest.mark.proves("X33")
-def test_what_led_to_what(mind, clock):
+def test_causes_are_listed_before_their_effects(mind, clock):
     """Causes come first, then what came of them; circles end, and another project's part of it is
     not told.
     """

@@ -1,4 +1,6 @@
-"""The verbs of a mind: a few for every day, the rest in groups, and no old name that says nothing."""
+"""The verbs of a mind: a few on the mind itself, the rest in groups; an old name says what replaced
+it.
+"""
 
 from operator import attrgetter
 
@@ -9,7 +11,7 @@ from reverie.runtime.mind.moved_verbs import CALLED_GROUPS, MOVED_VERBS
 
 
 def test_a_mind_has_few_verbs_of_its_own():
-    """What people use every day; whoever adds a verb puts it into a group."""
+    """The mind itself has only the daily verbs; a new verb goes into a group."""
     verbs = [name for name in vars(Mind) if not name.startswith("_") and callable(vars(Mind)[name])]
     assert len(verbs) <= 35
 
@@ -23,7 +25,7 @@ def test_a_verb_that_moved_says_where_it_is(mind, name):
     attrgetter(MOVED_VERBS[name])(mind)
 
 
-def test_what_never_was_is_no_attribute(mind):
+def test_an_unknown_attribute_is_an_attribute_error(mind):
     """A name that no version had is refused as Python does."""
     with pytest.raises(AttributeError, match="no attribute 'levitate'"):
         mind.levitate()

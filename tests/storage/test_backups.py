@@ -1,4 +1,4 @@
-"""Daily copies: what is erased for good is erased there too, and what cannot be reached is said."""
+"""Daily backups: a purge reaches them, and what it cannot reach is reported."""
 
 import sqlite3
 import subprocess
@@ -135,7 +135,7 @@ def test_a_backup_comes_back_while_others_go_on(home, tmp_path):
 
 
 @pytest.mark.proves("A115")
-def test_what_is_no_backup_alters_nothing(home, tmp_path):
+def test_an_invalid_backup_changes_nothing(home, tmp_path):
     """Neither a text, nor somebody else's database, nor a file that was cut off."""
     home.remember("It stays.", space=SPACE)
     state = list(home.data.export(log=False))

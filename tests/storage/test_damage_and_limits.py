@@ -167,7 +167,7 @@ def test_an_empty_file_is_a_new_memory_and_the_backup_fills_it(tmp_path):
         assert mind.data.verify() == []
 
 
-def test_there_is_nothing_to_repair_where_nothing_is(tmp_path):
+def test_a_missing_file_is_not_repaired(tmp_path):
     """A missing file is said to be missing, and none is made."""
     with pytest.raises(StoreDamaged, match="no file"):
         mended(tmp_path)
@@ -439,7 +439,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda b: str(b)[:40])
-def test_what_cannot_be_kept_is_refused_whole(mind, bad):
+def test_invalid_memories_are_refused_as_a_whole(mind, bad):
     """The error says which; nothing is half-kept, also not by `remember_many`."""
     if "deep" in bad.get("details", ()):
         deep = bad = {"details": {}}
@@ -456,7 +456,7 @@ def test_what_cannot_be_kept_is_refused_whole(mind, bad):
 
 
 @pytest.mark.proves("X44")
-def test_what_may_not_be_kept_here_is_kept_nowhere(mind):
+def test_remember_is_refused_where_memory_is_off(mind):
     """Where memory is switched off, keeping is an error; it is not done in a space above or below
     instead.
     """
@@ -528,7 +528,7 @@ def test_without_a_model_words_keep_working(tmp_path, spoil):
 
 
 @pytest.mark.proves("X13")
-def test_a_model_that_comes_later_catches_up(tmp_path):
+def test_texts_are_embedded_once_a_model_exists(tmp_path):
     """What was kept without a model gets its vectors when there is one; another model embeds all
     anew.
     """
@@ -539,7 +539,7 @@ def test_a_model_that_comes_later_catches_up(tmp_path):
         assert (mind.settle().embedded, mind.data.stats().waiting) == (1, 0)
 
 
-def test_every_message_is_for_a_person():
+def test_every_error_message_says_what_to_do():
     """An error without a message says what its class says: what happened, what to do."""
     kinds = [ReverieError]
     for kind in kinds:

@@ -449,7 +449,7 @@ def test_cursors_never_move_back(store):
 
 
 @pytest.mark.proves("A8")
-def test_a_lesson_is_learned_once(store):
+def test_two_settlers_apply_an_event_once(store):
     """Who comes second to the same event changes nothing: a settler that slept too long cannot
     learn it again.
     """
@@ -493,7 +493,7 @@ def test_a_jumping_clock_blocks_nobody_for_long(store):
 
 
 def test_meta_keeps_the_last_value(store):
-    """Small named values."""
+    """The last value of each named meta entry is kept."""
     store.set_meta("model", "a")
     store.set_meta("model", "b")
 
@@ -569,7 +569,7 @@ def test_events_between_two_numbers(store):
 
 
 @pytest.mark.proves("D15")
-def test_many_deeds_are_given_as_they_are_kept(store):
+def test_events_of_one_verb_are_listed_in_order(store):
     """One verb between two numbers, oldest first, in a space, above it and below it, in parts."""
     spaces = ("me", "me/demo", "me/demo/s", "me/demolition", "me/demo")
     store.append(
@@ -594,7 +594,7 @@ def test_many_deeds_are_given_as_they_are_kept(store):
 
 
 @pytest.mark.proves("D7", "D11")
-def test_deeds_are_looked_through(store):
+def test_recorded_activity_is_searched(store):
     """By verb, space (above and below, never beside), words as they were written, and time; newest
     first.
     """
@@ -832,7 +832,7 @@ def test_title_tags_and_files_are_words_too(store):
 
 
 def test_a_search_out_of_time_finds_nothing(store):
-    """The first turn's deadline gives an empty answer, not an error."""
+    """A search whose deadline has passed gives an empty answer and no error."""
     store.apply([Add(memory=make_memory(f"heron {n}")) for n in range(500)], make_event())
 
     assert store.search_words(["heron"], [SPACE], 10, within=-1.0) in (
@@ -1325,7 +1325,7 @@ def tie(store, src, rel, dst, weight=1.0):
 
 
 @pytest.mark.proves("CC-19")
-def test_around_shows_what_may_be_seen(store):
+def test_edges_around_lead_to_visible_memories(store):
     """Edges to memories that count, in the spaces of the asker; never a sibling's, never what was
     let go of.
     """
@@ -1349,8 +1349,10 @@ def test_around_shows_what_may_be_seen(store):
     )
 
 
-def test_around_tells_what_was_superseded(store):
-    """The newer one can say what it replaced; the older leads nowhere that does not count."""
+def test_edges_around_show_what_superseded(store):
+    """The edge `supersedes` is listed from either end, and no more once the newer memory is
+    retired.
+    """
     old, new = keep(store, "old", "new")
     edge = tie(store, new.id, "supersedes", old.id)
     store.apply([Retire(id=old.id, at=NOON, superseded_by=new.id)], make_event("supersede"))
@@ -1364,7 +1366,7 @@ def test_around_tells_what_was_superseded(store):
     assert store.edges_around([old.id], [SPACE], 10) == []
 
 
-def test_around_a_tag_stand_its_newest(store):
+def test_edges_around_a_tag_lead_to_its_newest(store):
     """So many of its memories that count and may be seen, the newest; a memory names its tags."""
     some = [make_memory(f"note {n}", tags=["t"]) for n in range(5)]
     store.apply([Add(memory=m) for m in some], make_event())
@@ -1377,7 +1379,7 @@ def test_around_a_tag_stand_its_newest(store):
     ]
 
 
-def test_around_a_tag_of_thousands(store):
+def test_edges_around_a_large_tag_are_bounded(store):
     """Looking for what may be seen ends somewhere: a sibling's thousand hide what is older."""
     old = keep(store, "old", tags=["t"])
     store.apply(
@@ -1394,7 +1396,7 @@ def test_around_a_tag_of_thousands(store):
 
 
 @pytest.mark.proves("B124", "X43")
-def test_pairs_that_wait(store):
+def test_pairs_that_wait_for_review_are_listed(store):
     """Pairs of memories that both count, each once, newest first, in the asked spaces only."""
     one, two, three, far = (
         make_memory("a"),

@@ -1,6 +1,4 @@
-"""Time language: what phrases mean on a wall's clock, also where that clock is put
-forward or back.
-"""
+"""Time expressions: what phrases mean on a local clock, also across daylight saving changes."""
 
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
@@ -108,7 +106,7 @@ def test_phrases_mean_a_moment(phrase):
 
 
 @pytest.mark.parametrize("phrase", REFUSED)
-def test_what_could_mean_anything_is_refused(phrase):
+def test_ambiguous_phrases_are_refused(phrase):
     """Nothing is guessed: what is not understood as a whole, or in two ways, is no time."""
     with pytest.raises(BadInput, match="tomorrow at 9"):
         parse_time_ahead(phrase, NOW, BERLIN)
@@ -144,7 +142,7 @@ def test_a_day_that_is_today_means_today_while_that_is_to_come(phrase):
     )
 
 
-def test_in_the_small_hours_the_night_is_this_one():
+def test_after_midnight_tonight_is_the_present_night():
     """After midnight "tonight at 2" is two hours away."""
     now = from_wall_time(datetime(2026, 11, 21, 0, 30), BERLIN)
     assert (
@@ -155,7 +153,7 @@ def test_in_the_small_hours_the_night_is_this_one():
 
 @pytest.mark.parametrize("phrase", ["yesterday", "today at 9", "2020-01-01", "this morning"])
 def test_a_time_gone_by_is_refused_and_told(phrase):
-    """The message says what was understood."""
+    """A time in the past is refused; the message says what was understood."""
     with pytest.raises(
         BadInput,
         match=r"understood as \w+day 20\d\d-\d\d-\d\d 09:00 Europe/Berlin, which has passed",
@@ -163,7 +161,7 @@ def test_a_time_gone_by_is_refused_and_told(phrase):
         parse_time_ahead(phrase, NOW, BERLIN)
 
 
-def test_other_values_for_a_time():
+def test_datetimes_and_dates_are_times():
     """A datetime with a zone is exact, one without is the wall's, a date is its morning, a number
     is seconds.
     """
@@ -345,7 +343,7 @@ def test_what_does_not_recur_is_refused(phrase):
         "* * * * * *",
     ],
 )
-def test_what_has_no_next_time_is_no_rule(rule):
+def test_a_rule_without_a_next_time_is_invalid(rule):
     """A rule is what `following` can go on with: an imported file may say anything."""
     assert not is_recurrence_rule(rule)
 

@@ -1,4 +1,4 @@
-"""Words: what is indexed can be asked for, whatever the text."""
+"""Tokenization: what was indexed can be found, whatever the text."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def is_found() -> Iterator[object]:
     ],
 )
 @pytest.mark.proves("CC-31")
-def test_what_is_there_is_found(is_found, text, query):
+def test_variants_of_writing_are_found(is_found, text, query):
     """Variants of writing, identifiers and scripts without spaces find the same memory."""
     assert is_found(text, query)
 

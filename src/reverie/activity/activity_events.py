@@ -161,7 +161,7 @@ class ToolRunRecord(NamedTuple):
 
 
 def make_tool_payload(run: ToolRunRecord) -> dict[str, Any]:
-    """What the log keeps of a run."""
+    """The payload of a tool run in the event log."""
     given = bound_value(run.parameters)
     command = find_command(given)
     payload = {
@@ -203,7 +203,7 @@ def make_file_payload(
     task: str = "",
     context: str = "",
 ) -> dict[str, Any]:
-    """What the log keeps of something done to a file.
+    """The payload of a file operation in the event log.
 
     BadInput for what is no path, operation or range of lines (first, last).
     """
@@ -347,7 +347,7 @@ class ToolStats(NamedTuple):
 
 
 class WorkStatistics(NamedTuple):
-    """How work went over a window: each tool, files read again, errors met again."""
+    """Statistics of a window of time: each tool, files read again, errors that recurred."""
 
     tools: tuple[ToolStats, ...] = ()
     reads: int = 0

@@ -160,7 +160,7 @@ def find_co_changes(
 
 
 def is_pattern(occasions: Sequence[float], now: float, least: int) -> bool:
-    """True if two files met on enough occasions, and not all of them long ago."""
+    """True if two files changed together on enough occasions, not all of them long ago."""
     return len(occasions) >= least and sum_decayed_weights(occasions, now) >= MIN_WEIGHT
 
 

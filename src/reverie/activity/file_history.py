@@ -134,7 +134,7 @@ def find_mentioned_path(text: str, names: Iterable[str]) -> str:
 
 
 def get_payload_text(payload: Mapping[str, object], name: str) -> str:
-    """What stands under a name of a payload, if it is a text; else empty."""
+    """The text under a key of a payload; empty if there is none."""
     value = payload.get(name)
     return value if isinstance(value, str) else ""
 

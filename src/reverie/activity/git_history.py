@@ -87,7 +87,7 @@ class Commit(NamedTuple):
 
 
 class GitImport(NamedTuple):
-    """What an import of a repository's history came to."""
+    """The result of importing a repository's history: counts."""
 
     repository: str  # the id of its first commit: the same in every whole clone
     commits: int = 0  # that are new

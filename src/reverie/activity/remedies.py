@@ -77,7 +77,7 @@ class FixAttempt(NamedTuple):
 
 
 class FixSuggestion(NamedTuple):
-    """What once made such an error go away, and what speaks for it."""
+    """What made an error of this signature go away before, with the evidence."""
 
     memory: Memory
     likeness: float  # how far the errors are the same; 1: but for paths and numbers

@@ -245,7 +245,7 @@ def split_digests(row: str) -> set[str]:
 
 
 def track_anchor(view: RepositoryView, anchor: CodeAnchor) -> CodeAnchor:
-    """The anchor as it is to be kept from now on; the same one if nothing has altered."""
+    """The anchor with its present place and state; the same object if nothing changed."""
     if is_unaltered(view, anchor):
         return mark_holding(anchor)
     if view.is_behind(anchor.path):
@@ -332,7 +332,7 @@ def observe_found(
 
 
 def follow_back(view: RepositoryView, anchor: CodeAnchor) -> CodeAnchor | None:
-    """The anchor where it once was, if it was followed from there and all is as it was again."""
+    """The anchor at its former place, if it was followed from there and the code is restored."""
     path, _, symbol = anchor.was.rpartition(":") if anchor.symbol else (anchor.was, "", "")
     there = observe_anchor(view, path, symbol, anchor.by) if path else None
     if there is None or there.shape != anchor.shape:

@@ -227,7 +227,7 @@ def parse_facts(path: str, text: str) -> FileFacts:
 
 
 def find_skip_reason(path: str) -> str:
-    """Why a file is nobody's own work, going by its path; empty if it may be."""
+    """Why a file is left out by its path (vendored, generated); empty if it is indexed."""
     *folders, name = path.split("/")
     if not VENDORED_FOLDERS.isdisjoint(folders):
         return "vendored"

@@ -259,7 +259,7 @@ class ScopeTable:
 
 
 def extract_head(data: bytes, node: Node) -> str:
-    """What a definition says before its body, on one line."""
+    """The head of a definition, up to its body, on one line."""
     body = node.child_by_field_name("body")
     start = node.start_byte
     end = body.start_byte if body is not None else node.end_byte

@@ -304,7 +304,7 @@ class NameResolver:
         one: Import,
         depth: int = 0,
     ) -> ResolvedName | None:
-        """What an import makes known. A name that nothing is found for lies outside."""
+        """The definitions that an import binds; a name without a definition lies outside."""
         if one.module == THIS_FILE:
             if one.name == one.alias:
                 return None

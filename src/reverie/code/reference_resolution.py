@@ -194,7 +194,7 @@ class MentionResolver:
         return sibling or self.resolver.resolve_top(self.path, name, self.language, self.depth)
 
     def _find_class_name(self, scope: int, name: str) -> SymbolRef | None:
-        """What a bare name means in the body of a class."""
+        """The definition that a bare name refers to in the body of a class."""
         if self.language.implicit:
             return self.resolver.find_member((self.path, scope), name)
         index = self.file.nested.get((scope, name))
@@ -297,7 +297,7 @@ class MentionResolver:
         before: ResolvedName,
         name: str,
     ) -> ResolvedName | None:
-        """What a name after a dot means."""
+        """The definition that a name after a dot refers to."""
         if not before.path:
             return before
         if self.depth > MAX_STEPS:

@@ -1,4 +1,4 @@
-"""Clusters: groups that nobody tagged, found in the vectors and named in the members' own words.
+"""Clusters: untagged groups, found in the vectors and named by words that the members share.
 
 `find_clusters` runs HDBSCAN (Campello et al., 2013) on the graph of nearest neighbours, one
 connected component at a time: the distances that matter are in it, and the work grows with its

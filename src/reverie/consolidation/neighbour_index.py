@@ -40,7 +40,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Watermark(NamedTuple):
-    """How far a pass has been: model, time, and by space the memory up to which all had vectors."""
+    """The progress of a pass: model, time, and by space the memory up to which all had vectors."""
 
     model: str
     at: float

@@ -232,7 +232,7 @@ def run_cluster_pass(run: SleepRun) -> str:
 
 
 def run_code_pass(run: SleepRun) -> str:
-    """What memories say of code, held against the code."""
+    """Verify memories about code against the code."""
     from reverie.consolidation.fact_verification import verify_code_facts
 
     return verify_code_facts(run)

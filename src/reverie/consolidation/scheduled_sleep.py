@@ -1,4 +1,4 @@
-"""Sleep that nobody asked for: runs when the schedule says so, and ends when a turn comes."""
+"""Scheduled sleep: runs when it is due, and ends when a turn comes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sleep: what is tidied while nobody is at work, as a table of passes.
+"""Sleep: maintenance in quiet hours, as a table of passes.
 
 A pass decides, with pure functions, from what it is shown (`PassView`); `pass_iteration` reads,
 `batch_commit` commits in small transactions, and `undo_sleep` can undo a whole run. No pass revises

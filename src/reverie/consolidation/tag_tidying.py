@@ -1,4 +1,4 @@
-"""Variants of a tag become one, and edges of tags that nobody carries go.
+"""Variants of a tag are merged, and edges of tags that no memory carries are removed.
 
 Variants share a key: lower case, no hyphen, underscore, dot or blank, no plural. The one that most
 memories carry stays; of equals the shorter, then the first in the alphabet.

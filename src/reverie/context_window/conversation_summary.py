@@ -52,7 +52,7 @@ MAX_KNOWN_EPISODES = 1_000
 
 
 class ConversationFacts(NamedTuple):
-    """What is known of a conversation beside its messages."""
+    """Facts about a conversation besides its messages."""
 
     space: str
     session: str = ""

@@ -49,7 +49,7 @@ AGE_UNITS = {
 
 
 class Block(NamedTuple):
-    """What to put at the end of the context. An empty text means that nothing earned its place."""
+    """What to put at the end of the context. An empty text means that nothing is to be injected."""
 
     text: str = ""
     memories: tuple[Memory, ...] = ()

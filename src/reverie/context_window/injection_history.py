@@ -54,7 +54,7 @@ class InjectionHistory:
         self.last_context: tuple[str, float] = ("", float("-inf"))
 
     def count_turn(self) -> None:
-        """One more turn; every RESET_TURNS what has surfaced may do so again."""
+        """Count a turn; every RESET_TURNS turns the ids that surfaced are cleared."""
         self.turns += 1
         if self.turns % RESET_TURNS == 0:
             self.surfaced.clear()
@@ -70,7 +70,7 @@ class InjectionHistory:
         return True
 
     def is_repeated_context(self, context: str, now: float) -> bool:
-        """True if this very context was looked at a moment ago; if not, it is noted."""
+        """True if this context was searched a moment ago; if not, it is noted."""
         last, at = self.last_context
         if context == last and 0 <= now - at < IDENTICAL_SECONDS:
             return True

@@ -27,7 +27,7 @@ MAX_DEPENDANTS = 5
 
 
 class ItemTopics(NamedTuple):
-    """What is known of one item by its words."""
+    """What the words of one item are worth: rarity, focus, and later items that depend on it."""
 
     rarity: float  # sum of the rarities of its words, in nats
     focus_share: float  # share of what the newest items are about that it speaks of too, 0..1

@@ -69,7 +69,7 @@ ROLE_TYPES = {
 
 
 class MessageFacts(NamedTuple):
-    """What is known of a message beside what it says."""
+    """Facts about a message besides its text."""
 
     at: float
     task: str = ""

@@ -1,4 +1,4 @@
-"""What leaves a context that has become too full: decided here, done by whoever sends the messages.
+"""Which messages to remove from a full context: decided here, done by whoever sends them.
 
 From START_SHARE of the limit on, the least worth goes until TARGET_SHARE of it is left. A provider
 keeps the beginning of a prompt that is unchanged in its cache, and reads all after the first change
@@ -157,7 +157,7 @@ def get_pruning_strategy(strategy: str, limit: int) -> PruningStrategy:
 def list_pruning_steps(
     scene: PruningScene, count: Callable[[str], int] | None, *, kept: bool
 ) -> list[PruningStep]:
-    """All that may be done, the least worth first.
+    """All possible steps, the least valuable items first.
 
     With `count`, long results are shortened before their item goes: what is left of the item is
     worth as much in fewer tokens.

@@ -86,7 +86,7 @@ def run_scrub(
     *,
     write: bool,
 ) -> ScrubReport:
-    """Go through the store and all that lies beside it; `write` cleans it.
+    """Search the store and the other files of the home; with `write`, clean them.
 
     Backups are not looked at: `storage.backups` says what they hold.
     """

@@ -85,7 +85,7 @@ def extract_observed_lessons(
 
 
 def split_unread_turns(store: Store, event: Event) -> tuple[list[Event], list[Event]]:
-    """(turns since the oldest error that is still open, turns not looked at), up to this event."""
+    """(turns since the oldest open error, turns not read yet), up to this event."""
     upto = since = 0
     looks = session_events(store, event, "gather", newest=True, limit=1)
     if looks:

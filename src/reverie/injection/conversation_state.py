@@ -125,12 +125,12 @@ def to_given_payload(ids: Sequence[str], why: Sequence[Sequence[str]]) -> dict[s
 
 
 def to_end_event(turn: ConversationTurn) -> Event:
-    """The end of a conversation, as it is written down."""
+    """The event that records the end of a conversation."""
     return make_conversation_event(turn, "session_end", {})
 
 
 def to_compact_event(turn: ConversationTurn) -> Event:
-    """That a conversation's context was shortened, as it is written down."""
+    """The event that records that a conversation's context was shortened."""
     return make_conversation_event(turn, "compact", {})
 
 

@@ -1,4 +1,4 @@
-"""What people and programs touch: command line, hooks, MCP, frameworks, hosts, the worker.
+"""The interfaces for people and programs: command line, hooks, MCP, frameworks, hosts, the worker.
 
 Only here may anything be printed.
 """

@@ -134,7 +134,7 @@ class RemoteModel:
             return self._model
 
     def _without_key(self, why: str) -> str:
-        """What a server said, without the key that it may have repeated."""
+        """A server's error text, without the API key that it may repeat."""
         return why.replace(self._key, "…") if self._key else why
 
 

@@ -76,7 +76,7 @@ class LlmReply(NamedTuple):
 
 
 class LlmAnswer(NamedTuple, Generic[T]):
-    """What became of a request: one of OUTCOMES, and the value if it is OK."""
+    """The result of a request: one of OUTCOMES, and the value if it is OK."""
 
     outcome: str
     value: T | None = None
@@ -123,7 +123,7 @@ class LlmAddress(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As it is shown and counted."""
+        """The name under which the model is shown and its calls are counted."""
         parts = urlsplit(self.url)
         where = f"@{parts.hostname}" + (f":{parts.port}" if parts.port else "")
         return f"{self.provider}:{self.model}{'' if self.is_default_url else where}"

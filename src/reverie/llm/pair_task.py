@@ -54,7 +54,7 @@ RELATE = (
 
 
 class PairOpinion(NamedTuple):
-    """What the newer memory is to the older one, how sure that is (0..1), and why."""
+    """The relation of the newer memory to the older one, its confidence (0..1), and the reason."""
 
     relation: str
     confidence: float

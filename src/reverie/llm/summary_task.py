@@ -47,7 +47,7 @@ def build_summary_request(said: Sequence[HostMessage], room: int) -> LlmRequest:
 
 
 def select_shown_messages(said: Sequence[HostMessage]) -> list[HostMessage]:
-    """As many of the best messages as may be shown, in the order of the conversation.
+    """The best messages that fit the limit, in the order of the conversation.
 
     `said` has the best first.
     """

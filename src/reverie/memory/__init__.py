@@ -1,3 +1,3 @@
-"""What becomes of memories: how they come in, are altered, used, explained and let go. Pure
+"""The life of memories: validated, changed, used, explained and retired. Pure
 functions over values.
 """

@@ -1,4 +1,4 @@
-"""What a user feels, told from their words alone: a small table, no model. Pure.
+"""Detecting a user's feeling from their words alone: a small table, no model. Pure.
 
 Most of what is said to a coding agent says nothing of the kind, and much of it looks as if it did:
 "fatal error", "kill the process", "great, now add a test". So the rules look at what is said to the
@@ -18,7 +18,7 @@ MAX_MESSAGE_CHARS = 2_000
 
 
 class EmotionRule(NamedTuple):
-    """Words that show a feeling: regular expressions, of which one is to be met in a sentence."""
+    """Words that show a feeling: regular expressions, one of which must match in a sentence."""
 
     emotion: str
     intensity: str

@@ -377,7 +377,7 @@ def describe_relations(
     *,
     whole: bool,
 ) -> list[str]:
-    """What it is linked to, a sentence a relation.
+    """One sentence for each relation that the memory has.
 
     What the story says elsewhere (its successor, who disagrees, other wordings, what it was merged
     into) is left out.

@@ -321,7 +321,7 @@ def resolve_times(said: Mapping[str, Any], now: float, zone: str) -> dict[str, A
 
 
 def describe_due(memory: Memory) -> str:
-    """When and where it is due, in words: what was understood is told back."""
+    """When and where it is due, in words, so that a misunderstanding shows."""
     reminder = read_reminder(memory)
     every = reminder.every
     parts = []

@@ -106,7 +106,7 @@ def require_visible_successor(old: Memory, new: Memory) -> None:
 
 
 def supersede_memory(old: Memory, new: Memory, now: float) -> list[Change]:
-    """The changes by which a newer memory takes the place of an older one, which can still be asked
+    """The changes by which a newer memory supersedes an older one, which can still be asked
     about.
     """
     if old.id == new.id:

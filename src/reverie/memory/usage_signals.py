@@ -103,7 +103,7 @@ def confirm_tags(details: Mapping[str, object], tags: Iterable[str]) -> dict[str
 
 
 def suggested_tags(memory: Memory) -> tuple[str, ...]:
-    """Tags of a memory that nobody gave, also those that were taken off again."""
+    """Tags that were suggested for a memory, also those that were removed again."""
     return to_texts(memory.details.get(SUGGESTED_FIELD))
 
 

@@ -62,7 +62,7 @@ Spot = tuple[str, int]
 
 @dataclass(slots=True)
 class PageEdits:
-    """What the edits of some pages come to."""
+    """The changes and the refusals that follow from edited pages."""
 
     changes: list[Change] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)  # of the memories that the person touched

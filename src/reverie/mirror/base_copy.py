@@ -46,7 +46,7 @@ class BaseCopy(NamedTuple):
         return lines
 
     def has_state(self, stamp: str) -> bool:
-        """True if that state can be told; a copy of nothing does not miss any."""
+        """True if that former state is known; an empty copy counts as knowing all."""
         if not self.stamp or stamp == self.stamp:
             return True
         return any(older == stamp for older, _ in self.before)

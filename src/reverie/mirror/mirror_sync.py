@@ -144,7 +144,7 @@ def hold_mirror_lease(
 
 
 def try_sync_space(work: WorkContext, root: Path, space: str, request: SyncRequest) -> MirrorReport:
-    """Bring one space in step; what goes wrong in it is noted and told, and stops no other one.
+    """Sync one space; an error is recorded and reported, and does not stop other spaces.
 
     Only trouble of the store, or of the whole process, is everybody's: StoreError, MemoryError.
     """

@@ -76,7 +76,7 @@ PageBlock = PageMark | PageHeading | PageItem | PageProse
 
 
 def to_prose(item: PageItem) -> PageProse:
-    """A bullet that is about no memory, without the comment that said it was."""
+    """The bullet as prose: without the comment that names a memory."""
     return PageProse(_ID.sub("", item.raw))
 
 

@@ -30,7 +30,7 @@ ALL_MEMORIES = 1_000_000_000
 
 
 class SyncRequest(NamedTuple):
-    """What bringing a space in step may do."""
+    """Options of syncing a space."""
 
     # where many lines are gone: True forgets them, False writes them anew, None asks
     forget: bool | None = None

@@ -109,7 +109,7 @@ IgnoreRules = tuple[IgnoreRule, ...]  # outermost first
 
 
 class RootFilter:
-    """What of a root counts, going by names and by ignore files."""
+    """Which files of a root are indexed, by their names and by ignore files."""
 
     def __init__(
         self,

@@ -80,7 +80,7 @@ class SyncPlan(NamedTuple):
 
 
 def plan_sync(known: Mapping[str, IndexedFile], found: FolderListing) -> SyncPlan:
-    """Compare what is indexed with what is there; what lies in an unreadable folder is not gone."""
+    """Compare the index with the folder; files in an unreadable folder do not count as deleted."""
     there = {file.path for file in found.files}
     unreadable = tuple(f"{folder}/" for folder in found.unreadable)
     changed = [

@@ -270,7 +270,7 @@ def check_times_and_shares(row: Row) -> None:
 
 
 def check_provenance(row: Row) -> None:
-    """Check who says so, and that what is untrusted commands nobody."""
+    """Check the provenance, and that an untrusted memory has no triggers or commanding kind."""
     if row.get("provenance", "observed") not in TRUST_BY_PROVENANCE:
         raise BadInput(f"{row['provenance']!r} is not a provenance")
     kind = row.get("kind", "fact")

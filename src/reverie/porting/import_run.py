@@ -76,7 +76,7 @@ def import_memories(
 def plan_against_store(
     store: Store, items: Sequence[ImportItem], target: ImportTarget
 ) -> ImportPlan:
-    """What of the items is new to the store, and what becomes of it."""
+    """Compare the items with the store: which are new, and what to do with each."""
     known_deeds = frozenset[str]()
     if any(isinstance(item, DeedRecord) for item in items):
         known_deeds = load_known_deeds(store, target.space)
@@ -146,7 +146,7 @@ def mixes_with_memories(store: Store, plan: ImportPlan) -> bool:
 
 
 def load_known_deeds(store: Store, space: str) -> frozenset[str]:
-    """The deeds of other programs that are in the log, as "system:name"."""
+    """The imported activity events that are in the log, as "system:name"."""
     events = store.search_events(DEED_VERBS, space=space, containing=(ORIGIN,), limit=NO_LIMIT)
     origins = (event.payload.get(ORIGIN) for event in events)
     return frozenset(f"{one['system']}:{one['id']}" for one in origins if isinstance(one, dict))

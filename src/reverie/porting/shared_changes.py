@@ -1,4 +1,4 @@
-"""What the lines of a shared file come to here: new memories, revisions, and what is let go.
+"""The changes that follow from the lines of a shared file: new, revised and retired memories.
 
 What others wrote is `untrusted` here, other words for a memory of ours too: it describes and
 commands nobody. Of a file that the user trusts, since people review what is committed there, it is
@@ -196,7 +196,7 @@ def build_lifted_fields(stated: Fields) -> dict[str, Any]:
 
 
 def cap_line_trust(stated: Fields) -> float:
-    """How far a line is believed: as it says, at most as its provenance is."""
+    """The trust of a line (0..1): as it says, at most that of its provenance."""
     most = TRUST_BY_PROVENANCE[stated["provenance"]]
     return most if stated["trust"] is None else min(stated["trust"], most)
 

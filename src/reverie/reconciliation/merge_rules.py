@@ -116,7 +116,7 @@ class Neighbour(NamedTuple):
 
 
 class PairComparison(NamedTuple):
-    """What a new memory is to an older one that is active."""
+    """The relation of a new memory to an older active one."""
 
     old: Memory
     verdict: Verdict

@@ -98,7 +98,7 @@ def flag_contradictions(view: PassView) -> list[PassStep]:
 
 
 def relate_memories(view: PassView, relate: RelateMemories | None = None) -> list[PassStep]:
-    """Steps that tie what belongs together; with `relate`, also where no word is shared."""
+    """Steps that link related memories; with `relate`, also where no word is shared."""
     return visit_pairs(view, partial(relate_pair, relate=relate))
 
 
@@ -217,7 +217,7 @@ def has_enough_questions(pair: PairInView) -> bool:
 
 
 def flag_resembling_pair(pair: PairInView) -> PassStep | None:
-    """The step that ties two memories that may say the same, for a person to decide; each memory
+    """The step that links two memories that may say the same, for a person to decide; each memory
     only to its nearest.
     """
     if pair.has_edge("resembles", "contradicts", "supersedes") or is_unquestioned(pair):
@@ -241,7 +241,7 @@ def word_starts(text: str) -> frozenset[str]:
 
 
 def flag_conflicting_pair(pair: PairInView) -> PassStep | None:
-    """The step that flags two memories that cannot both be true; nobody loses unasked.
+    """The step that flags two memories that contradict each other; both stay active.
 
     Only within a space: what holds in one project overrides what was said for all, and takes
     nothing from it.
@@ -262,7 +262,7 @@ def flag_conflicting_pair(pair: PairInView) -> PassStep | None:
 
 
 def is_visible_together(one: Memory, other: Memory) -> bool:
-    """True if some reader sees both: two projects never meet."""
+    """True if some reader sees both: memories of sibling projects are never compared."""
     return one.space in visible_spaces(other.space) or other.space in visible_spaces(one.space)
 
 

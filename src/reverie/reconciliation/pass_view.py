@@ -63,7 +63,7 @@ class PairInView(NamedTuple):
     cosine: float
 
     def has_edge(self, *rels: str) -> bool:
-        """True if one of these relations ties the two, in either direction."""
+        """True if one of these relations links the two, in either direction."""
         return has_edge(self.view.edges, self.one.id, self.other.id, *rels)
 
 
@@ -84,7 +84,7 @@ def index_edges(edges: Iterable[Edge]) -> dict[tuple[str, str, str], float]:
 
 
 def has_edge(edges: EdgeWeights, one: str, other: str, *rels: str) -> bool:
-    """True if one of these relations ties two memories, in either direction."""
+    """True if one of these relations links two memories, in either direction."""
     return any((one, rel, other) in edges or (other, rel, one) in edges for rel in rels)
 
 

@@ -61,7 +61,7 @@ def list_fresh_memories(work: WorkContext, event: Event) -> list[Memory]:
 
 
 def reconcile_event(work: WorkContext, event: Event) -> ReaderDecision:
-    """What becomes of an event's memories and of their relatives."""
+    """The changes to an event's memories and their relatives."""
     fresh = [
         memory
         for memory in list_fresh_memories(work, event)

@@ -122,7 +122,7 @@ def find_tool_warnings(
     spaces: Sequence[str],
     now: float,
 ) -> trigger_search.TriggeredHits:
-    """What trigger patterns call up before a tool runs: what must never be done first, ties by id.
+    """Memories whose trigger matches a tool call: prohibitions first, ties by id.
 
     Patterns are tried in that order too, for TOOL_WARNING_SECONDS, regular expressions after all
     others. What is hardly believed any more is left out; of what is believed less than at first,

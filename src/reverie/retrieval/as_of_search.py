@@ -102,7 +102,7 @@ def reconstruct_memory(
 
 
 def describe_later_fate(memory: Memory) -> tuple[str, ...]:
-    """What has become of a memory since, in words; nothing if it still counts."""
+    """What happened to a memory since, in words; empty if it is still active."""
     if memory.active:
         return ()
     by = f" by {memory.superseded_by}" if memory.superseded_by else ""

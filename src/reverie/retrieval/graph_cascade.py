@@ -32,7 +32,7 @@ def add_graph_neighbours(
     first: Sequence[Edge],
     seeds: int,
 ) -> list[Hit]:
-    """The hits and what their `seeds` best lead to, best first, ties by id.
+    """The hits with the graph neighbours of the `seeds` best, best first, ties by id.
 
     `first` are the edges around those best.
     """

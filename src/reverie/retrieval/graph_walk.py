@@ -139,7 +139,7 @@ def neighbours_by_tag(
     tied: Sequence[tuple[float, str]],
     decay: float,
 ) -> list[ReachedMemory]:
-    """The memories on the other side of a tag, reached from the strongest that is tied to it.
+    """The memories that share a tag, reached from the strongest of those already found.
 
     The more memories a tag has, the less it hands on.
     """

@@ -95,7 +95,7 @@ def to_gate_signals(
     rows: Sequence[int],
     memories: int,
 ) -> list[relevance_gate.GateSignals]:
-    """What the gate looks at, of some candidates; `memories` is how many there are to choose from.
+    """The gate's signals of some candidates; `memories` is how many there are to choose from.
 
     What has no vector yet counts as alike as an unrelated text.
     """

@@ -1,4 +1,4 @@
-"""How likely a turn needs a memory that nobody asked for, from what is seen of both.
+"""The probability that a turn needs a memory unasked, from signals of both.
 
 Most turns need no memory, and some words of nearly every turn stand in some memory. So the hits of
 the automatic path are judged in two steps, each a small linear scorer. *Fits*: how well each memory

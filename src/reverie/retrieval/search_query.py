@@ -50,7 +50,7 @@ class SearchQuery(NamedTuple):
         return tokenize_query(self.text)
 
     def to_filter(self, limit: int) -> Filter:
-        """What the store can leave out by itself; `is_admissible` tells of the rest."""
+        """The filter that the store applies; `is_admissible` checks the rest."""
         return Filter(
             spaces=self.spaces,
             kinds=self.kinds,

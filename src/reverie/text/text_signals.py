@@ -1,4 +1,4 @@
-"""What a text says about itself in passing.
+"""Signals in a text.
 
 The files it names, their language, and triggers that call it up again.
 

@@ -84,7 +84,7 @@ def _split_compound(text: str) -> list[str]:
 
 
 def to_index_text(text: str) -> str:
-    """What goes into the full-text column.
+    """The text for the full-text column.
 
     The text, with identifiers opened and pairs of characters for unspaced scripts.
 

@@ -69,7 +69,7 @@ def task_from_commit(event: Event, moved: FileRenames) -> PastTask:
 
 
 def task_from_record(name: str, events: Sequence[Event]) -> PastTask:
-    """What was recorded under one name as a task, without its files."""
+    """The task that was recorded under one name, without its files."""
     # a conversation's id is no text, a task's name is
     parts = [name] if any(map(get_event_task, events)) else []
     for event in events:

@@ -92,7 +92,7 @@ class TaskHistory:
 
     @cached_property
     def texts(self) -> Bm25Field:
-        """What the tasks were called."""
+        """The texts of the tasks."""
         return build_field(one.terms for one in self.done)
 
     @cached_property

@@ -49,7 +49,7 @@ class FileSuggestion(NamedTuple):
 
 
 class TaskPlan(NamedTuple):
-    """What to look at for a task, and what is known of the like. All lists are best first."""
+    """Files, past tasks and memories for a task. All lists are best first."""
 
     task: str
     root: str  # of the repository
@@ -67,7 +67,7 @@ class TaskPlan(NamedTuple):
         return "\n".join(render_task_plan(self))
 
     def within(self, most: int) -> TaskPlan:
-        """As much of it as fits into so many tokens; the likeliest file always stays.
+        """The plan cut to a number of tokens; the likeliest file always stays.
 
         The least of its lists go first, then files from the end.
         """

@@ -38,7 +38,7 @@ class TaskQuery(NamedTuple):
 
 
 def parse_task(text: str) -> TaskQuery:
-    """A task as it is looked for."""
+    """The terms and names of a task's text, by which it is searched."""
     text = text[:MAX_TASK_CHARS]
     names = find_long_names(text)
     quoted = (name for quote in QUOTED.findall(text) for name in find_long_names(quote))

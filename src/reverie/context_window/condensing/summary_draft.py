@@ -1,4 +1,4 @@
-"""What leaves a conversation, where its summary stands, and the list that comes of it.
+"""Which messages leave a conversation, where the summary goes, and the resulting list.
 
 The summary takes the place of a summary that is there, else of the first of the user's messages
 that leaves, and is the user's message too: so the roles stay in an order that OpenAI and Anthropic
@@ -54,7 +54,7 @@ MIN_SUMMARY_TOKENS = 200
 
 
 class CondenseDraft(NamedTuple):
-    """What is to leave, and what may be said of it."""
+    """The messages to remove, and the lines that may summarise them."""
 
     given: Messages
     wish: FitRequest
@@ -199,7 +199,7 @@ def pin_newest_item(item: ContextItem, total: int) -> ContextItem:
 
 
 class LeavingItems(NamedTuple):
-    """What goes: the places of items that leave as wholes, and those of which a line stays."""
+    """Indexes of the items that are removed, and of those that become one line."""
 
     whole: set[int]
     shortened: tuple[PrunedItem, ...]

@@ -116,7 +116,7 @@ class SummarySpan(NamedTuple):
 
 
 def render_summary_head(span: SummarySpan, names: Sequence[str], session: str) -> str:
-    """What stands above the lines: which messages left, and how to get them again."""
+    """The head of a summary: which messages were removed, and how to read them."""
     more = f" It knows more of: {escape_line(', '.join(names))}." if names else ""
     whole = f' All of them: session "{escape_line(session)}".' if session else ""
     return (

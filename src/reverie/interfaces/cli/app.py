@@ -109,7 +109,7 @@ class CommandGroup(TyperGroup):
         sys.exit(run_guarded(plain_run, list(sys.argv[1:] if args is None else args)))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command; one that was called differently by its new name, which is told."""
+        """Find a command; a former name leads to the new command, with a hint on stderr."""
         name, *rest = args
         new_name = find_new_name(name, rest)
         if new_name and not ctx.resilient_parsing:  # Tab, too, resolves what stands there so far
@@ -251,7 +251,7 @@ def describe_error(err: BaseException) -> str:
 
 
 def save_traceback(err: Exception) -> str:
-    """Keep the traceback of what nobody foresaw, without secrets; the words that say where."""
+    """Save an unexpected traceback without secrets; returns the words that say where."""
     import traceback
 
     from reverie.core.config import default_home

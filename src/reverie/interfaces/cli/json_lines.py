@@ -17,7 +17,7 @@ R = TypeVar("R")
 def report_progress(
     rows: Iterable[R], progress: ProgressBar, stage: str, total: int | None
 ) -> Iterator[R]:
-    """The same rows; progress is told of every hundredth."""
+    """The same rows; every hundredth reports progress."""
     for count, row in enumerate(rows, start=1):
         if count % 100 == 0:
             progress(stage, min(count, total) if total else count, total)

@@ -28,7 +28,7 @@ class ProgressBar:
         self._named = False
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        """So much of this stage is done."""
+        """Report how much of this stage is done."""
         if stage != self._stage:
             self.clear()
             self._stage, self._since = stage, clock.ticks()

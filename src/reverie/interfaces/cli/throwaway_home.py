@@ -61,6 +61,6 @@ class ReplayClock:
         return self._base + clock.ticks() - self._since
 
     def set(self, at: float) -> None:
-        """It is this moment now, unless it is later already."""
+        """Move the clock to this moment, unless it is later already."""
         if at > self():
             self._base, self._since = at, clock.ticks()

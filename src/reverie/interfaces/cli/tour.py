@@ -162,7 +162,7 @@ def parse_commit(row: str) -> dict[str, Any]:
 def play_first_session(
     cli: CliContext, mind: Mind, then: ReplayClock, conversation: RecordedConversation
 ) -> list[str]:
-    """Play the first conversation: nobody looks, the companion listens; what was learned."""
+    """Play the first conversation through a companion; returns what was learned."""
     print_heading(cli, "2. A working day, two days ago: Reverie listens")
     steps = list(ConversationPlayer(mind, TOUR_SPACE, then).play([conversation]))
     learned = [memory for step in steps for memory in step.learned]

@@ -188,7 +188,7 @@ def to_openai_call(part: ToolCallPart) -> Mapping[str, Any]:
 
 
 def to_openai_message(part: ModelRequestPart) -> dict[str, Any] | None:
-    """One part of a request as a message; None for a part that nobody said."""
+    """One part of a request as a message; None for a part without a speaker."""
     match part:
         case UserPromptPart(content=str(text)):
             return {"role": "user", "content": text}

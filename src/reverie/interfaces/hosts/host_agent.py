@@ -69,7 +69,7 @@ def has_failed_exit(response: Any) -> bool:
 
 
 def extract_result_text(response: Any) -> str:
-    """What a tool answered, as text: what it printed where that can be told, else all of it."""
+    """The text of a tool's result: what it printed where that is separate, else all of it."""
     if response is None or isinstance(response, str):
         return response or ""
     if isinstance(response, Mapping):

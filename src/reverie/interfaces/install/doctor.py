@@ -55,7 +55,7 @@ MAX_TURNS = 500  # newest turns among which the last one with a memory is looked
 
 
 def examine_installation(settings: Settings, space: str, project: Path) -> list[DoctorFinding]:
-    """Everything that was looked at, in the order in which it is told."""
+    """The findings of all checks, in the order in which they are printed."""
     return [
         *examine_memory(settings, space),
         *examine_hosts(settings, project),
@@ -272,7 +272,7 @@ def report_last_hooks(files: HookFiles, hosts: list[str]) -> Iterator[DoctorFind
 
 
 def examine_work(settings: Settings) -> Iterator[DoctorFinding]:
-    """What waits, who works, what hooks complained of."""
+    """Check waiting events, the worker, and errors of hooks."""
     files = HookFiles(str(settings.home))
     folder = settings.home / "hooks"
     if folder.exists() and not folder.is_dir():

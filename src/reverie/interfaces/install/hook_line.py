@@ -40,7 +40,7 @@ class HookCommand(NamedTuple):
 
     @property
     def line(self) -> str:
-        """As a host's settings hold it."""
+        """The command line as a host's settings hold it."""
         words = [*self.program, self.host]
         if self.windows:
             return subprocess.list2cmdline(words) + WINDOWS_SILENT

@@ -27,7 +27,7 @@ MENTIONS = ("reverie-hook", "reverie/interfaces/hooks/run.py", "reverie/surfaces
 
 
 class DoctorFinding(NamedTuple):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     well: bool
     text: str
@@ -57,12 +57,12 @@ class HostWiring(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As people call it."""
+        """The host's title with the file, for messages."""
         return f"{load_host(self.host).title} ({self.path})"
 
     @property
     def install_command(self) -> str:
-        """What wires it anew."""
+        """The command that wires the host again."""
         return f"reverie install {self.host}{' --project' if self.project else ''}"
 
 
@@ -237,7 +237,7 @@ def judge_plugin(named: tuple[Path, str]) -> Iterator[DoctorFinding]:
 
 
 def find_disabled_hooks(found: HostFiles, host: str, project: Path) -> Iterator[DoctorFinding]:
-    """Where a host is told to run no hooks at all."""
+    """A finding for each settings file that disables all hooks of a host."""
     agent = load_host(host)
     for path, switch in agent.find_switches(found.read_data, project):
         yield report_fault(

@@ -58,7 +58,7 @@ class WiringLedger:
         self.path = home / "installed" / f"{host}.json"
 
     def plan_wiring(self, targets: Sequence[SettingsTarget]) -> list[SettingsEdit]:
-        """What wiring would alter; empty where all is as it should be."""
+        """The changes that wiring would make; empty where it is complete."""
         known = self.load_rows()
         edits = [plan_wired_edit(target, known.get(str(target.path))) for target in targets]
         return require_writable(edit for edit in edits if edit)

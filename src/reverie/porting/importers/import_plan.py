@@ -341,7 +341,7 @@ def plan_links(
 
 
 def build_deed_event(deed: DeedRecord, target: ImportTarget) -> Event:
-    """A deed as an event of the log, without secrets."""
+    """An imported activity as an event of the log, without secrets."""
     origin = {"system": target.system, "id": deed.key}
     payload = {**drop_sensitive_contents(deed.payload, target.policy), ORIGIN: origin}
     redacted, _ = redact_value(to_clean_json(payload), target.policy)

@@ -1,4 +1,4 @@
-"""What a reader of another program's files yields: memories, deeds, and what it could not read.
+"""What a reader of another program's files yields: memories, activity events, unreadable records.
 
 A reader never decides what an id is here, who may see something, or whether it is new: it tells
 what stands there and where. It never writes into the source and stops at nothing: a record that
@@ -171,7 +171,7 @@ class ForeignRecord(NamedTuple):
 def try_record(
     build: Callable[..., Made], record: ForeignRecord | BadRecord, *args: Any
 ) -> Made | BadRecord:
-    """What is built of a record, or why it cannot be used."""
+    """The result of `build` for a record, or the reason why it cannot be used."""
     if isinstance(record, BadRecord):
         return record
     try:

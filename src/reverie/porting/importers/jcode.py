@@ -237,7 +237,7 @@ def parse_jcode_state(entry: ForeignRecord) -> dict[str, Any]:
 
 
 def parse_reinforcements(entry: ForeignRecord) -> Iterator[Reinforcement]:
-    """When it was said again."""
+    """The reinforcements of a memory: session and time of each repetition."""
     listed = entry.values.get("reinforcements")
     for one in listed if isinstance(listed, list) else ():
         again = entry._replace(values=as_mapping(one))

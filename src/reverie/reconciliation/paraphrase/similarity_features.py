@@ -73,7 +73,7 @@ ASIDES = (
 
 
 class StatementSimilarity(NamedTuple):
-    """How two statements compare: the features, and what they rest on."""
+    """The features of two statements, and the words behind them."""
 
     features: Features
     shared: Concepts

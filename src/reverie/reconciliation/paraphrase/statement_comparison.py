@@ -1,4 +1,4 @@
-"""What two memories are to each other, told without a language model.
+"""The relation of two memories, judged without a language model.
 
 `compare_memories` answers with one of five relations:
 

@@ -33,7 +33,7 @@ ALWAYS_NEVER = frozenset(map(to_concept, ("always", "never")))
 
 
 class WordSwap(NamedTuple):
-    """What one says where the other says something else."""
+    """Words of one statement that stand where the other has different ones."""
 
     old: str
     new: str

@@ -58,7 +58,7 @@ class StartContext(NamedTuple):
 
 
 class PreparedPrompt(NamedTuple):
-    """What to send now, and what to go on with."""
+    """The messages to send now, and the conversation to continue with."""
 
     prompt: list[Any]  # the messages to send: the conversation, with the block at its end
     messages: list[Any]  # the conversation, to go on with

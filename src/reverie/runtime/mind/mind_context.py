@@ -89,7 +89,7 @@ class MindContext:
 
     @property
     def policy(self) -> Policy:
-        """What is redacted from a text before it is kept."""
+        """The redaction policy of texts before they are stored."""
         return self.settings.policy
 
     def close(self) -> None:

@@ -173,7 +173,7 @@ class StoreReading:
             yield from self._fetch_edges(sql, *ids, *spaces)
 
     def _find_node_members(self, node: str, spaces: Names, most: int) -> list[Edge]:
-        """The newest visible memories that are tied to a tag, a cluster or a file."""
+        """The newest visible memories with an edge to a tag, a cluster or a file."""
         # Thousands may be tied to it, so it is read from the end of the index until there are
         # `most`, among the newest MAX_TAG_MEMBERS.
         sql = f"""

@@ -54,7 +54,7 @@ class SqlConditions:
 
 
 def sql_placeholders(values: Collection[object]) -> str:
-    """As many question marks as there are values."""
+    """A comma-separated list of one `?` for each value."""
     return ", ".join("?" * len(values))
 
 
