@@ -3,16 +3,17 @@
 A module of commands has a `CommandTable`, to which it adds its functions. The first parameter of
 each is the `CliContext`; the options `--home`, `--json` and, where it makes sense, `--space` are
 added to its own, and may stand before the command's name as well. A parameter whose type is a
-dataclass stands for an option for each of its fields.
+dataclass stands for an option for each of its fields. `Annotated[str, "HELP"]` is an option,
+`Annotated[str, "NAME", "HELP"]` an argument.
 """
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -21,8 +22,11 @@ from reverie.core import config, environment
 from reverie.core.config import Settings
 from reverie.interfaces.cli.progress_bar import ProgressBar
 from reverie.interfaces.cli.shell_completion import complete_ids, complete_spaces, complete_tags
-from reverie.interfaces.cli.terminal_output import print_json, print_line
+from reverie.interfaces.cli.terminal_output import print_json, print_note, print_view
 from reverie.memory.memory_validation import resolve_space
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 CommandFunction = Callable[..., None]
 
@@ -93,12 +97,22 @@ class CliContext:
         """Where one asks from."""
         return resolve_space(self.named_space)
 
-    def answer(self, values: dict[str, Any], text: str) -> None:
-        """Say what came of it: one JSON document with --json, else a line."""
+    def answer(
+        self, values: object, view: "str | Iterable[RenderableType]", nothing: str = ""
+    ) -> None:
+        """Say what came of it: one JSON document with --json, else a line or what a view yields.
+
+        Of a view that yields nothing, `nothing` is noted.
+        """
         if self.as_json:
             print_json(values)
-        else:
-            print_line(text)
+        elif not print_view(view) and nothing:
+            print_note(nothing)
+
+    def note(self, text: str) -> None:
+        """One line on stderr for a person, about the answer; none with --json."""
+        if not self.as_json:
+            print_note(text)
 
     @contextmanager
     def open_mind(self) -> Iterator[Mind]:
@@ -193,9 +207,8 @@ def with_shared_options(function: CommandFunction, spaced: bool) -> CommandFunct
     context = inspect.Parameter(
         "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
     )
-    # Keyword-only: a required option may then follow one that has a default.
-    options = [row.replace(kind=inspect.Parameter.KEYWORD_ONLY) for row in (*own, *shared)]
-    parameters = [context, *options]
+    # They are keyword-only: a required option may then follow one that has a default.
+    parameters = [context, *own, *shared]
     # Typer reads both: the one for kinds and defaults, the other for types.
     run_command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run_command.__annotations__ = {row.name: row.annotation for row in parameters}
@@ -205,14 +218,23 @@ def with_shared_options(function: CommandFunction, spaced: bool) -> CommandFunct
 def expand_options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
     """A parameter as Typer is to see it: of a dataclass each field is an option by itself."""
     if not is_dataclass(parameter.annotation):
-        return [parameter]
+        return [option_parameter(parameter.name, parameter.annotation, parameter.default)]
     return [
         option_parameter(row.name, row.type, row.default) for row in fields(parameter.annotation)
     ]
 
 
 def option_parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    """A parameter for an option."""
+    """A parameter as Typer is to see it: `Annotated[str, "…"]` is an option with that help, which
+    is called as the parameter is (of a bool there is no opposite); with two texts it is an
+    argument, its name in the usage and its help.
+    """
+    match get_args(annotation):
+        case (kind, str(help)):
+            names = [f"--{name.replace('_', '-')}"] if kind is bool else []
+            annotation = Annotated[kind, typer.Option(*names, help=help)]
+        case (kind, str(metavar), str(help)):
+            annotation = Annotated[kind, typer.Argument(metavar=metavar, help=help)]
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
     )

@@ -16,9 +16,7 @@ from reverie.interfaces.cli.replay_run import read_messages
 from reverie.interfaces.cli.terminal_output import (
     escape_controls,
     one_line,
-    print_json,
     print_note,
-    print_rich,
 )
 from reverie.text.host_messages import role_of
 
@@ -29,16 +27,14 @@ def show_condensed(cli: CliContext, file: Path, request: FitRequest) -> None:
     """Show a conversation as it would go on within a request, without doing it."""
     messages, last = read_messages(file)
     result = condense_messages(messages, request, ConversationFacts(""), last)
+    names = ("before", "after", "goal", "strategy", "why", "trouble", "messages")
+    lines = (
+        format_message(place, message, result)
+        for place, message in zip(result.origin, result.messages, strict=True)
+    )
+    cli.answer({name: getattr(result, name) for name in names}, lines)
     if cli.as_json:
-        print_json(
-            {
-                name: getattr(result, name)
-                for name in ("before", "after", "goal", "strategy", "why", "trouble", "messages")
-            }
-        )
         return
-    for place, message in zip(result.origin, result.messages, strict=True):
-        print_rich(format_message(place, message, result))
     if result.why:
         print_note(f"Nothing left: {result.why}.")
     else:

@@ -10,10 +10,11 @@ import typer
 
 from reverie import Mind
 from reverie.core import clock
+from reverie.interfaces.cli import memory_view
 from reverie.interfaces.cli.cli_context import CliContext
-from reverie.interfaces.cli.terminal_output import print_json, print_line
 
 if TYPE_CHECKING:
+    from reverie.interfaces.cli.terminal_output import View
     from reverie.llm.language_model import LanguageModel
 
 NO_MODEL = (
@@ -29,10 +30,7 @@ def report_llm_status(cli: CliContext, check: bool) -> None:
     with cli.open_mind() as mind:
         asked = check_llm(mind) if check else {}
         values = {**llm_status_values(mind), **({"check": asked} if check else {})}
-    if cli.as_json:
-        print_json(values)
-    else:
-        print_llm_status(values, bool(cli.settings.llm))
+    cli.answer(values, render_llm_status(values, bool(cli.settings.llm)))
     if check and asked.get("outcome") != "ok":
         raise typer.Exit(1)
 
@@ -87,14 +85,13 @@ def describe_llm(model: LanguageModel | None, configured: str) -> str:
     return f"{model.name}: {spent:,} tokens today{cost}{rests}"
 
 
-def print_llm_status(values: dict[str, Any], configured: bool) -> None:
+def render_llm_status(values: dict[str, Any], configured: bool) -> View:
     """The status for people."""
     from reverie.injection.candidate_judge import OUTCOMES as ON_TURNS
-    from reverie.interfaces.cli import memory_view
     from reverie.llm.language_model import OUTCOMES
 
     if not values["model"]:
-        print_line(OFFLINE if configured else NO_MODEL)
+        yield OFFLINE if configured else NO_MODEL
         return
     of_tokens = f" of {values['tokens_per_day']:,}" if values["tokens_per_day"] else ", no limit"
     of_dollars = (
@@ -106,7 +103,7 @@ def print_llm_status(values: dict[str, Any], configured: bool) -> None:
         else ""
     )
     check = values.get("check", {})
-    memory_view.render_facts(
+    yield from memory_view.render_facts(
         {
             "model": values["model"],
             "day": f"{values['date']} (UTC)",
@@ -122,7 +119,7 @@ def print_llm_status(values: dict[str, Any], configured: bool) -> None:
     )
     meaning = {**OUTCOMES, **ON_TURNS}
     for task, outcomes in sorted(values["outcomes"].items()):
-        print_line()
-        memory_view.render_counts(
+        yield ""
+        yield from memory_view.render_counts(
             {f"{outcome}: {meaning.get(outcome, '')}": n for outcome, n in outcomes.items()}, task
         )

@@ -1,11 +1,13 @@
-"""Memories, events and findings as a person likes to read them, from 40 columns up."""
+"""Memories, events and findings as a person likes to read them, from 40 columns up.
 
-from collections.abc import Iterable, Mapping, Sequence
+Every `render_…` yields what is to be shown, for `print_view`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
-
-from rich.table import Table
-from rich.text import Text
 
 from reverie.context_window import SAID_BY, format_time_ago
 from reverie.core.code_anchors import ANCHORS, OUTDATED, anchors_of, outdated_notice
@@ -14,16 +16,20 @@ from reverie.core.model import Event, Hint, Hit, Memory, Record
 from reverie.interfaces.cli.terminal_output import (
     escape_controls,
     get_console,
+    list_view,
+    make_list,
     one_line,
-    print_line,
-    print_rich,
+    style_text,
 )
 from reverie.memory.history_text import format_moment
 from reverie.reconciliation.review_questions import ReviewCase
 from reverie.storage import Problem
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from reverie.extraction.knowledge_gaps import KnowledgeGap
+    from reverie.interfaces.cli.terminal_output import Row, View
     from reverie.memory.daily_journal import JournalDay
 
 MAX_EXCERPT_CHARS = 360  # characters of a memory in a list; `reverie show ID` has the rest
@@ -42,18 +48,18 @@ COLOURS = {
 
 def join_dotted(*parts: str) -> Text:
     """Small print: those of the parts that say something, with dots in between."""
-    return Text(" · ".join(part for part in parts if part), style="dim")
+    return style_text(" · ".join(part for part in parts if part), "dim")
 
 
 def colour_kind(kind: str) -> Text:
     """A kind in the colour of its memory type."""
-    return Text(one_line(kind), style=COLOURS[kind_of(kind).type])
+    return style_text(one_line(kind), COLOURS[kind_of(kind).type])
 
 
 def render_excerpt(memory: Memory) -> Text:
     """What a memory says, shortened."""
-    return Text(
-        one_line(memory.text, MAX_EXCERPT_CHARS), style="" if memory.active else "strike dim"
+    return style_text(
+        one_line(memory.text, MAX_EXCERPT_CHARS), "" if memory.active else "strike dim"
     )
 
 
@@ -62,36 +68,28 @@ def describe_age(memory: Memory, now: float) -> str:
     return format_time_ago(now - memory.at)
 
 
-def make_list_table() -> Table:
-    """A list without lines: something narrow, then something that folds."""
-    table = Table.grid(padding=(0, 1))
-    table.add_column(no_wrap=True, justify="right")
-    table.add_column(overflow="fold", ratio=1)
-    return table
-
-
-def render_hits(hits: Sequence[Hit], now: float, space: str, *, more: bool = False) -> None:
+@list_view
+def render_hits(
+    hits: Sequence[Hit], now: float, space: str, *, more: bool = False
+) -> Iterator[Row]:
     """Search results, best first, each with its reason."""
-    table = make_list_table()
     for place, hit in enumerate(hits, start=1):
         memory = hit.memory
-        table.add_row(Text(str(place), style="bold"), render_excerpt(memory))
-        table.add_row("", join_dotted(f"{hit.score:.2f}", *map(one_line, hit.why)))
-        table.add_row("", render_origin(memory, now, space))
+        yield style_text(str(place), "bold"), render_excerpt(memory)
+        yield "", join_dotted(f"{hit.score:.2f}", *map(one_line, hit.why))
+        yield "", render_origin(memory, now, space)
         if more:
-            table.add_row("", join_dotted(*list_rank_reasons(memory, now)))
-        table.add_row("", Text(memory.id, style="dim"))
-    print_rich(table)
+            yield "", join_dotted(*list_rank_reasons(memory, now))
+        yield "", style_text(memory.id, "dim")
 
 
-def render_gaps(gaps: Sequence["KnowledgeGap"], now: float) -> None:
+@list_view
+def render_gaps(gaps: Sequence[KnowledgeGap], now: float) -> Iterator[Row]:
     """Questions without an answer, newest first."""
-    table = make_list_table()
     for gap in gaps:
-        table.add_row(Text("?", style="dim"), Text(one_line(gap.asked)))
+        yield style_text("?", "dim"), style_text(one_line(gap.asked))
         often = f"asked {gap.times} times" if gap.times > 1 else ""
-        table.add_row("", join_dotted(format_time_ago(now - gap.at), often, one_line(gap.space)))
-    print_rich(table)
+        yield "", join_dotted(format_time_ago(now - gap.at), often, one_line(gap.space))
 
 
 def render_origin(memory: Memory, now: float, space: str) -> Text:
@@ -103,8 +101,8 @@ def render_origin(memory: Memory, now: float, space: str) -> Text:
         one_line(memory.space) if memory.space != space else "",
         format_tags(memory.tags),
     ]
-    texts = [Text(part, style="dim") for part in parts if part]
-    return Text(" · ", style="dim").join([colour_kind(memory.kind), *texts])
+    texts = [style_text(part, "dim") for part in parts if part]
+    return style_text(" · ", "dim").join([colour_kind(memory.kind), *texts])
 
 
 def format_tags(tags: Iterable[str]) -> str:
@@ -130,25 +128,24 @@ def list_rank_reasons(memory: Memory, now: float) -> list[str]:
     ]
 
 
-def render_memories(memories: Sequence[Memory], now: float, space: str) -> None:
+@list_view
+def render_memories(memories: Sequence[Memory], now: float, space: str) -> Iterator[Row]:
     """A list of memories, newest first."""
-    table = make_list_table()
     for memory in memories:
-        table.add_row(Text("•", style="dim"), render_excerpt(memory))
-        table.add_row("", render_origin(memory, now, space))
+        yield style_text("•", "dim"), render_excerpt(memory)
+        yield "", render_origin(memory, now, space)
         if mark := outdated_notice(memory):
-            table.add_row("", Text(one_line(mark), style="yellow"))
-        table.add_row("", Text(memory.id, style="dim"))
-    print_rich(table)
+            yield "", style_text(one_line(mark), "yellow")
+        yield "", style_text(memory.id, "dim")
 
 
-def render_cases(cases: Sequence[ReviewCase], now: float) -> None:
+@list_view
+def render_cases(cases: Sequence[ReviewCase], now: float) -> Iterator[Row]:
     """Pairs that wait for a decision, the older one first."""
-    table = make_list_table()
     for case in cases:
-        table.add_row(
-            Text("!" if case.kind == "contradiction" else "≈", style="bold"),
-            Text(f"{case.kind}: {one_line(case.why)}", style="bold"),
+        yield (
+            style_text("!" if case.kind == "contradiction" else "≈", "bold"),
+            style_text(f"{case.kind}: {one_line(case.why)}", "bold"),
         )
         for place, memory in enumerate((case.one, case.other), start=1):
             facts = join_dotted(
@@ -159,32 +156,31 @@ def render_cases(cases: Sequence[ReviewCase], now: float) -> None:
                 f"believed {memory.confidence:.0%}",
                 f"strength {memory.strength}",
             )
-            table.add_row(Text(str(place)), render_excerpt(memory))
-            table.add_row("", facts)
-    print_rich(table)
+            yield style_text(str(place)), render_excerpt(memory)
+            yield "", facts
 
 
-def render_journal(days: Sequence["JournalDay"]) -> None:
+def render_journal(days: Sequence[JournalDay]) -> View:
     """Days, the latest first; within a day, as it happened."""
     for day in days:
-        print_rich(Text(day.date, style="bold"))
-        table = make_list_table()
-        for at, what, text in sorted(list_day_rows(day), key=lambda row: row[0]):
-            table.add_row(Text(format_time_of_day(at), style="dim"), Text(" ").join((what, text)))
-        print_rich(table)
+        yield style_text(day.date, "bold")
+        yield make_list(
+            (style_text(format_time_of_day(at), "dim"), style_text(" ").join((what, text)))
+            for at, what, text in sorted(list_day_rows(day), key=lambda row: row[0])
+        )
         if day.tools:
-            print_rich(join_dotted(f"{day.tools} tool runs"))
+            yield join_dotted(f"{day.tools} tool runs")
 
 
-def list_day_rows(day: "JournalDay") -> list[tuple[float, Text, Text]]:
+def list_day_rows(day: JournalDay) -> list[tuple[float, Text, Text]]:
     """What happened on a day: when, of which sort, what."""
     memories = (*day.episodes, *day.tasks, *day.decisions, *day.feelings)
     rows = [(memory.at, colour_kind(memory.kind), render_excerpt(memory)) for memory in memories]
     for conversation in day.conversations:
         opening = conversation.opening or conversation.session
         text = f"{opening} ({conversation.turns} messages, {conversation.session})"
-        talk = Text("talk", style="dim")
-        rows.append((conversation.began, talk, Text(one_line(text, MAX_EXCERPT_CHARS))))
+        talk = style_text("talk", "dim")
+        rows.append((conversation.began, talk, style_text(one_line(text, MAX_EXCERPT_CHARS))))
     return rows
 
 
@@ -193,21 +189,21 @@ def format_time_of_day(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%H:%M")
 
 
-def render_hint_list(hints: Sequence[Hint]) -> None:
+@list_view
+def render_hint_list(hints: Sequence[Hint]) -> Iterator[Row]:
     """Titles and ids only."""
-    table = make_list_table()
     for hint in hints:
-        table.add_row(colour_kind(hint.kind), Text(one_line(hint.title)))
-        table.add_row("", join_dotted(hint.id, *(f"#{one_line(tag)}" for tag in hint.tags)))
-    print_rich(table)
+        yield colour_kind(hint.kind), style_text(one_line(hint.title))
+        yield "", join_dotted(hint.id, *(f"#{one_line(tag)}" for tag in hint.tags))
 
 
-def render_memory(memory: Memory, now: float) -> None:
+def render_memory(memory: Memory, now: float) -> View:
     """One memory with all that is known about it."""
     if memory.title:
-        print_rich(Text(one_line(memory.title), style="bold"))
-    print_rich(Text(escape_controls(memory.text)), Text(""))
-    render_facts(memory_fields(memory, now))
+        yield style_text(one_line(memory.title), "bold")
+    yield style_text(escape_controls(memory.text))
+    yield ""
+    yield from render_facts(memory_fields(memory, now))
 
 
 def memory_fields(memory: Memory, now: float) -> dict[str, str]:
@@ -242,27 +238,28 @@ def memory_fields(memory: Memory, now: float) -> dict[str, str]:
     }
 
 
-def render_facts(values: Mapping[str, str]) -> None:
+def render_facts(values: Mapping[str, str]) -> View:
     """Names and values; what is empty is left out."""
+    from rich.table import Table
+
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold", ratio=1)
     for name, value in values.items():
         if value:
-            table.add_row(name, Text(one_line(str(value))))
-    print_rich(table)
+            table.add_row(name, style_text(one_line(str(value))))
+    yield table
 
 
-def render_records(records: Sequence[Record]) -> None:
+@list_view
+def render_records(records: Sequence[Record]) -> Iterator[Row]:
     """The history of a memory."""
-    table = make_list_table()
     for record in records:
         event = record.event
         what = f"{one_line(event.verb)} ({record.op}), {format_moment(event.at)} UTC"
-        table.add_row(Text(f"event {event.seq}", style="dim"), Text(what))
+        yield style_text(f"event {event.seq}", "dim"), style_text(what)
         for line in list_altered_fields(record):
-            table.add_row("", Text(line, style="dim"))
-    print_rich(table)
+            yield "", style_text(line, "dim")
 
 
 def list_altered_fields(record: Record) -> list[str]:
@@ -278,68 +275,68 @@ def list_altered_fields(record: Record) -> list[str]:
     return lines
 
 
-def render_undoable(events: Sequence[tuple[Event, list[str], str]], now: float) -> None:
+def render_undoable(events: Sequence[tuple[Event, list[str], str]], now: float) -> View:
     """Events that can be taken back."""
-    table = make_list_table()
+    if not events:
+        return
+    rows = []
     for event, ids, text in events:
         count = f" {len(ids)} memories" if len(ids) > 1 else ""
         ago = format_time_ago(now - event.at)
-        table.add_row(
-            Text(str(event.seq), style="bold"),
-            Text(f"{one_line(event.verb)}{count}, {ago}: {one_line(text, MAX_VALUE_CHARS)}"),
-        )
-    print_rich(table, join_dotted("Take one back with: reverie undo NUMBER"))
+        what = f"{one_line(event.verb)}{count}, {ago}: {one_line(text, MAX_VALUE_CHARS)}"
+        rows.append((style_text(str(event.seq), "bold"), style_text(what)))
+    yield make_list(rows)
+    yield join_dotted("Take one back with: reverie undo NUMBER")
 
 
-def render_events(events: Sequence[Event], now: float) -> None:
+@list_view
+def render_events(events: Sequence[Event], now: float) -> Iterator[Row]:
     """The log."""
-    table = make_list_table()
     for event in events:
         ago = format_time_ago(now - event.at)
-        table.add_row(
-            Text(str(event.seq), style="dim"),
-            Text(f"{one_line(event.verb)}, {ago}, {one_line(event.space)}"),
+        yield (
+            style_text(str(event.seq), "dim"),
+            style_text(f"{one_line(event.verb)}, {ago}, {one_line(event.space)}"),
         )
         if event.payload:
-            table.add_row("", Text(one_line(str(dict(event.payload)), 240), style="dim"))
-    print_rich(table)
+            yield "", style_text(one_line(str(dict(event.payload)), 240), "dim")
 
 
-def render_answer(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def render_answer(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> View:
     """Rows of columns, nothing of them cut: side by side where they fit, else one
     below the other.
     """
+    from rich.table import Table
+
     if len(columns) * MIN_COLUMN_CHARS > get_console().width:
         for row in rows:
             for column, value in zip(columns, row, strict=True):
-                print_line(f"{one_line(column)}: {value}")
-            print_line()
+                yield f"{one_line(column)}: {value}"
+            yield ""
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in columns:
-        table.add_column(Text(one_line(column)), overflow="fold")
+        table.add_column(style_text(one_line(column)), overflow="fold")
     for row in rows:
-        table.add_row(*(Text(escape_controls(value)) for value in row))
-    print_rich(table)
+        table.add_row(*(style_text(escape_controls(value)) for value in row))
+    yield table
 
 
-def render_problems(problems: Sequence[Problem]) -> None:
+@list_view
+def render_problems(problems: Sequence[Problem]) -> Iterator[Row]:
     """What `verify` found."""
-    table = make_list_table()
     for problem in problems:
         state, colour = ("repaired", "green") if problem.repaired else ("problem", "red")
-        table.add_row(
-            Text(state, style=colour), Text(f"{problem.what}: {one_line(problem.message)}")
-        )
-    print_rich(table)
+        yield style_text(state, colour), style_text(f"{problem.what}: {one_line(problem.message)}")
 
 
-def render_counts(values: Mapping[str, Any], heading: str) -> None:
+def render_counts(values: Mapping[str, Any], heading: str) -> View:
     """Names with how many there are of each."""
-    table = make_list_table()
-    for name, count in sorted(values.items(), key=lambda item: (-item[1], item[0])):
-        table.add_row(Text(f"{count:,}"), Text(one_line(name)))
-    print_rich(Text(heading, style="bold"), table)
+    yield style_text(heading, "bold")
+    yield make_list(
+        (style_text(f"{count:,}"), style_text(one_line(name)))
+        for name, count in sorted(values.items(), key=lambda item: (-item[1], item[0]))
+    )
 
 
 def describe_half_life(days: float) -> str:
@@ -349,10 +346,9 @@ def describe_half_life(days: float) -> str:
     return f"halves every {days:.2g} days" if days < 1 else f"halves every {days:g} days"
 
 
-def render_kinds(kinds: Sequence[Any]) -> None:
+@list_view
+def render_kinds(kinds: Sequence[Any]) -> Iterator[Row]:
     """The table of kinds."""
-    table = make_list_table()
     for kind in kinds:
-        table.add_row(colour_kind(kind.name), Text(kind.meaning))
-        table.add_row("", join_dotted(kind.type, describe_half_life(kind.half_life)))
-    print_rich(table)
+        yield colour_kind(kind.name), style_text(kind.meaning)
+        yield "", join_dotted(kind.type, describe_half_life(kind.half_life))

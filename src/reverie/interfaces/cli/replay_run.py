@@ -20,7 +20,7 @@ from reverie.core import clock, config
 from reverie.core.errors import BadInput
 from reverie.interfaces.cli import replay_view
 from reverie.interfaces.cli.cli_context import CliContext
-from reverie.interfaces.cli.terminal_output import print_json, print_note
+from reverie.interfaces.cli.terminal_output import print_json, print_note, print_view
 from reverie.interfaces.cli.throwaway_home import (
     REPLAY_SPACE,
     ReplayClock,
@@ -226,13 +226,13 @@ def play_and_show(
     start = clock.ticks()
     steps: list[ReplayStep] = []
     if not cli.as_json:
-        replay_view.render_opening(recording, player.keep_turns, options)
+        print_view(replay_view.render_opening(recording, player.keep_turns, options))
     for step in player.play(recording.conversations):
         if cli.as_json:
             print_json(step_to_json(step), line=True)
         else:
             is_new = not steps or steps[-1].session != step.session
-            replay_view.render_step(step, new_session=is_new, quiet=options.quiet)
+            print_view(replay_view.render_step(step, new_session=is_new, quiet=options.quiet))
         steps.append(step)
         if len(steps) == options.limit:
             break
@@ -240,7 +240,7 @@ def play_and_show(
     if cli.as_json:
         print_json({"summary": figures}, line=True)
     else:
-        replay_view.render_replay_summary(figures)
+        print_view(replay_view.render_replay_summary(figures))
 
 
 def step_to_json(step: ReplayStep) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from rich.text import Text
 
 from reverie import Memory
 from reverie.interfaces.cli.memory_view import colour_kind, describe_age, describe_source
-from reverie.interfaces.cli.terminal_output import one_line, print_line, print_note, print_rich
+from reverie.interfaces.cli.terminal_output import one_line, print_note
 
 if TYPE_CHECKING:
     from reverie.interfaces.cli.replay_run import ReplayOptions, ReplayStep
+    from reverie.interfaces.cli.terminal_output import View
     from reverie.porting.transcript_formats import RecordedTranscript
 
 FORMS = {"messages": "messages", "claude": "a Claude Code transcript", "corpus": "a corpus"}
@@ -20,8 +21,8 @@ FORMS = {"messages": "messages", "claude": "a Claude Code transcript", "corpus":
 MAX_SAID_CHARS, MAX_OTHERS_CHARS, MAX_RECALLED_CHARS = 240, 100, 200
 
 
-def render_opening(recording: RecordedTranscript, keeping: bool, options: ReplayOptions) -> None:
-    """Show what is about to be played."""
+def render_opening(recording: RecordedTranscript, keeping: bool, options: ReplayOptions) -> View:
+    """What is about to be played."""
     conversations = recording.conversations
     count = sum(len(conversation.messages) for conversation in conversations)
     where = "into the real memory" if options.real else "in a throw-away home"
@@ -30,7 +31,7 @@ def render_opening(recording: RecordedTranscript, keeping: bool, options: Replay
         if keeping
         else "only what asks to be remembered is learned"
     )
-    print_rich(
+    yield (
         Text(
             f"{options.file.name}: {FORMS[recording.form]}, {count} messages in "
             f"{len(conversations)} "
@@ -51,10 +52,10 @@ def make_step_table() -> Table:
 
 def render_step(
     step: ReplayStep, *, new_session: bool = False, quiet: bool = False, timed: bool = True
-) -> None:
-    """Show one turn: what was said, what surfaced, what was learned."""
+) -> View:
+    """One turn: what was said, what surfaced, what was learned."""
     if new_session:
-        print_rich(Text(f"\nsession {one_line(step.session)}", style="bold"))
+        yield Text(f"\nsession {one_line(step.session)}", style="bold")
     if quiet and not step.block and not step.learned:
         return
     table = make_step_table()
@@ -71,7 +72,7 @@ def render_step(
         text = one_line(memory.text, MAX_RECALLED_CHARS)
         learned = Text.assemble(("learned ", "yellow"), colour_kind(memory.kind), ": ", text)
         table.add_row(Text("+", style="yellow"), learned, "")
-    print_rich(table)
+    yield table
 
 
 def format_recalled(memory: Memory, why: tuple[str, ...], now: float) -> Text:
@@ -89,31 +90,31 @@ def format_timing(step: ReplayStep) -> str:
     return f"{step.seconds * 1e6:,.0f} µs {late}"
 
 
-def render_replay_summary(figures: dict[str, Any]) -> None:
-    """Show the figures at the end."""
+def render_replay_summary(figures: dict[str, Any]) -> View:
+    """The figures at the end."""
     if not figures["turns"]:
         print_note("No turn was played.")
         return
-    print_line()
-    print_line(
+    yield ""
+    yield (
         f"{figures['turns']} turns in {figures['sessions']} "
         f"session{'s' if figures['sessions'] != 1 else ''}; "
         f"on {figures['surfaced']} of them something surfaced ({figures['memories']} memories); "
         f"{figures['learned']} things were learned."
     )
     if figures["turn_us_p50"] is not None:
-        print_line(
+        yield (
             f"turn() took {figures['turn_us_p50']:,.0f} µs (median), "
             f"{figures['turn_us_p99']:,.0f} µs (p99); "
             f"the first of a session, answered by words, {figures['first_turn_ms_max']:,.1f} "
             "ms at most."
         )
     if figures["settle_ms_p50"] is not None:
-        print_line(
+        yield (
             f"The background was done {figures['settle_ms_p50']:,.0f} ms after a turn (median), "
             f"{figures['settle_ms_p99']:,.0f} ms (p99)."
         )
-    print_line(
+    yield (
         f"At most {figures['behind_max']} turns and {figures['waiting_max']} texts were "
         "waiting. It took "
         f"{figures['seconds']:.1f} s."

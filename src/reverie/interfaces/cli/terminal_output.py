@@ -10,14 +10,21 @@ from __future__ import annotations
 import json
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+from reverie.core.model import Hit, Memory
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
+    from rich.text import Text
 
-    from reverie.core.model import Memory
+    View = Iterator[RenderableType]  # what a person is shown, part by part
+    Row = tuple[RenderableType, RenderableType]
+
+P = ParamSpec("P")
 
 # Characters that turn the direction of writing: what is shown would not be what is there.
 DIRECTION_MARKS = frozenset(
@@ -61,10 +68,49 @@ def get_console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
-def print_rich(*things: RenderableType) -> None:
-    """Put something on stdout."""
-    for thing in things:
-        get_console().print(thing)
+def style_text(text: str, style: str = "") -> Text:
+    """A text in a style of Rich's, which is imported only now."""
+    from rich.text import Text
+
+    return Text(text, style)
+
+
+def make_list(rows: Iterable[Row]) -> Table:
+    """A list without lines: something narrow, then something that folds."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 1))
+    table.add_column(no_wrap=True, justify="right")
+    table.add_column(overflow="fold", ratio=1)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def list_view(list_rows: Callable[P, Iterator[Row]]) -> Callable[P, View]:
+    """A function that yields the rows of a list as one that yields the list, if it has rows."""
+
+    @wraps(list_rows)
+    def render(*args: P.args, **options: P.kwargs) -> View:
+        if rows := list(list_rows(*args, **options)):
+            yield make_list(rows)
+
+    return render
+
+
+def print_view(view: str | Iterable[RenderableType]) -> bool:
+    """Put every part of a view on stdout: a line as it is, all else by Rich. False if it has none.
+
+    A view is a generator as a rule, so that what nobody looks at is not made.
+    """
+    is_any = False
+    for part in [view] if isinstance(view, str) else view:
+        if isinstance(part, str):
+            print_line(part)
+        else:
+            get_console().print(part)
+        is_any = True
+    return is_any
 
 
 def print_line(text: str = "") -> None:
@@ -92,20 +138,26 @@ def print_error(text: str) -> None:
 def print_json(value: Any, *, line: bool = False) -> None:
     """JSON on stdout: one document, or one line of many."""
     print(
-        json.dumps(value, ensure_ascii=False, indent=None if line else 2, default=_to_json),
+        json.dumps(to_json_values(value), ensure_ascii=False, indent=None if line else 2),
         flush=line,
     )
 
 
-def _to_json(value: Any) -> Any:
+def to_json_values(value: Any) -> Any:
+    """The same in values that JSON has. What has named fields, as a memory, is an object of them;
+    a hit also has its memory's id.
+    """
+    if isinstance(value, Hit):
+        value = {"id": value.memory.id, "score": value.score, "why": value.why, **value._asdict()}
+    elif hasattr(value, "_asdict"):
+        value = value._asdict()
+    if value is None or isinstance(value, (str, int, float)):
+        return value
     if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Iterable):
-        return list(value)
-    return str(value)
+        return {name: to_json_values(inner) for name, inner in value.items()}
+    return list(map(to_json_values, value)) if isinstance(value, Iterable) else str(value)
 
 
 def memory_to_json(memory: Memory) -> dict[str, Any]:
     """A memory as JSON values, every field, times in seconds since 1970."""
-    reinforcements = [said._asdict() for said in memory.reinforcements]
-    return {**memory._asdict(), "details": dict(memory.details), "reinforcements": reinforcements}
+    return dict(to_json_values(memory))

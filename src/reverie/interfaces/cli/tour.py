@@ -23,7 +23,7 @@ from reverie.interfaces.cli.replay_run import (
     step_to_json,
     summarize_steps,
 )
-from reverie.interfaces.cli.terminal_output import one_line, print_json, print_rich
+from reverie.interfaces.cli.terminal_output import one_line, print_json, print_view
 from reverie.interfaces.cli.throwaway_home import ReplayClock, load_embedder, open_throwaway_mind
 from reverie.porting.transcript_formats import RecordedConversation, read_transcript
 from reverie.runtime.settle import settle_all
@@ -67,13 +67,13 @@ def run_tour(cli: CliContext) -> None:
 def print_heading(cli: CliContext, text: str) -> None:
     """Show the beginning of a part."""
     if not cli.as_json:
-        print_rich(Text(""), Text(text, style="bold"))
+        print_view([Text(""), Text(text, style="bold")])
 
 
 def print_step(cli: CliContext, text: str) -> None:
     """Show one thing that happened."""
     if not cli.as_json:
-        print_rich(Text(text))
+        print_view([Text(text)])
 
 
 def read_sample(name: str) -> RecordedConversation:
@@ -174,7 +174,7 @@ def play_first_session(
         f"{len(learned)} things were worth keeping:",
     )
     if not cli.as_json:
-        memory_view.render_memories(learned, then(), TOUR_SPACE)
+        print_view(memory_view.render_memories(learned, then(), TOUR_SPACE))
     return [memory.text for memory in learned]
 
 
@@ -202,11 +202,11 @@ def play_second_session(
     steps: list[ReplayStep] = []
     for step in ConversationPlayer(mind, TOUR_SPACE, then).play([conversation]):
         if not cli.as_json:
-            replay_view.render_step(step)
+            print_view(replay_view.render_step(step))
         steps.append(step)
     figures = summarize_steps(steps, clock.ticks() - start)
     if not cli.as_json:
-        replay_view.render_replay_summary(figures)
+        print_view(replay_view.render_replay_summary(figures))
     return {"turns": [step_to_json(step) for step in steps], "summary": figures}
 
 
@@ -224,7 +224,7 @@ def ask_questions(cli: CliContext, mind: Mind, now: Callable[[], float]) -> list
         )
         print_step(cli, f"\n$ reverie recall {question!r}   ({took:.0f} ms)")
         if not cli.as_json:
-            memory_view.render_hits(hits, now(), TOUR_SPACE)
+            print_view(memory_view.render_hits(hits, now(), TOUR_SPACE))
     explain_hit(cli, mind, best)
     return answers
 

@@ -7,7 +7,7 @@ it is at its beginning, what goes, what becomes a line, what stays after that.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
@@ -18,11 +18,10 @@ from reverie.interfaces.cli.cli_context import CliContext
 from reverie.interfaces.cli.replay_run import read_messages
 from reverie.interfaces.cli.terminal_output import (
     one_line,
-    print_json,
-    print_line,
-    print_note,
-    print_rich,
 )
+
+if TYPE_CHECKING:
+    from reverie.interfaces.cli.terminal_output import View
 
 BAR_WIDTH = 72  # cells of the bar
 MAX_ITEM_CHARS = 60  # characters of an item that are shown
@@ -33,20 +32,15 @@ def show_window_plan(cli: CliContext, file: Path, request: FitRequest) -> None:
     """Show what would leave the window to meet a request, without doing it."""
     messages, last = read_messages(file)
     fitted = fit_messages(messages, request, last)
-    if cli.as_json:
-        print_json(plan_to_json(fitted))
-        return
-    render_window_plan(fitted.plan)
+    cli.answer(plan_to_json(fitted), render_window_plan(fitted.plan))
     if fitted.trouble:
-        print_note(f"{fitted.trouble}.")
+        cli.note(f"{fitted.trouble}.")
 
 
-def render_window_plan(plan: PruningPlan) -> None:
+def render_window_plan(plan: PruningPlan) -> "View":
     """What leaves as a table, and the window before and after as bars."""
     if not plan.going and plan.before < START_SHARE * plan.limit:
-        print_line(
-            f"Nothing goes: {plan.before:,} tokens are below {START_SHARE:.0%} of {plan.limit:,}."
-        )
+        yield f"Nothing goes: {plan.before:,} tokens are below {START_SHARE:.0%} of {plan.limit:,}."
         return
     table = Table(box=None, padding=(0, 1), header_style="dim")
     table.add_column("message", no_wrap=True, overflow="fold")
@@ -56,10 +50,11 @@ def render_window_plan(plan: PruningPlan) -> None:
     table.add_column("says", overflow="fold")
     for leaving in plan.going:
         table.add_row(*make_plan_row(leaving, max(plan.worth)))
-    print_rich(table, Text(""))
-    print_rich(Text("before ").append(draw_bar(split_window(plan, after=False), plan)))
-    print_rich(Text("after  ").append(draw_bar(split_window(plan, after=True), plan)))
-    print_line(
+    yield table
+    yield ""
+    yield Text("before ").append(draw_bar(split_window(plan, after=False), plan))
+    yield Text("after  ").append(draw_bar(split_window(plan, after=True), plan))
+    yield (
         f"{plan.before:,} tokens → {plan.after:,} of {plan.limit:,} "
         f"({TARGET_SHARE:.0%} wanted), by {plan.strategy}; the first {plan.prefix:,} stay as "
         "they are, so the prompt cache keeps them."
@@ -116,7 +111,7 @@ def plan_to_json(fitted: FittedMessages) -> dict[str, Any]:
         "trouble": plan.trouble,
         "going": [
             {
-                "messages": list(leaving.item.messages),
+                "messages": leaving.item.messages,
                 "type": leaving.item.type,
                 "tokens": leaving.tokens,
                 "worth": leaving.worth,

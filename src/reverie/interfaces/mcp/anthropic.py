@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from mcp.server.mcpserver import Context
 from pydantic import BaseModel, Field
 
-from reverie.interfaces.mcp.tool_context import ToolContext
+from reverie.interfaces.mcp.tool_context import ToolSet
 from reverie.interfaces.mcp.tool_definition import DOES_ALL, ToolDefinition
 from reverie.interfaces.memory_folder import MemoryFolder
 
@@ -38,11 +38,8 @@ class FileCommand(BaseModel):
     new_path: Annotated[str | None, Field(description="rename: to.")] = None
 
 
-class AnthropicTools:
+class AnthropicTools(ToolSet):
     """The tool set of one tool."""
-
-    def __init__(self, context: ToolContext) -> None:
-        self.context = context
 
     def tools(self) -> list[ToolDefinition]:
         """The one tool."""

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 from reverie.core.errors import BadInput
 from reverie.core.model import UNTRUSTED
 from reverie.interfaces.mcp.tool_answers import MAX_QUERY_CHARS, NOTE
-from reverie.interfaces.mcp.tool_context import ToolContext
+from reverie.interfaces.mcp.tool_context import ToolSet
 from reverie.interfaces.mcp.tool_definition import ADDS, ALTERS, READS, ToolDefinition
 from reverie.notes.note_results import WrittenFile
 from reverie.notes.watched_roots import MIRROR_FILES
@@ -68,11 +68,8 @@ class SaveAnswer(TypedDict):
     redacted: NotRequired[list[str]]  # kinds of secrets that were taken out
 
 
-class FileTools:
+class FileTools(ToolSet):
     """The tool set of four tools."""
-
-    def __init__(self, context: ToolContext) -> None:
-        self.context = context
 
     def tools(self) -> list[ToolDefinition]:
         """All four tools."""

@@ -19,7 +19,7 @@ from reverie.interfaces.mcp.tool_answers import (
     limit_listed_chars,
     to_memory_answer,
 )
-from reverie.interfaces.mcp.tool_context import ToolContext
+from reverie.interfaces.mcp.tool_context import ToolSet
 from reverie.interfaces.mcp.tool_definition import DOES_ALL, ToolDefinition
 
 SCOPES = ("project", "global")
@@ -65,11 +65,8 @@ class MemoryAction(BaseModel):
     limit: Annotated[int, Field(ge=1, le=50, description="How many, at most.")] = DEFAULT_LIMIT
 
 
-class JcodeTools:
+class JcodeTools(ToolSet):
     """The tool set of one tool with actions."""
-
-    def __init__(self, context: ToolContext) -> None:
-        self.context = context
 
     def tools(self) -> list[ToolDefinition]:
         """The one tool."""

@@ -18,7 +18,7 @@ from reverie.core.errors import BadInput, ReverieError
 from reverie.core.kinds import maturity_of
 from reverie.core.model import TRUST_BY_PROVENANCE, Memory
 from reverie.interfaces.mcp.tool_answers import cut_memory_text, limit_read_chars
-from reverie.interfaces.mcp.tool_context import ToolContext
+from reverie.interfaces.mcp.tool_context import ToolSet
 from reverie.interfaces.mcp.tool_definition import ADDS, COUNTS, READS, ToolDefinition
 from reverie.mirror.shared_lines import to_local_iso
 from reverie.retrieval.tag_search import MIN_TAG_CHARS
@@ -113,11 +113,8 @@ class NewMemory(BaseModel):
     evidence: Annotated[str, Field(description="What it rests on.")] = ""
 
 
-class TagTools:
+class TagTools(ToolSet):
     """The tool set of three tools."""
-
-    def __init__(self, context: ToolContext) -> None:
-        self.context = context
 
     def tools(self) -> list[ToolDefinition]:
         """All three tools."""

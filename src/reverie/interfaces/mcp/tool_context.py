@@ -263,6 +263,13 @@ class ToolContext:
                 self._mind.close()
 
 
+class ToolSet:
+    """The tools of a profile: those among its methods that `tools` names."""
+
+    def __init__(self, context: ToolContext) -> None:
+        self.context = context
+
+
 class EmbedderWarmup:
     """Loading of an embedder in the background, with the download of its model if need be."""
 

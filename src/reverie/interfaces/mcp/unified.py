@@ -24,7 +24,7 @@ from reverie.interfaces.mcp.tool_answers import (
     limit_read_chars,
     to_memory_answer,
 )
-from reverie.interfaces.mcp.tool_context import ToolContext
+from reverie.interfaces.mcp.tool_context import ToolSet
 from reverie.interfaces.mcp.tool_definition import ADDS, ALTERS, COUNTS, READS, ToolDefinition
 
 SCOPES = ("project", "user")
@@ -150,11 +150,8 @@ class NewMemory(BaseModel):
     ] = ""
 
 
-class UnifiedTools:
+class UnifiedTools(ToolSet):
     """The tool set of eight tools."""
-
-    def __init__(self, context: ToolContext) -> None:
-        self.context = context
 
     def tools(self) -> list[ToolDefinition]:
         """All eight tools."""

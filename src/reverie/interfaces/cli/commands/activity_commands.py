@@ -2,7 +2,7 @@
 `learn --git` do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,19 +10,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reverie.activity import VERBS
+from reverie.context_window import format_time_ago
 from reverie.core import clock
 from reverie.core.model import Event
+from reverie.interfaces.cli import memory_view
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker, print_remembered
-from reverie.interfaces.cli.terminal_output import one_line, print_json, print_line, print_note
+from reverie.interfaces.cli.terminal_output import one_line
 from reverie.interfaces.cli.user_input import read_text_or_stdin
 
 if TYPE_CHECKING:
+    from reverie.activity.activity_events import WorkStatistics
     from reverie.activity.file_history import FileTouch
     from reverie.activity.remedies import FixSuggestion
+    from reverie.activity.workflows import CommandWorkflow
 
 commands = CommandTable()
 MAX_LINE_CHARS = 200  # of a step, an error or a summary that are shown
+LEARN_GIT = "reverie learn --git takes in a repository's history."
 
 
 @commands.add("fix")
@@ -30,14 +35,11 @@ def show_fixes(
     cli: CliContext,
     error: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="ERROR", help="What a command printed; nothing or “-” reads it from stdin."
-        ),
+        "ERROR",
+        "What a command printed; nothing or “-” reads it from stdin.",
     ] = None,
     limit: Limit = 3,
-    known: Annotated[
-        bool, typer.Option("--known", help="List what is known, of the commonest errors first.")
-    ] = False,
+    known: Annotated[bool, "List what is known, of the commonest errors first."] = False,
 ) -> None:
     """What once made this error go away.
 
@@ -49,13 +51,9 @@ def show_fixes(
             fixes = mind.activity.known_fixes(space=cli.space, limit=limit)
         else:
             fixes = mind.activity.suggest_fix(text, space=cli.space, limit=limit)
-    if cli.as_json:
-        print_json({"suggestions": [fix_to_json(fix) for fix in fixes]})
-        return
-    for fix in fixes:
-        print_fix(fix, with_error=known)
-    if not fixes:
-        print_note("No fix is known." if known else "No fix of this error is known.")
+    values = {"suggestions": map(fix_to_json, fixes)}
+    view = (line for fix in fixes for line in describe_fix(fix, with_error=known))
+    cli.answer(values, view, "No fix is known." if known else "No fix of this error is known.")
 
 
 def fix_to_json(fix: "FixSuggestion") -> dict[str, Any]:
@@ -64,23 +62,21 @@ def fix_to_json(fix: "FixSuggestion") -> dict[str, Any]:
     return {**fix._asdict(), "memory": memory.id, "text": memory.text, "why": fix.why}
 
 
-def print_fix(fix: "FixSuggestion", *, with_error: bool) -> None:
-    """Tell what was run and changed, of which error, and what speaks for it."""
+def describe_fix(fix: "FixSuggestion", *, with_error: bool) -> Iterator[str]:
+    """What was run and changed, of which error, and what speaks for it."""
     ran = [f"run: {command}" for command in fix.ran]
     changed = [f"change: {path}" for path in fix.changed]
     for line in [*ran, *changed] or [fix.memory.text]:
-        print_line(one_line(line, MAX_LINE_CHARS))
+        yield one_line(line, MAX_LINE_CHARS)
     if with_error:
-        print_line(f"  {one_line(fix.memory.title, MAX_LINE_CHARS)}")
-    print_line(f"  {fix.why}, last {describe_time_since(fix.last_at)} [{fix.memory.id}]")
+        yield f"  {one_line(fix.memory.title, MAX_LINE_CHARS)}"
+    yield f"  {fix.why}, last {describe_time_since(fix.last_at)} [{fix.memory.id}]"
 
 
 @commands.add("coedited")
 def list_coedited_files(
     cli: CliContext,
-    path: Annotated[
-        str, typer.Argument(metavar="PATH", help="A file, as its repository names it.")
-    ],
+    path: Annotated[str, "PATH", "A file, as its repository names it."],
     limit: Limit = 10,
 ) -> None:
     """Files that change together with this one.
@@ -89,46 +85,38 @@ def list_coedited_files(
     """
     with cli.open_mind() as mind:
         found = mind.activity.coedited(path, space=cli.space, limit=limit)
-    if cli.as_json:
-        rows = [{**change._asdict(), "share": change.share} for change in found]
-        print_json({"path": path, "coedited": rows})
-        return
-    for change in found:
-        often = f"{change.occasions} of {change.of} times"
-        last = describe_time_since(change.last_at)
-        print_line(f"{one_line(change.path)}  {often}, last {last}")
-    if not found:
-        print_note(
-            "Nothing is known to change together with it. reverie learn --git takes in a "
-            "repository's history."
-        )
+    cli.answer(
+        {
+            "path": path,
+            "coedited": [{**change._asdict(), "share": change.share} for change in found],
+        },
+        (
+            f"{one_line(change.path)}  {change.occasions} of {change.of} times, "
+            f"last {describe_time_since(change.last_at)}"
+            for change in found
+        ),
+        f"Nothing is known to change together with it. {LEARN_GIT}",
+    )
 
 
 @commands.add("touched")
 def list_file_touches(
     cli: CliContext,
-    path: Annotated[
-        str, typer.Argument(metavar="PATH", help="A file, as its repository names it.")
-    ],
+    path: Annotated[str, "PATH", "A file, as its repository names it."],
     limit: Limit = 20,
 ) -> None:
     """Who touched a file when, with what, and what broke."""
     with cli.open_mind() as mind:
         found = mind.activity.touched(path, space=cli.space, limit=limit)
-    if cli.as_json:
-        print_json({"path": path, "touched": [touch._asdict() for touch in found]})
-        return
-    for touch in found:
-        print_touch(touch)
-    if not found:
-        print_note(
-            "Nothing is known to have touched it. reverie learn --git takes in a "
-            "repository's history."
-        )
+    cli.answer(
+        {"path": path, "touched": found},
+        (line for touch in found for line in describe_touch(touch)),
+        f"Nothing is known to have touched it. {LEARN_GIT}",
+    )
 
 
-def print_touch(touch: "FileTouch") -> None:
-    """Tell when a file was touched, how, in which work, and what came of it."""
+def describe_touch(touch: "FileTouch") -> Iterator[str]:
+    """When a file was touched, how, in which work, and what came of it."""
     lines = f" lines {'-'.join(map(str, touch.lines))}" if touch.lines else ""
     failed = " FAILED" if touch.ok is False else ""
     work = (
@@ -139,12 +127,12 @@ def print_touch(touch: "FileTouch") -> None:
     told = ", ".join(one_line(part, 120) for part in work if part)
     origin = f"  ({told})" if told else ""
     ago = describe_time_since(touch.at)
-    print_line(f"{ago}  {touch.how}{failed} {one_line(touch.path)}{lines}{origin}")
+    yield f"{ago}  {touch.how}{failed} {one_line(touch.path)}{lines}{origin}"
     outcome = [("", touch.summary), ("error: ", touch.error)]
     outcome += [("broke: ", what) for what in touch.broke]
     for label, text in outcome:
         if text:
-            print_line(f"    {label}{one_line(text, MAX_LINE_CHARS)}")
+            yield f"    {label}{one_line(text, MAX_LINE_CHARS)}"
 
 
 @commands.add("workflows")
@@ -156,28 +144,31 @@ def list_workflows(cli: CliContext, limit: Limit = 10) -> None:
     """
     with cli.open_mind() as mind:
         found = mind.activity.workflows(space=cli.space, limit=limit)
-    if cli.as_json:
-        print_json({"workflows": [workflow._asdict() for workflow in found]})
-        return
-    for workflow in found:
-        print_line(f"{workflow.occasions} times, last {describe_time_since(workflow.last_at)}")
-        for place, step in enumerate(workflow.steps, start=1):
-            print_line(f"  {place}. {one_line(step, MAX_LINE_CHARS)}")
-    if not found:
-        print_note("No sequence of commands has recurred so far.")
+    cli.answer(
+        {"workflows": found},
+        (line for workflow in found for line in describe_workflow(workflow)),
+        "No sequence of commands has recurred so far.",
+    )
+
+
+def describe_workflow(workflow: "CommandWorkflow") -> Iterator[str]:
+    """How often commands recurred, and which."""
+    yield f"{workflow.occasions} times, last {describe_time_since(workflow.last_at)}"
+    for place, step in enumerate(workflow.steps, start=1):
+        yield f"  {place}. {one_line(step, MAX_LINE_CHARS)}"
 
 
 @dataclass(frozen=True, slots=True)
 class EventOptions:
     """Which events `activity log` lists."""
 
-    verb: Annotated[list[str] | None, typer.Option(help="Only events of this verb.")] = None
-    tool: Annotated[str, typer.Option("--tool", help="Only runs of this tool.")] = ""
+    verb: Annotated[list[str] | None, "Only events of this verb."] = None
+    tool: Annotated[str, "Only runs of this tool."] = ""
     file: Annotated[
         str,
-        typer.Option("--file", help="Only what touched this file: a part of its path will do."),
+        "Only what touched this file: a part of its path will do.",
     ] = ""
-    task: Annotated[str, typer.Option("--task", help="Only what belongs to this task.")] = ""
+    task: Annotated[str, "Only what belongs to this task."] = ""
     grep: Annotated[
         list[str] | None, typer.Option("--grep", "-g", help="Only with this word; repeatable.")
     ] = None
@@ -188,7 +179,8 @@ def show_log(
     cli: CliContext,
     text: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TEXT", help="Something that happened, to be kept as an episode."),
+        "TEXT",
+        "Something that happened, to be kept as an episode.",
     ] = None,
     limit: Limit = 20,
     *,
@@ -224,14 +216,11 @@ def show_log(
                 if limit
                 else []
             )
-    if cli.as_json:
-        print_json({"events": [event_to_json(event) for event in events]})
-    elif events:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_events(events, clock.now())
-    else:
-        print_note("No events.")
+    cli.answer(
+        {"events": [event_to_json(event) for event in events]},
+        memory_view.render_events(events, clock.now()),
+        "No events.",
+    )
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
@@ -244,44 +233,41 @@ def show_tool_stats(cli: CliContext, days: float) -> None:
     """How the tools of agents did."""
     with cli.open_mind() as mind:
         found = mind.activity.stats(days, space=cli.space)
-    if cli.as_json:
-        print_json(
-            {**found._asdict(), "tools": [tool._asdict() for tool in found.tools], "days": days}
-        )
-        return
+    cli.answer({**found._asdict(), "days": days}, describe_tool_stats(found))
+    if not found.tools:
+        cli.note(f"No tool run was recorded in {cli.space} within {days:g} days.")
+
+
+def describe_tool_stats(found: "WorkStatistics") -> Iterator[str]:
+    """How each tool did, and what was read and met again."""
     for tool in found.tools:
         rate = "" if tool.success_rate is None else f", {tool.success_rate:.0%} went well"
         took = ""
         if tool.p50 is not None and tool.p95 is not None:
             took = f", median {tool.p50:.3g} s, 95% within {tool.p95:.3g} s"
         last = describe_time_since(tool.last_at)
-        print_line(f"{one_line(tool.tool)}  {tool.runs:,} runs{rate}{took}, last {last}")
-    print_line(
+        yield f"{one_line(tool.tool)}  {tool.runs:,} runs{rate}{took}, last {last}"
+    yield (
         f"Files read: {found.reads:,}, of these again: {found.rereads:,}. "
         f"Errors: {found.errors:,}, of these met before: {found.repeated:,}."
     )
-    if not found.tools:
-        print_note(f"No tool run was recorded in {cli.space} within {days:g} days.")
 
 
 def learn_histories(cli: CliContext, repositories: Sequence[Path]) -> None:
     """Take in the histories of repositories."""
     with cli.open_mind() as mind:
         done = {str(path): mind.activity.learn_git(path, space=cli.space) for path in repositories}
-    if cli.as_json:
-        repositories_done = {path: history._asdict() for path, history in done.items()}
-        print_json({"space": cli.space, "repositories": repositories_done})
-        return
-    for path, history in done.items():
-        print_line(
+    cli.answer(
+        {"space": cli.space, "repositories": done},
+        (
             f"{one_line(path)}: {history.commits:,} new commits, "
             f"{history.files:,} changes of files, {history.fixes:,} fixes; {history.known:,} "
             "were known."
-        )
+            for path, history in done.items()
+        ),
+    )
 
 
 def describe_time_since(at: float) -> str:
     """How long ago, from now."""
-    from reverie.context_window import format_time_ago
-
     return format_time_ago(clock.now() - at)

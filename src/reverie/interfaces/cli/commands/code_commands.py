@@ -1,5 +1,6 @@
 """The group `code`: what a repository defines and who uses it; of which code memories speak."""
 
+from collections.abc import Iterator
 from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,11 +18,8 @@ from reverie.interfaces.cli.cli_context import (
     RepositoryFolder,
 )
 from reverie.interfaces.cli.terminal_output import (
-    memory_to_json,
     note_left_out,
     one_line,
-    print_json,
-    print_line,
     print_note,
 )
 from reverie.interfaces.cli.user_input import read_text_or_stdin
@@ -29,6 +27,7 @@ from reverie.interfaces.cli.user_input import read_text_or_stdin
 if TYPE_CHECKING:
     from reverie import Mind
     from reverie.code.code_indexing import CodeIndexReport
+    from reverie.code.similar_code import SimilarChunk
     from reverie.core.model import Memory
     from reverie.runtime.mind.code_verbs import AnchorView
 
@@ -36,7 +35,8 @@ commands = CommandTable()
 
 Name = Annotated[
     str,
-    typer.Argument(metavar="NAME", help="A name: print, Console.print, or rich/console.py:print."),
+    "NAME",
+    "A name: print, Console.print, or rich/console.py:print.",
 ]
 
 
@@ -54,11 +54,10 @@ def index_folder_code(
     cli: CliContext,
     path: Annotated[
         Path | None,
-        typer.Argument(metavar="PATH", help="The folder (default: the repository of this one)."),
+        "PATH",
+        "The folder (default: the repository of this one).",
     ] = None,
-    forget: Annotated[
-        bool, typer.Option("--forget", help="Erase what was indexed of it instead.")
-    ] = False,
+    forget: Annotated[bool, "Erase what was indexed of it instead."] = False,
 ) -> None:
     """Index the code of a repository.
 
@@ -71,17 +70,15 @@ def index_folder_code(
         else:
             done = mind.code.index(path, cli.progress)
             cli.progress.clear()
-    if cli.as_json:
-        print_json({**done._asdict(), "size": done.size._asdict()} if done else {"forgotten": True})
-    elif done is None:
-        print_line("What was indexed of it is erased.")
+    if done:
+        cli.answer(done, describe_index_result(done))
     else:
-        print_index_result(done)
+        cli.answer({"forgotten": True}, "What was indexed of it is erased.")
 
 
-def print_index_result(done: "CodeIndexReport") -> None:
-    """Say what indexing did."""
-    print_line(
+def describe_index_result(done: "CodeIndexReport") -> Iterator[str]:
+    """What indexing did."""
+    yield (
         f"{done.root}: {done.files:,} files, {done.parsed:,} parsed, {done.gone:,} gone; "
         f"{done.size.symbols:,} symbols, {done.size.edges:,} uses."
     )
@@ -107,21 +104,16 @@ def show_code_map(
     with cli.open_mind() as mind:
         made = mind.code.map(tokens, focus or (), root=root)
         note_incomplete_index(mind, root)
-    if cli.as_json:
-        print_json({**made._asdict(), "symbols": [symbol._asdict() for symbol in made.symbols]})
-        return
-    print_line(made.text)
+    cli.answer(made, made.text)
     if made.left:
-        print_note(f"{made.left:,} more have no room in {tokens:,} tokens.")
+        cli.note(f"{made.left:,} more have no room in {tokens:,} tokens.")
 
 
 @commands.add("callers", spaced=False)
 def list_callers(
     cli: CliContext,
     name: Name,
-    sure: Annotated[
-        bool, typer.Option("--sure", help="Only calls that are known to mean it.")
-    ] = False,
+    sure: Annotated[bool, "Only calls that are known to mean it."] = False,
     root: RepositoryFolder = None,
 ) -> None:
     """Where a function, method or class is called.
@@ -132,22 +124,16 @@ def list_callers(
         known = mind.code.find_symbol(name, root=root)
         found = mind.code.callers(name, root=root, unsure=not sure)
         note_incomplete_index(mind, root)
-    if cli.as_json:
-        print_json({"callers": [caller._asdict() for caller in found]})
-        return
     # The name alone does not say which one is called.
     several = len({definition.path for definition in known}) > 1
-    for caller in found:
-        doubt = "" if caller.sure else "?  "
-        where = f" of {caller.to}" if several and caller.to else ""
-        print_line(
-            f"{doubt}{one_line(caller.path)}:{caller.line}  "
-            f"{caller.within or 'the file itself'}  → "
-            f"{caller.name}{where}  "
-            f"{', '.join(caller.why)}"
-        )
-    if not found:
-        print_line(f"Nothing calls {name}." if known else f"Nothing is called {name} here.")
+    view = (
+        f"{'' if caller.sure else '?  '}{one_line(caller.path)}:{caller.line}  "
+        f"{caller.within or 'the file itself'}  → {caller.name}"
+        f"{f' of {caller.to}' if several and caller.to else ''}  {', '.join(caller.why)}"
+        for caller in found
+    )
+    nothing = f"Nothing calls {name}." if known else f"Nothing is called {name} here."
+    cli.answer({"callers": found}, view if found else nothing)
 
 
 @commands.add("symbol", spaced=False)
@@ -161,16 +147,12 @@ def find_definitions(
     with cli.open_mind() as mind:
         found = mind.code.find_symbol(name, root=root, limit=limit)
         note_incomplete_index(mind, root)
-    if cli.as_json:
-        print_json({"symbols": [symbol._asdict() for symbol in found]})
-        return
-    for symbol in found:
-        print_line(
-            f"{one_line(symbol.path)}:{symbol.first}-{symbol.last}  {symbol.kind}  "
-            f"{symbol.name}  {symbol.head}"
-        )
-    if not found:
-        print_line(f"Nothing is called {name} here.")
+    view = (
+        f"{one_line(symbol.path)}:{symbol.first}-{symbol.last}  {symbol.kind}  "
+        f"{symbol.name}  {symbol.head}"
+        for symbol in found
+    )
+    cli.answer({"symbols": found}, view if found else f"Nothing is called {name} here.")
 
 
 @commands.add("similar", spaced=False)
@@ -178,9 +160,8 @@ def show_similar_code(
     cli: CliContext,
     text: Annotated[
         list[str],
-        typer.Argument(
-            metavar="TEXT", help="Code, or words for what it does; “-” reads it from stdin."
-        ),
+        "TEXT",
+        "Code, or words for what it does; “-” reads it from stdin.",
     ],
     limit: LimitFromOne = 10,
     lines: Annotated[int, typer.Option("--lines", min=0, help="Lines of each to show.")] = 6,
@@ -189,25 +170,26 @@ def show_similar_code(
     """Code that is like some code, or does what words say."""
     with cli.open_mind() as mind:
         found = mind.code.search_similar(read_text_or_stdin(text), root=root, k=limit)
-    if cli.as_json:
-        print_json({"snippets": [snippet._asdict() for snippet in found]})
-        return
-    for snippet in found:
-        name = snippet.symbol or "the file itself"
-        print_line(
-            f"{snippet.path}:{snippet.first}-{snippet.last}  {name}  {snippet.score:.2f}  "
-            f"{', '.join(snippet.why)}"
-        )
-        shown = snippet.text.split("\n")
-        for line in shown[:lines]:
-            print_line(f"    {line}")
-        if len(shown) > lines > 0:
-            print_note(f"    ({len(shown) - lines:,} more lines)")
-    if not found:
-        print_line("No code is like that.")
+    view = (line for snippet in found for line in describe_snippet(snippet, lines))
+    cli.answer({"snippets": found}, view if found else "No code is like that.")
+
+
+def describe_snippet(snippet: "SimilarChunk", lines: int) -> Iterator[str]:
+    """Where it stands and why it was found, then its first lines."""
+    name = snippet.symbol or "the file itself"
+    why = ", ".join(snippet.why)
+    yield f"{snippet.path}:{snippet.first}-{snippet.last}  {name}  {snippet.score:.2f}  {why}"
+    shown = snippet.text.split("\n")
+    for line in shown[:lines]:
+        yield f"    {line}"
+    if len(shown) > lines > 0:
+        print_note(f"    ({len(shown) - lines:,} more lines)")
 
 
 PLACE_FORMAT = "PATH[:SYMBOL]"
+ABOUT_NO_CODE = (
+    "It is about no code. Say what it is about: reverie code anchors ID --on PATH:SYMBOL"
+)
 
 
 @commands.add("anchors")
@@ -222,9 +204,7 @@ def show_code_anchors(
         list[str] | None,
         typer.Option("--off", metavar=PLACE_FORMAT, help="Code that it is not about. Repeatable."),
     ] = None,
-    still_true: Annotated[
-        bool, typer.Option("--still-true", help="It holds for the code as it is now.")
-    ] = False,
+    still_true: Annotated[bool, "It holds for the code as it is now."] = False,
     limit: Limit = 20,
 ) -> None:
     """Of which code a memory speaks, then and now.
@@ -242,43 +222,39 @@ def show_code_anchors(
         if still_true:
             mind.code.confirm(id)
         memory, found = mind.get(id), mind.code.anchors(id)
-    if cli.as_json:
-        print_json({"memory": id, "about": [anchor._asdict() for anchor in found]})
-        return
-    for anchor in found:
-        print_anchor(anchor)
-    if not found and memory:
-        print_line(
-            "It is about no code. Say what it is about: reverie code anchors ID --on PATH:SYMBOL"
-        )
+    view = (line for anchor in found for line in describe_anchor(anchor))
+    cli.answer({"memory": id, "about": found}, view if found or not memory else ABOUT_NO_CODE)
 
 
 def list_outdated(cli: CliContext, found: "list[Memory]") -> None:
     """What is out of date."""
-    if cli.as_json:
-        print_json({"memories": [memory_to_json(memory) for memory in found]})
-        return
-    for memory in found:
-        print_line(f"{memory.id}  {outdated_notice(memory)}: {one_line(memory.text, 100)}")
-        for anchor in anchors_of(memory):
-            if anchor.was:
-                print_line(f"    {anchor.was} is {anchor.location} now")
     if not found:
-        print_line("Nothing speaks of code that has changed.")
+        cli.answer({"memories": found}, "Nothing speaks of code that has changed.")
         return
-    print_note(
+    cli.answer(
+        {"memories": found}, (line for memory in found for line in describe_outdated(memory))
+    )
+    cli.note(
         "See both versions: reverie code anchors ID. "
         "It holds: reverie code anchors ID --still-true. Else: reverie forget ID"
     )
 
 
-def print_anchor(anchor: "AnchorView") -> None:
+def describe_outdated(memory: "Memory") -> Iterator[str]:
+    """A memory that speaks of code as it was, and where that code went."""
+    yield f"{memory.id}  {outdated_notice(memory)}: {one_line(memory.text, 100)}"
+    for anchor in anchors_of(memory):
+        if anchor.was:
+            yield f"    {anchor.was} is {anchor.location} now"
+
+
+def describe_anchor(anchor: "AnchorView") -> Iterator[str]:
     """One file or symbol, and how it has changed."""
     place = f"{anchor.path}:{anchor.symbol}" if anchor.symbol else anchor.path
     moved = f" (was {anchor.was})" if anchor.was else ""
-    print_line(f"{place}{moved}: {anchor.words or 'as it was when it was said'}")
+    yield f"{place}{moved}: {anchor.words or 'as it was when it was said'}"
     if anchor.state and anchor.then != anchor.now:
         for line in unified_diff(
             anchor.then.splitlines(), anchor.now.splitlines(), "then", "now", lineterm="", n=2
         ):
-            print_line(f"    {line}")
+            yield f"    {line}"

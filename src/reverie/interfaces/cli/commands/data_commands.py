@@ -1,5 +1,6 @@
 """Commands that look after the store: status, stats, verify, export, backup, settle, llm."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,19 +8,20 @@ import typer
 
 from reverie.core import clock
 from reverie.core.errors import BadInput, ModelUnavailable, StoreDamaged
+from reverie.interfaces.cli import memory_view
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands import activity_commands
 from reverie.interfaces.cli.terminal_output import (
-    memory_to_json,
     one_line,
-    print_json,
-    print_line,
     print_note,
 )
+from reverie.memory.history_text import format_moment
 from reverie.storage import Problem, Stats
 
 if TYPE_CHECKING:
     from reverie import Mind
+    from reverie.interfaces.cli.terminal_output import View
+    from reverie.memory.usage_statistics import Usage
 
 commands = CommandTable()
 FAILED = ("failed",)
@@ -47,15 +49,11 @@ def stats_to_json(counts: Stats) -> dict[str, Any]:
 @commands.add("stats")
 def show_stats(
     cli: CliContext,
-    tools: Annotated[
-        bool, typer.Option("--tools", help="How the tools of agents did: rates and durations.")
-    ] = False,
+    tools: Annotated[bool, "How the tools of agents did: rates and durations."] = False,
     days: Annotated[
         float, typer.Option("--days", min=0, help="Of --tools: over so many days.")
     ] = 7.0,
-    used: Annotated[
-        bool, typer.Option("--used", help="How memories are used, and the most valuable.")
-    ] = False,
+    used: Annotated[bool, "How memories are used, and the most valuable."] = False,
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=0, help="Of --used: how many are named, at most.")
     ] = 10,
@@ -84,46 +82,37 @@ def show_stats(
             "slept_at": float(mind.store.meta(SLEPT_AT) or 0.0) or None,
         }
         spent = llm_status.describe_llm(mind.llm, cli.settings.llm)
-    if cli.as_json:
-        print_json(values)
-    else:
-        print_stats(values, spent)
+    cli.answer(values, render_stats(values, spent))
 
 
 def show_usage(cli: CliContext, limit: int) -> None:
     """How memories are used, and the most valuable."""
     with cli.open_mind() as mind:
         found = mind.data.usage(space=cli.space, limit=limit)
-    if cli.as_json:
-        print_json(
-            {
-                **found._asdict(),
-                "best": [memory_to_json(memory) for memory in found.best],
-            }
-        )
-        return
-    print_line(
+    cli.answer(found, describe_usage(found))
+
+
+def describe_usage(found: "Usage") -> Iterator[str]:
+    """How memories are used, and the most valuable."""
+    yield (
         f"Of {found.memories:,} memories {found.used:,} were used, {found.uses:,} times in "
         f"all, {found.lately:,} "
         f"of them in the last 30 days; {found.confirmed:,} were said or found true again."
     )
     for memory in found.best:
         times = f"used {memory.access_count:,}, said {memory.strength:,}"
-        print_line(f"{memory.id}  {times}: {one_line(memory.text, 90)}")
+        yield f"{memory.id}  {times}: {one_line(memory.text, 90)}"
 
 
-def print_stats(values: dict[str, Any], spent: str) -> None:
-    """Show the figures of `stats`."""
-    from reverie.interfaces.cli import memory_view
-    from reverie.memory.history_text import format_moment
-
+def render_stats(values: dict[str, Any], spent: str) -> "View":
+    """The figures of `stats`."""
     slept = f"last on {format_moment(values['slept_at'])} UTC" if values["slept_at"] else "not yet"
     gaps = (
         f"{values['gaps']:,} questions in {values['space']} went unanswered: reverie memory gaps"
         if values["gaps"]
         else ""
     )
-    memory_view.render_facts(
+    yield from memory_view.render_facts(
         {
             **format_amounts(values),
             "gaps": gaps,
@@ -132,14 +121,11 @@ def print_stats(values: dict[str, Any], spent: str) -> None:
             "sleep": slept,
         }
     )
-    for name, heading in (
-        ("kinds", "kinds"),
-        ("spaces", "spaces"),
-        ("rejected", "rejected by extraction"),
-    ):
+    for name in ("kinds", "spaces", "rejected"):
         if values[name]:
-            print_line()
-            memory_view.render_counts(values[name], heading)
+            yield ""
+            heading = "rejected by extraction" if name == "rejected" else name
+            yield from memory_view.render_counts(values[name], heading)
 
 
 def format_amounts(values: dict[str, Any]) -> dict[str, str]:
@@ -171,28 +157,15 @@ def format_extraction(learned: int, rejected: dict[str, int], junk: float | None
 @commands.add("verify", spaced=False)
 def verify_store(
     cli: CliContext,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended.")] = False,
+    repair: Annotated[bool, "Mend what can be mended."] = False,
 ) -> None:
     """Check the store.
 
     The exit code is 1 if something is wrong.
     """
     problems = verify_or_salvage(cli, repair)
-    if cli.as_json:
-        print_json(
-            {
-                "problems": [
-                    {"what": problem.what, "message": problem.message, "repaired": problem.repaired}
-                    for problem in problems
-                ]
-            }
-        )
-    elif problems:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_problems(problems)
-    else:
-        print_line("Everything is as it should be.")
+    view = memory_view.render_problems(problems)
+    cli.answer({"problems": problems}, view if problems else "Everything is as it should be.")
     if any(not problem.repaired for problem in problems):
         if not repair:
             print_note("Mend with: reverie data verify --repair")
@@ -236,13 +209,9 @@ def salvage_store(cli: CliContext) -> list[Problem]:
 @commands.add("export", spaced=False)
 def export_memories(
     cli: CliContext,
-    file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="Where to; none, or -, is stdout.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
-    state: Annotated[
-        bool, typer.Option("--state", help="Only memories, links, vectors: to compare.")
-    ] = False,
+    file: Annotated[Path | None, "FILE", "Where to; none, or -, is stdout."] = None,
+    force: Annotated[bool, "Overwrite the file."] = False,
+    state: Annotated[bool, "Only memories, links, vectors: to compare."] = False,
 ) -> None:
     """Write everything as JSON Lines.
 
@@ -269,12 +238,8 @@ def export_memories(
 @commands.add("backup", spaced=False)
 def back_up_store(
     cli: CliContext,
-    file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="Where to; none is today's in the home.")
-    ] = None,
-    restore: Annotated[
-        bool, typer.Option("--restore", help="Go back to FILE; what is here now is kept.")
-    ] = False,
+    file: Annotated[Path | None, "FILE", "Where to; none is today's in the home."] = None,
+    restore: Annotated[bool, "Go back to FILE; what is here now is kept."] = False,
 ) -> None:
     """Copy the database, or go back to a copy.
 
@@ -344,9 +309,7 @@ def fetch_model(cli: CliContext, mind: "Mind") -> str:
 @commands.add("llm", spaced=False)
 def show_llm(
     cli: CliContext,
-    check: Annotated[
-        bool, typer.Option("--check", help="Ask it something small now, even if it rests.")
-    ] = False,
+    check: Annotated[bool, "Ask it something small now, even if it rests."] = False,
 ) -> None:
     """How the language model does.
 

@@ -2,27 +2,24 @@
 
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reverie.core import clock
 from reverie.core.errors import BadInput
+from reverie.interfaces.cli import memory_view
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit, MemoryId
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker, print_remembered
 from reverie.interfaces.cli.commands.search_commands import print_memories
 from reverie.interfaces.cli.shell_completion import complete_ids
 from reverie.interfaces.cli.terminal_output import (
-    memory_to_json,
     one_line,
-    print_json,
-    print_line,
-    print_note,
 )
 from reverie.interfaces.cli.user_input import parse_as_of_time, parse_time_ago, read_text_or_stdin
 
 if TYPE_CHECKING:
-    from reverie.memory.daily_journal import JournalDay
+    pass
 
 commands = CommandTable()
 WEEK = 7
@@ -40,24 +37,22 @@ Until = Annotated[
 class EpisodeFacts:
     """What is told of an episode, besides what happened."""
 
-    who: Annotated[str, typer.Option(help="Who did it, or was there.")] = ""
+    who: Annotated[str, "Who did it, or was there."] = ""
     when: Annotated[
         str, typer.Option(metavar="WHEN", help="When: 2026-03-15, 2026-03-15T09:30, 3d (ago).")
     ] = ""
-    where: Annotated[str, typer.Option(help="Where.")] = ""
-    why: Annotated[str, typer.Option(help="Why.")] = ""
-    outcome: Annotated[str, typer.Option(help="What came of it.")] = ""
+    where: Annotated[str, "Where."] = ""
+    why: Annotated[str, "Why."] = ""
+    outcome: Annotated[str, "What came of it."] = ""
 
 
 @commands.add("add")
 def recount_episode(
     cli: CliContext,
-    what: Annotated[
-        list[str], typer.Argument(metavar="WHAT", help="What happened; “-” reads it from stdin.")
-    ],
+    what: Annotated[list[str], "WHAT", "What happened; “-” reads it from stdin."],
     *,
     facts: EpisodeFacts,
-    task: Annotated[bool, typer.Option("--task", help="It was a piece of work.")] = False,
+    task: Annotated[bool, "It was a piece of work."] = False,
     because: Annotated[
         list[str] | None,
         typer.Option(
@@ -88,12 +83,10 @@ def recount_episode(
 @commands.add("list")
 def list_episodes(
     cli: CliContext,
-    words: Annotated[
-        list[str] | None, typer.Argument(metavar="WORDS", help="Each must occur.")
-    ] = None,
+    words: Annotated[list[str] | None, "WORDS", "Each must occur."] = None,
     since: Since = "",
     until: Until = "",
-    session: Annotated[str, typer.Option(help="Only from this conversation.")] = "",
+    session: Annotated[str, "Only from this conversation."] = "",
     limit: Limit = 20,
 ) -> None:
     """List what happened, newest first.
@@ -116,9 +109,7 @@ def list_episodes(
 @commands.add("journal")
 def show_journal(
     cli: CliContext,
-    day: Annotated[
-        str, typer.Argument(metavar="DAY", help="2026-03-15, today or yesterday (UTC).")
-    ] = "",
+    day: Annotated[str, "DAY", "2026-03-15, today or yesterday (UTC)."] = "",
     since: Since = "",
     until: Until = "",
 ) -> None:
@@ -135,14 +126,11 @@ def show_journal(
         first = utc_today() - timedelta(days=WEEK - 1)
     with cli.open_mind() as mind:
         found = mind.episodes.journal(first, last, space=cli.space)
-    if cli.as_json:
-        print_json({"space": cli.space, "days": [day_to_json(day) for day in found]})
-    elif found:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_journal(found)
-    else:
-        print_note(f"Nothing happened in {cli.space} in that time.")
+    cli.answer(
+        {"space": cli.space, "days": found},
+        memory_view.render_journal(found),
+        f"Nothing happened in {cli.space} in that time.",
+    )
 
 
 @commands.add("chain", spaced=False)
@@ -157,20 +145,10 @@ def show_chain(
     """
     with cli.open_mind() as mind:
         found = mind.episodes.chain(id, limit=limit)
-    if cli.as_json:
-        print_json({"chain": [memory_to_json(one) for one in found]})
-        return
-    for one in found:
-        print_line(f"{'→' if one.id == id else ' '} {one.id}  {one_line(one.text, 100)}")
-
-
-def day_to_json(day: "JournalDay") -> dict[str, Any]:
-    """A day of the journal as JSON values."""
-    values = day._asdict()
-    for name in ("episodes", "tasks", "decisions", "feelings"):
-        values[name] = [memory_to_json(memory) for memory in values[name]]
-    values["conversations"] = [conversation._asdict() for conversation in day.conversations]
-    return values
+    cli.answer(
+        {"chain": found},
+        (f"{'→' if one.id == id else ' '} {one.id}  {one_line(one.text, 100)}" for one in found),
+    )
 
 
 def parse_time_range(since: str, until: str) -> tuple[float | None, float | None]:

@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,9 +15,8 @@ from reverie.interfaces.cli.commands.remember_commands import (
     require_memory,
 )
 from reverie.interfaces.cli.terminal_output import (
-    print_json,
-    print_line,
     print_note,
+    print_view,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def scrub_secrets(
     cli: CliContext,
     text: Annotated[
         str | None,
-        typer.Option(help="Look for this text instead; - asks for it, or reads it from stdin."),
+        "Look for this text instead; - asks for it, or reads it from stdin.",
     ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Take out what is found, without asking.")
@@ -70,10 +69,7 @@ def scrub_secrets(
                 )
                 raise
     cli.progress.clear()
-    if cli.as_json:
-        print_json(scrub_to_json(done))
-    else:
-        print_scrub_report(done, copies)
+    cli.answer(scrub_to_json(done), describe_scrub(done, copies))
     if done.holds:
         raise typer.Exit(EXIT_FOUND)
 
@@ -100,28 +96,28 @@ def confirm_scrub(cli: CliContext, done: "ScrubReport", copies: bool) -> bool:
     if cli.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     cli.progress.clear()
-    print_scrub_report(done, copies)
+    print_view(describe_scrub(done, copies))
     also = f", clean or delete {len(done.copies)} copies" if copies and done.copies else ""
     return typer.confirm(f"Take it out for good{also}? This cannot be undone.", err=True)
 
 
-def print_scrub_report(done: "ScrubReport", copies: bool) -> None:
+def describe_scrub(done: "ScrubReport", copies: bool) -> Iterator[str]:
     """What was found, by kind and by place; what still holds it, and what to do about that."""
     if not done.finds:
-        print_line("Nothing found." if not done.holds else "Nothing found in the memory itself.")
+        yield ("Nothing found." if not done.holds else "Nothing found in the memory itself.")
     for what, kinds, names in group_finds(done):
         counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
         more = (
             f" and {len(names) - MAX_NAMED_PLACES:,} more" if len(names) > MAX_NAMED_PLACES else ""
         )
-        print_line(f"{what}: {counts}  ({', '.join(names[:MAX_NAMED_PLACES])}{more})")
+        yield (f"{what}: {counts}  ({', '.join(names[:MAX_NAMED_PLACES])}{more})")
     if done.finds and done.written:
-        print_line(
+        yield (
             "Taken out for good. Vectors and indexes follow by themselves. Change what has "
             "leaked all the same."
         )
     elif done.finds:
-        print_line("Nothing was changed. Take it out for good with: reverie data scrub --yes")
+        yield ("Nothing was changed. Take it out for good with: reverie data scrub --yes")
     print_paths(
         "Copies that hold it" + ("" if copies else "; --backups cleans or deletes them"),
         done.copies,
@@ -166,10 +162,12 @@ def print_paths(why: str, paths: Iterable[Path]) -> None:
 def scrub_to_json(done: "ScrubReport") -> dict[str, object]:
     """The same as JSON values."""
     return {
-        "found": [find._asdict() for find in done.finds],
+        "found": done.finds,
         "kinds": done.kinds,
         "written": done.written,
-        **{name: list(map(str, getattr(done, name))) for name in ("copies", "yours", "unreached")},
+        "copies": done.copies,
+        "yours": done.yours,
+        "unreached": done.unreached,
     }
 
 
@@ -192,11 +190,7 @@ def erase_memories(
             raise typer.Abort
         done = mind.data.purge([memory.id for memory in there])
     cli.answer(
-        {
-            "purged": done.erased,
-            "unreached": list(map(str, done.unreached)),
-            "repeated": list(done.repeated),
-        },
+        {"purged": done.erased, "unreached": done.unreached, "repeated": done.repeated},
         f"Erased {done.erased} for good.",
     )
     if done.repeated:

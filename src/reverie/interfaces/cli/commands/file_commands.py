@@ -13,7 +13,6 @@ from reverie.core.errors import BadInput
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
 from reverie.interfaces.cli.terminal_output import (
-    memory_to_json,
     note_left_out,
     print_json,
     print_line,
@@ -28,13 +27,9 @@ if TYPE_CHECKING:
 commands = CommandTable()
 DEBOUNCE_MS = 1_500  # of changes that are taken together
 
-Place = Annotated[
-    Path, typer.Argument(metavar="PATH", help="A file: the whole path, or from one of the folders.")
-]
-Tree = Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder.")]
-Words = Annotated[
-    list[str], typer.Argument(metavar="TEXT", help="The text; “-” reads it from stdin.")
-]
+Place = Annotated[Path, "PATH", "A file: the whole path, or from one of the folders."]
+Tree = Annotated[Path, "FOLDER", "A folder."]
+Words = Annotated[list[str], "TEXT", "The text; “-” reads it from stdin."]
 
 
 @commands.add("add")
@@ -77,10 +72,8 @@ def list_folders(cli: CliContext) -> None:
 @commands.add("sync")
 def sync_folders(
     cli: CliContext,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Go on: index whatever changes, until Ctrl-C.")
-    ] = False,
-    afresh: Annotated[bool, typer.Option("--afresh", help="Throw the index away first.")] = False,
+    watch: Annotated[bool, "Go on: index whatever changes, until Ctrl-C."] = False,
+    afresh: Annotated[bool, "Throw the index away first."] = False,
     within: Annotated[
         float | None,
         typer.Option(
@@ -101,9 +94,9 @@ def sync_folders(
 @commands.add("search")
 def search_folders(
     cli: CliContext,
-    query: Annotated[list[str], typer.Argument(metavar="QUESTION", help="What to look for.")],
+    query: Annotated[list[str], "QUESTION", "What to look for."],
     limit: Limit = 5,
-    mode: Annotated[str, typer.Option("--mode", help="auto, dense or words.")] = "auto",
+    mode: Annotated[str, "auto, dense or words."] = "auto",
 ) -> None:
     """Passages of files for a question.
 
@@ -113,23 +106,13 @@ def search_folders(
         found = mind.files.search(
             read_text_or_stdin(query), space=cli.space, limit=limit, mode=mode
         )
-    if cli.as_json:
-        print_json(
-            {
-                "passages": [
-                    {**passage._asdict(), "stamp": passage.stamp._asdict()} for passage in found
-                ]
-            }
-        )
-        return
-    for passage in found:
-        print_line(
-            f"{passage.path}:{passage.first}-{passage.last}  {passage.score:.2f}  "
-            f"{', '.join(passage.why)}"
-        )
-        print_line("    " + passage.text.strip("\n").replace("\n", "\n    "))
-    if not found:
-        print_line("Nothing was found. reverie files list shows which folders are searched.")
+    view = (
+        f"{passage.path}:{passage.first}-{passage.last}  {passage.score:.2f}  "
+        f"{', '.join(passage.why)}\n    " + passage.text.strip("\n").replace("\n", "\n    ")
+        for passage in found
+    )
+    nothing = "Nothing was found. reverie files list shows which folders are searched."
+    cli.answer({"passages": found}, view if found else nothing)
 
 
 @commands.add("show")
@@ -144,7 +127,7 @@ def show_file(
     """Lines of a file, without secrets."""
     with cli.open_mind() as mind:
         excerpt = mind.files.read(path, start=start, lines=lines, space=cli.space)
-    cli.answer(excerpt._asdict(), excerpt.text)
+    cli.answer(excerpt, excerpt.text)
 
 
 @commands.add("note")
@@ -158,12 +141,11 @@ def write_note(cli: CliContext, text: Words) -> None:
             read_text_or_stdin(text), space=cli.space, provenance="user_stated"
         )
         hand_to_worker(cli, mind)
-    if cli.as_json:
-        print_json({**noted._asdict(), "memory": memory_to_json(noted.memory)})
-    elif noted.path:
-        print_line(f"{noted.memory.id}  written into today's log.")
+    if noted.path:
+        done = "written into today's log."
     else:
-        print_line(f"{noted.memory.id}  remembered; the day's page was not written: {noted.why}")
+        done = f"remembered; the day's page was not written: {noted.why}"
+    cli.answer(noted, f"{noted.memory.id}  {done}")
 
 
 @commands.add("update")
@@ -171,9 +153,7 @@ def update_file(
     cli: CliContext,
     path: Place,
     text: Words,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Put the text in the file's place.")
-    ] = False,
+    replace: Annotated[bool, "Put the text in the file's place."] = False,
 ) -> None:
     """Append to a file, or replace it.
 
@@ -201,14 +181,12 @@ def show_file_history(cli: CliContext, path: Place) -> None:
 
     with cli.open_mind() as mind:
         versions = mind.files.history(path, space=cli.space)
-    if cli.as_json:
-        print_json({"versions": [version._asdict() for version in versions]})
-        return
-    for version in versions:
-        what = f"{version.size:,} bytes" if version.hash else "there was no such file"
-        print_line(f"{version.number:>8}  {format_moment(version.at)}  {version.why:<8}  {what}")
-    if not versions:
-        print_line("Reverie has not written to it.")
+    view = (
+        f"{version.number:>8}  {format_moment(version.at)}  {version.why:<8}  "
+        + (f"{version.size:,} bytes" if version.hash else "there was no such file")
+        for version in versions
+    )
+    cli.answer({"versions": versions}, view if versions else "Reverie has not written to it.")
 
 
 @commands.add("restore")
@@ -217,7 +195,8 @@ def restore_file(
     path: Place,
     version: Annotated[
         int | None,
-        typer.Argument(metavar="NUMBER", help="Of history (default: the last)."),
+        "NUMBER",
+        "Of history (default: the last).",
     ] = None,
 ) -> None:
     """Put a file back as it was before an update.
@@ -256,33 +235,28 @@ def print_folders(
     cli: CliContext, folders: "list[SearchedFolder]", done: "IndexReport | None"
 ) -> None:
     """Say which folders there are."""
-    if cli.as_json:
-        print_json(
-            {
-                "folders": [
-                    {**folder._asdict(), "indexed": folder.indexed._asdict()} for folder in folders
-                ],
-                **({"synced": sync_to_json(done)} if done else {}),
-            }
-        )
-        return
-    for folder in folders:
-        state = "" if folder.there else "  (not there just now)"
-        waiting = (
-            f", {folder.indexed.waiting:,} without a vector yet" if folder.indexed.waiting else ""
-        )
-        print_line(f"{folder.path}  {folder.space}{'  mirror' if folder.own else ''}{state}")
-        print_line(f"    {folder.indexed.files:,} files, {folder.indexed.chunks:,} chunks{waiting}")
-    if not folders:
-        print_line("No folder is searched. Add one: reverie files add FOLDER")
-    if done:
+    view = (line for folder in folders for line in describe_folder(folder))
+    cli.answer(
+        {"folders": folders, **({"synced": done} if done else {})},
+        view if folders else "No folder is searched. Add one: reverie files add FOLDER",
+    )
+    if done and not cli.as_json:
         note_skipped_files(done)
+
+
+def describe_folder(folder: "SearchedFolder") -> Iterator[str]:
+    """Where it is, and how much of it is indexed."""
+    state = "" if folder.there else "  (not there just now)"
+    indexed = folder.indexed
+    waiting = f", {indexed.waiting:,} without a vector yet" if indexed.waiting else ""
+    yield f"{folder.path}  {folder.space}{'  mirror' if folder.own else ''}{state}"
+    yield f"    {indexed.files:,} files, {indexed.chunks:,} chunks{waiting}"
 
 
 def print_sync_result(cli: CliContext, done: "IndexReport") -> None:
     """Say what a sync did."""
     if cli.as_json:
-        print_json(sync_to_json(done), line=True)
+        print_json(done, line=True)
         return
     print_line(
         f"{done.files:,} files: {done.indexed:,} indexed, {done.gone:,} gone; chunks: "
@@ -301,27 +275,12 @@ def note_skipped_files(done: "IndexReport") -> None:
         print_note("There was no time for all of it; the next reverie files sync goes on there.")
 
 
-def sync_to_json(done: "IndexReport") -> dict[str, Any]:
-    """What a sync did, as JSON values."""
-    return {**done._asdict(), "chunks": done.chunks._asdict()}
-
-
 def print_written_file(cli: CliContext, written: "WrittenFile") -> None:
     """Say which file was written, and how to take it back."""
-    if cli.as_json:
-        print_json(
-            {
-                **written._asdict(),
-                "memory": memory_to_json(written.memory) if written.memory else None,
-                "memories": [memory_to_json(memory) for memory in written.memories],
-            }
-        )
-    elif written.why:
-        print_line(
-            f"{len(written.memories)} remembered; {written.path} was not written: {written.why}"
-        )
-    else:
-        print_line(
-            f"{written.path} was written. Back: reverie files restore {written.path} "
-            f"{written.version}"
-        )
+    cli.answer(
+        written,
+        f"{len(written.memories)} remembered; {written.path} was not written: {written.why}"
+        if written.why
+        else f"{written.path} was written. Back: reverie files restore {written.path} "
+        f"{written.version}",
+    )

@@ -23,7 +23,7 @@ from reverie.interfaces.install.settings_writer import SettingsEdit, WiringLedge
 
 commands = CommandTable()
 
-Host = Annotated[str, typer.Argument(metavar="HOST", help=f"One of: {', '.join(HOST_MODULES)}.")]
+Host = Annotated[str, "HOST", f"One of: {', '.join(HOST_MODULES)}."]
 Project = Annotated[
     bool, typer.Option("--project/--user", help="For this project only, or for all (default).")
 ]
@@ -113,12 +113,7 @@ def uninstall_host(
 def print_targets(cli: CliContext, found: Sequence[SettingsTarget]) -> None:
     """Show what the files would hold if there were nothing else in them."""
     texts = {str(target.path): target.add_entries("").text for target in found}
-    if cli.as_json:
-        print_json(texts)
-        return
-    for path, text in texts.items():
-        print_line(f"{path}:")
-        print_line(text)
+    cli.answer(texts, (f"{path}:\n{text}" for path, text in texts.items()))
 
 
 def find_targets(cli: CliContext, host: str, project: bool) -> list[SettingsTarget]:

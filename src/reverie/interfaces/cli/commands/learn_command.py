@@ -1,5 +1,6 @@
 """The command `learn`: what finished conversations teach, or the history of a repository."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,12 +11,10 @@ from reverie.core.errors import BadInput, ReverieError
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.session_commands import MAX_MESSAGE_CHARS
 from reverie.interfaces.cli.terminal_output import (
-    memory_to_json,
     one_line,
     print_error,
-    print_json,
-    print_line,
     print_note,
+    print_view,
 )
 
 commands = CommandTable()
@@ -26,16 +25,12 @@ def learn_conversations(
     cli: CliContext,
     files: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="FILE…",
-            help="Claude Code transcripts, messages as JSON or JSON Lines; of a folder its "
-            "*.jsonl; “-” is stdin. "
-            "With --git a repository.",
-        ),
+        "FILE…",
+        "Claude Code transcripts, messages as JSON or JSON Lines; of a folder its "
+        "*.jsonl; “-” is stdin. "
+        "With --git a repository.",
     ] = None,
-    git: Annotated[
-        bool, typer.Option("--git", help="Take in a repository's history (default: the one here).")
-    ] = False,
+    git: Annotated[bool, "Take in a repository's history (default: the one here)."] = False,
 ) -> None:
     """Take memories out of conversations or a git history.
 
@@ -53,11 +48,8 @@ def learn_conversations(
     with cli.open_mind() as mind:
         for file in (one for given in files for one in list_recordings(given)):
             results += learn_recording(cli, mind, file)
-    if cli.as_json:
-        print_json({"space": cli.space, "sessions": results})
-    else:
-        for result in results:
-            print_learned(result)
+    view = (line for result in results for line in describe_learned(result))
+    cli.answer({"space": cli.space, "sessions": results}, view)
     # The others were learned from all the same; the code tells a script that one was not.
     if any(result["error"] for result in results):
         raise typer.Exit(2)
@@ -98,7 +90,7 @@ def learn_recording(cli: CliContext, mind: Any, file: Path) -> list[dict[str, An
                 learned_to_json(LearnReport(conversation.session, messages=len(messages)), str(err))
             )
     cli.progress.clear()
-    results[0]["remarks"] = list(recording.remarks)  # a recording has a conversation at least
+    results[0]["remarks"] = recording.remarks  # a recording has a conversation at least
     return results
 
 
@@ -106,34 +98,39 @@ def learned_to_json(done: Any, error: str = "") -> dict[str, Any]:
     """What one conversation taught, as JSON values."""
     return {
         "session": done.session,
-        "memories": [memory_to_json(memory) for memory in done.memories],
-        "rejected": [one._asdict() for one in done.rejected],
+        "memories": done.memories,
+        "rejected": done.rejected,
         "messages": done.messages,
         "known": done.known,
-        "redacted": list(done.redacted),
+        "redacted": done.redacted,
         "remarks": [],
         "error": error,
     }
 
 
 def print_learned(result: dict[str, Any]) -> None:
-    """Tell people what one conversation taught, and what was rejected."""
+    """Show people what one conversation taught."""
+    print_view(describe_learned(result))
+
+
+def describe_learned(result: dict[str, Any]) -> Iterator[str]:
+    """What one conversation taught, and what was rejected, for people."""
     name = one_line(result["session"], 60)
     for remark in result["remarks"]:
         print_note(f"{name}: {remark}.")
     if result["error"]:
         print_error(f"{name}: {result['error']}. The other conversations are not affected")
     elif result["known"]:
-        print_line(f"{name}: learned from already, nothing new.")
+        yield f"{name}: learned from already, nothing new."
     else:
-        print_line(
+        yield (
             f"{name}: {result['messages']:,} messages, {len(result['memories']):,} kept, "
             f"{len(result['rejected']):,} rejected"
         )
         for memory in result["memories"]:
-            print_line(f"  + {memory['kind']}: {one_line(memory['text'], MAX_MESSAGE_CHARS)}")
+            yield f"  + {memory.kind}: {one_line(memory.text, MAX_MESSAGE_CHARS)}"
         for rejected in result["rejected"]:
-            print_line(f"  - {rejected['reason']}: {one_line(rejected['text'], MAX_MESSAGE_CHARS)}")
+            yield f"  - {rejected.reason}: {one_line(rejected.text, MAX_MESSAGE_CHARS)}"
         if result["redacted"]:
             print_note(
                 f"{name}: taken out before anything was kept: {', '.join(result['redacted'])}."

@@ -22,9 +22,7 @@ def serve_mcp(
             "--profile", "-p", help="Which tools: unified, jcode, files, tags, anthropic."
         ),
     ] = "unified",
-    http: Annotated[
-        bool, typer.Option("--http", help="Serve HTTP on 127.0.0.1 instead of stdin and stdout.")
-    ] = False,
+    http: Annotated[bool, "Serve HTTP on 127.0.0.1 instead of stdin and stdout."] = False,
     port: Annotated[
         int, typer.Option(min=0, max=65_535, help="Of --http; 0 takes a free one.")
     ] = DEFAULT_PORT,

@@ -1,7 +1,9 @@
 """The group `memory`: tags, links, feedback, feelings; a memory's neighbours and its history."""
 
+from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,6 +12,7 @@ from reverie.core import clock, config
 from reverie.core.code_anchors import outdated_notice
 from reverie.core.kinds import KINDS, MATURITIES, maturity_of
 from reverie.core.model import MEMORY_RELATIONS, Record
+from reverie.interfaces.cli import memory_view
 from reverie.interfaces.cli.cli_context import (
     CliContext,
     CommandTable,
@@ -25,8 +28,7 @@ from reverie.interfaces.cli.commands.search_commands import (
     Depth,
     Tags,
     choose_search_mode,
-    hit_to_json,
-    note_nothing_found,
+    describe_nothing_found,
     print_memories,
 )
 from reverie.interfaces.cli.shell_completion import (
@@ -35,11 +37,7 @@ from reverie.interfaces.cli.shell_completion import (
     complete_tags,
 )
 from reverie.interfaces.cli.terminal_output import (
-    memory_to_json,
     one_line,
-    print_json,
-    print_line,
-    print_note,
 )
 from reverie.interfaces.cli.user_input import (
     parse_time_ahead,
@@ -77,7 +75,7 @@ def tag_memory(
     with cli.open_mind() as mind:
         memory = mind.tag(id, add=on, remove=off)
     cli.answer(
-        {"memory": memory_to_json(memory)},
+        {"memory": memory},
         f"{id}: {', '.join(f'#{t}' for t in memory.tags) or 'no tags'}",
     )
 
@@ -96,7 +94,7 @@ def link_two_memories(
     ] = "relates_to",
     weight: Annotated[
         float | None,
-        typer.Option(help="How strongly, 0 to 1; 0 unties. None: 0.5, and stronger each time."),
+        "How strongly, 0 to 1; 0 unties. None: 0.5, and stronger each time.",
     ] = None,
 ) -> None:
     """Tie two memories together.
@@ -118,7 +116,7 @@ def give_feedback(
     cli: CliContext,
     id: MemoryId,
     helpful: Annotated[bool, typer.Option("--helpful/--unhelpful", help="Did it help?")] = True,
-    session: Annotated[str, typer.Option(help="The conversation in which it did.")] = "",
+    session: Annotated[str, "The conversation in which it did."] = "",
 ) -> None:
     """Say whether a memory helped.
 
@@ -127,7 +125,7 @@ def give_feedback(
     with cli.open_mind() as mind:
         memory = mind.feedback(id, helpful, session=session)
     cli.answer(
-        {"memory": memory_to_json(memory)},
+        {"memory": memory},
         f"{id} is now believed at {memory.confidence:.0%}, strength {memory.strength}.",
     )
 
@@ -151,15 +149,15 @@ def restore_memories(
         }  # all of them are known, or nothing happens
         back = [mind.restore(id) for id in ids]
         hand_to_worker(cli, mind)
-    if cli.as_json:
-        print_json({"memories": [memory_to_json(memory) for memory in back]})
-        return
-    for memory in back:
-        print_line(
+    cli.answer(
+        {"memories": back},
+        (
             f"{memory.id} counts already."
             if before[memory.id].active
             else f"{memory.id} counts again: {one_line(memory.text, 60)}"
-        )
+            for memory in back
+        ),
+    )
 
 
 @commands.add("curate")
@@ -172,8 +170,8 @@ def curate_or_list(
             "--as", help=f"One of {', '.join(MATURITIES)}.", autocompletion=lambda: list(MATURITIES)
         ),
     ] = "validated",
-    by: Annotated[str, typer.Option(help="Who says so.")] = "user",
-    note: Annotated[str, typer.Option(help="Why.")] = "",
+    by: Annotated[str, "Who says so."] = "user",
+    note: Annotated[str, "Why."] = "",
     limit: Limit = 20,
 ) -> None:
     """Approve a memory, pass it on, or put it away.
@@ -183,18 +181,18 @@ def curate_or_list(
     with cli.open_mind() as mind:
         if id:
             memory = mind.review.curate(id, state, by=by, note=note)
-            cli.answer({"memory": memory_to_json(memory)}, f"{id} is {state}.")
+            cli.answer({"memory": memory}, f"{id} is {state}.")
             return
         waiting = mind.review.pending(space=cli.space, limit=limit)
-    if cli.as_json:
-        print_json({"memories": [memory_to_json(memory) for memory in waiting]})
-        return
-    for memory in waiting:
-        standing = (maturity_of(memory), memory.provenance, *list_origin_notes(memory))
-        why = outdated_notice(memory) or ", ".join(standing)
-        print_line(f"{memory.id}  {why}: {one_line(memory.text, 100)}")
-    if not waiting:
-        print_line("Nothing waits for a look.")
+    view = map(describe_waiting, waiting)
+    cli.answer({"memories": waiting}, view if waiting else "Nothing waits for a look.")
+
+
+def describe_waiting(memory: Memory) -> str:
+    """What waits for a look, and how it stands."""
+    standing = (maturity_of(memory), memory.provenance, *list_origin_notes(memory))
+    why = outdated_notice(memory) or ", ".join(standing)
+    return f"{memory.id}  {why}: {one_line(memory.text, 100)}"
 
 
 def list_origin_notes(memory: Memory) -> list[str]:
@@ -208,11 +206,9 @@ def list_origin_notes(memory: Memory) -> list[str]:
 def promote_to_page(
     cli: CliContext,
     id: MemoryId,
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The new page, such as docs/decisions/cache.md.")
-    ],
-    by: Annotated[str, typer.Option(help="Who says so.")] = "user",
-    note: Annotated[str, typer.Option(help="Why.")] = "",
+    file: Annotated[Path, "FILE", "The new page, such as docs/decisions/cache.md."],
+    by: Annotated[str, "Who says so."] = "user",
+    note: Annotated[str, "Why."] = "",
 ) -> None:
     """Make a lasting page of Markdown of a memory.
 
@@ -223,7 +219,7 @@ def promote_to_page(
             id, config.working_directory() / file.expanduser(), by=by, note=note
         )
     cli.answer(
-        {"memory": memory_to_json(memory)},
+        {"memory": memory},
         f"Written: {memory.details['reference']}. {id} is approved and names it.",
     )
 
@@ -231,11 +227,9 @@ def promote_to_page(
 @commands.add("hints")
 def list_hints(
     cli: CliContext,
-    prompt: Annotated[list[str], typer.Argument(metavar="PROMPT", help="What is to be done.")],
+    prompt: Annotated[list[str], "PROMPT", "What is to be done."],
     limit: Limit = 5,
-    session: Annotated[
-        str, typer.Option(help="The conversation: what was hinted in it before is left out.")
-    ] = "",
+    session: Annotated[str, "The conversation: what was hinted in it before is left out."] = "",
 ) -> None:
     """Titles and ids of what may be worth reading.
 
@@ -246,14 +240,11 @@ def list_hints(
         if choose_search_mode(cli, mind, text, "auto") == "words":
             mind.context.embedder = None
         found = mind.hints(text, space=cli.space, limit=limit, session=session)
-    if cli.as_json:
-        print_json({"space": cli.space, "hints": [hint._asdict() for hint in found]})
-    elif found:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_hint_list(found)
-    else:
-        note_nothing_found(cli)
+    cli.answer(
+        {"space": cli.space, "hints": found},
+        memory_view.render_hint_list(found),
+        describe_nothing_found(cli),
+    )
 
 
 @commands.add("retrieve")
@@ -273,20 +264,15 @@ def retrieve_memories(
     """Read memories by ids or by tags; each counts as used."""
     with cli.open_mind() as mind:
         found = mind.retrieve(ids or (), tags=tag or (), limit=limit, space=cli.space)
-    if cli.as_json:
-        values = [memory_to_json(memory) for memory in found.memories]
-        print_json({"memories": values, "matched": found.matched, "truncated": found.truncated})
-    elif found.memories:
-        from reverie.interfaces.cli import memory_view
-
-        for memory in found.memories:
-            memory_view.render_memory(memory, clock.now())
-        if found.truncated:
-            print_note(
-                f"{found.matched:,} carry one of these tags; more of them: --limit {found.matched}"
-            )
-    else:
-        note_nothing_found(cli)
+    cli.answer(
+        {"memories": found.memories, "matched": found.matched, "truncated": found.truncated},
+        (part for one in found.memories for part in memory_view.render_memory(one, clock.now())),
+        describe_nothing_found(cli),
+    )
+    if found.memories and found.truncated:
+        cli.note(
+            f"{found.matched:,} carry one of these tags; more of them: --limit {found.matched}"
+        )
 
 
 @commands.add("tags")
@@ -305,16 +291,13 @@ def list_tags(
         if any(describe):
             mind.describe(*describe, space=cli.space)
         found, meanings = mind.tags(cli.space), mind.meanings(cli.space)
-    if cli.as_json:
-        print_json({"space": cli.space, "tags": found, "meanings": meanings})
-    elif found or meanings:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_counts({tag: found.get(tag, 0) for tag in {**found, **meanings}}, "tags")
-        for name, text in meanings.items():
-            print_line(f"#{name}: {text}")
-    else:
-        print_note(f"No tags in {cli.space}.")
+    counts = {tag: found.get(tag, 0) for tag in {**found, **meanings}}
+    said = (f"#{name}: {text}" for name, text in meanings.items())
+    cli.answer(
+        {"space": cli.space, "tags": found, "meanings": meanings},
+        chain(memory_view.render_counts(counts, "tags"), said) if counts else (),
+        f"No tags in {cli.space}.",
+    )
 
 
 @commands.add("gaps")
@@ -325,14 +308,11 @@ def list_gaps(cli: CliContext, limit: Limit = 20) -> None:
     """
     with cli.open_mind() as mind:
         found = mind.review.gaps(cli.space)[:limit]
-    if cli.as_json:
-        print_json({"space": cli.space, "gaps": [gap._asdict() for gap in found]})
-    elif found:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_gaps(found, clock.now())
-    else:
-        print_note(f"No question in {cli.space} went unanswered.")
+    cli.answer(
+        {"space": cli.space, "gaps": found},
+        memory_view.render_gaps(found, clock.now()),
+        f"No question in {cli.space} went unanswered.",
+    )
 
 
 @commands.add("history", spaced=False)
@@ -340,12 +320,10 @@ def show_history(cli: CliContext, id: MemoryId) -> None:
     """What was done to a memory, with what was there before."""
     with cli.open_mind() as mind:
         found = mind.history(id)
-    if cli.as_json:
-        print_json({"id": id, "history": [record_to_json(record) for record in found]})
-    else:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_records(found)
+    cli.answer(
+        {"id": id, "history": map(record_to_json, found)},
+        memory_view.render_records(found),
+    )
 
 
 def record_to_json(record: Record) -> dict[str, object]:
@@ -356,9 +334,15 @@ def record_to_json(record: Record) -> dict[str, object]:
         "verb": event.verb,
         "at": event.at,
         "op": record.op,
-        "before": record.before,
-        "after": record.after,
+        "before": fields_to_json(record.before),
+        "after": fields_to_json(record.after),
     }
+
+
+def fields_to_json(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a memory as a change has them: each reinforcement is a list there."""
+    said = {"reinforcements": map(list, fields.get("reinforcements", ()))}
+    return {name: said.get(name, value) for name, value in fields.items()}
 
 
 @commands.add("similar", spaced=False)
@@ -383,31 +367,18 @@ def list_neighbours(cli: CliContext, id: MemoryId, limit: Limit = 20, depth: Dep
 
 def print_hits(cli: CliContext, id: str, found: list[Hit], none: str) -> None:
     """Show what stands beside a memory."""
-    if cli.as_json:
-        print_json({"id": id, "hits": [hit_to_json(hit) for hit in found]})
-    elif found:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_hits(found, clock.now(), "")
-    else:
-        print_note(none)
+    cli.answer({"id": id, "hits": found}, memory_view.render_hits(found, clock.now(), ""), none)
 
 
 @commands.add("kinds", spaced=False)
 def list_kinds(cli: CliContext) -> None:
     """List the kinds of memory and how they fade."""
-
-    if cli.as_json:
-        # JSON has no infinity: what never fades has no half-life.
-        half_lives = {
-            name: kind.half_life if kind.half_life < 1e9 else None for name, kind in KINDS.items()
-        }
-        rows = [{**kind._asdict(), "half_life": half_lives[name]} for name, kind in KINDS.items()]
-        print_json({"kinds": rows})
-    else:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_kinds(list(KINDS.values()))
+    # JSON has no infinity: what never fades has no half-life.
+    half_lives = {
+        name: kind.half_life if kind.half_life < 1e9 else None for name, kind in KINDS.items()
+    }
+    rows = [{**kind._asdict(), "half_life": half_lives[name]} for name, kind in KINDS.items()]
+    cli.answer({"kinds": rows}, memory_view.render_kinds(list(KINDS.values())))
 
 
 @commands.add("feel")
@@ -425,12 +396,12 @@ def record_feeling(
             help="The memory that is felt so.",
         ),
     ] = None,
-    why: Annotated[str, typer.Option(help="Why, in a few words.")] = "",
+    why: Annotated[str, "Why, in a few words."] = "",
 ) -> None:
     """Note how something felt, on a memory or by itself."""
     with cli.open_mind() as mind:
         kept = mind.feelings.record(emotion, intensity, about=about, why=why, space=cli.space)
-    cli.answer({"memory": memory_to_json(kept)}, f"{kept.id}: {emotion} ({intensity}).")
+    cli.answer({"memory": kept}, f"{kept.id}: {emotion} ({intensity}).")
 
 
 @commands.add("feelings")
@@ -439,7 +410,7 @@ def list_feelings(
     minimum: Annotated[
         str, typer.Option(help="At least so strong.", autocompletion=lambda: list(INTENSITIES))
     ] = "low",
-    emotion: Annotated[str, typer.Option(help="Only this one.")] = "",
+    emotion: Annotated[str, "Only this one."] = "",
     limit: Limit = 20,
 ) -> None:
     """List memories that carry a feeling, newest first."""
@@ -451,13 +422,11 @@ def list_feelings(
 @commands.add("season")
 def set_season(
     cli: CliContext,
-    label: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="release-week, end-of-sprint, ….")
-    ] = None,
+    label: Annotated[str | None, "NAME", "release-week, end-of-sprint, …."] = None,
     until: Annotated[
         str, typer.Option(metavar="WHEN", help="When it ends: a time, or 5d from now.")
     ] = "",
-    end: Annotated[bool, typer.Option("--end", help="It is over.")] = False,
+    end: Annotated[bool, "It is over."] = False,
 ) -> None:
     """Say what the present time is called here.
 

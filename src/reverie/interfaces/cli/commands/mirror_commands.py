@@ -34,13 +34,9 @@ def mirror_pages(
             "--yes/--no", help="Many lines are gone from a page: forget them, or write them anew."
         ),
     ] = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Stay, and do so whenever a page is saved.")
-    ] = False,
-    where: Annotated[bool, typer.Option("--where", help="Only say where the pages are.")] = False,
-    afresh: Annotated[
-        bool, typer.Option("--afresh", help="Look at every memory and page.")
-    ] = False,
+    watch: Annotated[bool, "Stay, and do so whenever a page is saved."] = False,
+    where: Annotated[bool, "Only say where the pages are."] = False,
+    afresh: Annotated[bool, "Look at every memory and page."] = False,
 ) -> None:
     """Bring memories and their Markdown pages in step.
 
@@ -69,18 +65,15 @@ def share_file(
     cli: CliContext,
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="Default: this project's .jaato/memories.jsonl."),
+        "FILE",
+        "Default: this project's .jaato/memories.jsonl.",
     ] = None,
-    start: Annotated[
-        bool, typer.Option("--start", help="Keep the file in step from now on.")
-    ] = False,
-    export: Annotated[bool, typer.Option("--export", help="Only write to the file, once.")] = False,
+    start: Annotated[bool, "Keep the file in step from now on."] = False,
+    export: Annotated[bool, "Only write to the file, once."] = False,
     take: Annotated[
         bool, typer.Option("--import", help="Only take in what the file has, once.")
     ] = False,
-    stop: Annotated[
-        bool, typer.Option("--stop", help="Keep the file in step no longer; it stays as it is.")
-    ] = False,
+    stop: Annotated[bool, "Keep the file in step no longer; it stays as it is."] = False,
     trusted: Annotated[
         bool | None,
         typer.Option(
@@ -111,15 +104,13 @@ def share_file(
         hand_to_worker(cli, mind)
     for trouble in done.troubles:
         print_note(trouble)
-    if cli.as_json:
-        print_json({**done._asdict(), "share": done.share._asdict()})
-    else:
-        back = f" Back: reverie undo {done.event}" if done.event else ""
-        written = " were written" if done.written else ""
-        print_line(
-            f"{done.share.path}: {done.lines:,} lines{written}; taken in: {done.new:,} new, "
-            f"{done.revised:,} revised, {done.forgotten:,} forgotten.{back}"
-        )
+    back = f" Back: reverie undo {done.event}" if done.event else ""
+    written = " were written" if done.written else ""
+    cli.answer(
+        done,
+        f"{done.share.path}: {done.lines:,} lines{written}; taken in: {done.new:,} new, "
+        f"{done.revised:,} revised, {done.forgotten:,} forgotten.{back}",
+    )
     if done.stuck:
         raise typer.Exit(EXIT_CONFLICT)
 
@@ -128,17 +119,17 @@ def list_shares(cli: CliContext, mind: Mind) -> None:
     """The files that are kept in step with a space, and which of them are not just now."""
     paths, firm = mind.data.shares(space=cli.space), mind.data.shares(space=cli.space, trusted=True)
     left_alone = find_unsynced_shares(mind, cli.space)
-    if cli.as_json:
-        print_json({"space": cli.space, "files": paths, "trusted": firm, "troubles": left_alone})
-        return
-    for path in paths:
-        trusted = "  (trusted)" if path in firm else ""
-        left = "  (not in step)" if path in left_alone else ""
-        print_line(f"{path}{trusted}{left}")
-    if not paths:
-        print_line(f"No file is shared from {cli.space}. Begin: reverie data share --start")
+    view = (
+        f"{path}{'  (trusted)' if path in firm else ''}"
+        f"{'  (not in step)' if path in left_alone else ''}"
+        for path in paths
+    )
+    cli.answer(
+        {"space": cli.space, "files": paths, "trusted": firm, "troubles": left_alone},
+        view if paths else f"No file is shared from {cli.space}. Begin: reverie data share --start",
+    )
     for why in left_alone.values():
-        print_note(why)
+        cli.note(why)
 
 
 def require_mirror_root(mind: Mind) -> Path:
@@ -160,13 +151,8 @@ def print_page_paths(cli: CliContext, mind: Mind, root: Path) -> None:
 
     spaces = sorted(list_mirrored_spaces(mind.store)) if cli.named_space is None else [cli.space]
     paths = {space: str(MirrorFolder(root, space).path / "MEMORY.md") for space in spaces}
-    if cli.as_json:
-        print_json({"root": str(root), "pages": paths})
-        return
-    for path in paths.values():
-        print_line(path)
-    if not paths:
-        print_note(f"No space has pages yet. They will be in {root}")
+    nothing = f"No space has pages yet. They will be in {root}"
+    cli.answer({"root": root, "pages": paths}, paths.values(), nothing)
 
 
 def ask_about_gone_lines(mind: Mind, cli: CliContext, reports: Sequence[Any]) -> list[Any]:
@@ -245,7 +231,6 @@ def mirror_to_json(report: Any) -> dict[str, Any]:
     """What was done in one space, as JSON values."""
     return {
         **report._asdict(),
-        "folder": str(report.folder),
         "questions": [
             {"page": name, "gone": gone, "of": of} for name, gone, of in report.questions
         ],

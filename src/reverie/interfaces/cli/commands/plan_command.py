@@ -1,6 +1,6 @@
 """The command plan: what a task is about, before it begins."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +11,6 @@ from reverie.interfaces.cli.cli_context import (
     LimitFromOne,
     RepositoryFolder,
 )
-from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
 from reverie.interfaces.cli.user_input import read_text_or_stdin
 
 if TYPE_CHECKING:
@@ -25,7 +24,8 @@ def plan_task(
     cli: CliContext,
     task: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TASK", help="What is to be done; “-” reads it from stdin."),
+        "TASK",
+        "What is to be done; “-” reads it from stdin.",
     ] = None,
     limit: LimitFromOne = 10,
     tokens: Annotated[
@@ -57,31 +57,18 @@ def plan_task(
             else config.project_space_of(root.resolve())
         )
         plan = mind.plan(text, root=root, space=space, limit=limit, tokens=tokens)
-    if cli.as_json:
-        print_json(
-            {
-                **plan._asdict(),
-                "files": [
-                    {**look._asdict(), "parts": [part._asdict() for part in look.parts]}
-                    for look in plan.files
-                ],
-                "past": [
-                    {"at": past.at, "text": past.text, "files": past.files} for past in plan.past
-                ],
-                "together": [other._asdict() for other in plan.together],
-                "fixes": [{"text": fix.memory.text, "why": fix.why} for fix in plan.fixes],
-                "memories": [
-                    {"id": hit.memory.id, "text": hit.memory.text, "why": hit.why}
-                    for hit in plan.memories
-                ],
-            }
-        )
-    else:
-        print_plan(plan)
-
-
-def print_plan(plan: "TaskPlan") -> None:
-    """Show a plan, and how it could know more."""
-    print_line(plan.text or "Nothing is known that this could be about.")
+    cli.answer(plan_to_json(plan), plan.text or "Nothing is known that this could be about.")
     if plan.files and not plan.known:
-        print_note("No past tasks are known. Take in the history: reverie learn --git")
+        cli.note("No past tasks are known. Take in the history: reverie learn --git")
+
+
+def plan_to_json(plan: "TaskPlan") -> dict[str, Any]:
+    """A plan as JSON values."""
+    return {
+        **plan._asdict(),
+        "past": [{"at": past.at, "text": past.text, "files": past.files} for past in plan.past],
+        "fixes": [{"text": fix.memory.text, "why": fix.why} for fix in plan.fixes],
+        "memories": [
+            {"id": hit.memory.id, "text": hit.memory.text, "why": hit.why} for hit in plan.memories
+        ],
+    }

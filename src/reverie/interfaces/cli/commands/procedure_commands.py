@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from reverie.core import clock
+from reverie.interfaces.cli import memory_view
 from reverie.interfaces.cli.cli_context import (
     CliContext,
     CommandTable,
@@ -19,11 +20,7 @@ from reverie.interfaces.cli.commands.remember_commands import (
     note_likely_slips,
     print_remembered,
 )
-from reverie.interfaces.cli.commands.search_commands import hit_to_json
 from reverie.interfaces.cli.terminal_output import (
-    memory_to_json,
-    print_json,
-    print_line,
     print_note,
 )
 from reverie.interfaces.cli.user_input import read_text_or_stdin
@@ -34,13 +31,11 @@ commands = CommandTable()
 @commands.add("teach")
 def teach_procedure(
     cli: CliContext,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it does: “release a version”.")],
-    step: Annotated[
-        list[str], typer.Option("--step", help="A step; given several times, in order.")
-    ],
+    name: Annotated[str, "NAME", "What it does: “release a version”."],
+    step: Annotated[list[str], "A step; given several times, in order."],
     trigger: Triggers = None,
-    needs: Annotated[list[str] | None, typer.Option(help="What must be there first.")] = None,
-    careful: Annotated[list[str] | None, typer.Option(help="What to beware of.")] = None,
+    needs: Annotated[list[str] | None, "What must be there first."] = None,
+    careful: Annotated[list[str] | None, "What to beware of."] = None,
     tag: NewTags = None,
 ) -> None:
     """Keep how something is done.
@@ -76,7 +71,7 @@ def report_outcome(
         memory = mind.procedures.outcome(id, worked)
     record = read_practice_record(memory)
     cli.answer(
-        {"memory": memory_to_json(memory), "chance": record.chance},
+        {"memory": memory, "chance": record.chance},
         f"{id}: worked {record.worked} times, failed {record.failed}; lately {record.rate:.0%}.",
     )
 
@@ -84,15 +79,11 @@ def report_outcome(
 @commands.add("warnings")
 def show_warnings(
     cli: CliContext,
-    tool: Annotated[
-        str, typer.Argument(metavar="TOOL", help="The tool that is about to run: Bash, Edit, ….")
-    ],
+    tool: Annotated[str, "TOOL", "The tool that is about to run: Bash, Edit, …."],
     given: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="INPUT",
-            help="What it is given: words, or a JSON object; “-” reads it from stdin.",
-        ),
+        "INPUT",
+        "What it is given: words, or a JSON object; “-” reads it from stdin.",
     ] = None,
     limit: Limit = 5,
 ) -> None:
@@ -103,16 +94,12 @@ def show_warnings(
     text = read_text_or_stdin(given) if given else ""
     with cli.open_mind() as mind:
         found = mind.warnings(tool, parse_tool_arguments(text), space=cli.space, limit=limit)
-    if cli.as_json:
-        print_json(
-            {"tool": tool, "hits": [hit_to_json(hit) for hit in found], "untried": found.untried}
-        )
-    elif found:
-        from reverie.interfaces.cli import memory_view
-
+    cli.answer(
+        {"tool": tool, "hits": found, "untried": found.untried},
         memory_view.render_hits(found, clock.now(), cli.space)
-    else:
-        print_line("Nothing to beware of is known.")
+        if found
+        else "Nothing to beware of is known.",
+    )
     if not given and " " in tool.strip():
         print_note(
             f"{tool!r} is taken for a tool's name: the first argument is the tool's name, "
@@ -128,9 +115,7 @@ def show_warnings(
 @commands.add("list")
 def list_procedures(
     cli: CliContext,
-    context: Annotated[
-        list[str], typer.Argument(metavar="CONTEXT", help="What is being done; “-” reads stdin.")
-    ],
+    context: Annotated[list[str], "CONTEXT", "What is being done; “-” reads stdin."],
     limit: Limit = 5,
 ) -> None:
     """Procedures whose trigger the context meets.
@@ -141,26 +126,11 @@ def list_procedures(
 
     with cli.open_mind() as mind:
         found = mind.procedures.find(read_text_or_stdin(context), space=cli.space, limit=limit)
-    if cli.as_json:
-        print_json(
-            {
-                "procedures": [
-                    {
-                        **memory_to_json(one),
-                        "record": read_practice_record(one)._asdict(),
-                    }
-                    for one in found
-                ]
-            }
-        )
-    elif found:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_memories(found, clock.now(), cli.space)
-    else:
-        print_note(
-            "No procedure's trigger is met. reverie recall --type procedural finds by meaning."
-        )
+    cli.answer(
+        {"procedures": [{**one._asdict(), "record": read_practice_record(one)} for one in found]},
+        memory_view.render_memories(found, clock.now(), cli.space),
+        "No procedure's trigger is met. reverie recall --type procedural finds by meaning.",
+    )
 
 
 def parse_tool_arguments(text: str) -> dict[str, Any] | str:

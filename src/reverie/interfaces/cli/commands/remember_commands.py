@@ -12,6 +12,7 @@ from reverie.core import clock
 from reverie.core.errors import BadInput, NotFound, ReverieError
 from reverie.core.kinds import KINDS, NEGATIVE
 from reverie.core.model import Memory
+from reverie.interfaces.cli import memory_view
 from reverie.interfaces.cli.cli_context import (
     CliContext,
     CommandTable,
@@ -60,7 +61,7 @@ class MemoryOptions:
         ),
     ] = "fact"
     tag: NewTags = None
-    title: Annotated[str, typer.Option(help="A short description, shown in hints.")] = ""
+    title: Annotated[str, "A short description, shown in hints."] = ""
     file: Annotated[
         list[str] | None, typer.Option("--file", "-f", help="A file that it is about.")
     ] = None
@@ -83,13 +84,11 @@ class MemoryOptions:
         str,
         typer.Option(metavar="WHEN", help="When it stops surfacing: a time, or 12h, 30d from now."),
     ] = ""
-    session: Annotated[str, typer.Option(help="The conversation that it comes from.")] = ""
-    speaker: Annotated[str, typer.Option(help="Who said it.")] = ""
+    session: Annotated[str, "The conversation that it comes from."] = ""
+    speaker: Annotated[str, "Who said it."] = ""
     provenance: Annotated[
         str,
-        typer.Option(
-            help="Who says so: user_stated, user_corrected, observed, extracted, inferred."
-        ),
+        "Who says so: user_stated, user_corrected, observed, extracted, inferred.",
     ] = "user_stated"
 
     def to_fields(self, now: float) -> dict[str, Any]:
@@ -114,13 +113,12 @@ def remember_text(
     cli: CliContext,
     text: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TEXT", help="What to keep; “-” or nothing reads it from stdin."),
+        "TEXT",
+        "What to keep; “-” or nothing reads it from stdin.",
     ] = None,
     *,
     options: MemoryOptions,
-    each_line: Annotated[
-        bool, typer.Option("--each-line", help="Every line of stdin is a memory of its own.")
-    ] = False,
+    each_line: Annotated[bool, "Every line of stdin is a memory of its own."] = False,
 ) -> None:
     """Keep something. Secrets are taken out first."""
     item = options.to_fields(clock.now())
@@ -201,16 +199,13 @@ def remember_lines(mind: Mind, cli: CliContext, item: dict[str, Any]) -> list[Me
 def print_remembered(cli: CliContext, kept: list[Memory], many: bool) -> None:
     """Say what was kept, and what was taken out of it."""
     redacted = sorted({kind for memory in kept for kind in memory.details.get("redacted", ())})
-    if cli.as_json:
-        print_json(
-            {"memories": [memory_to_json(m) for m in kept], "redacted": redacted}
-            if many
-            else {"memory": memory_to_json(kept[0]), "redacted": redacted}
-        )
-    elif many:
-        print_line(f"Kept {len(kept)} memories in {cli.space}.")
-    else:
-        print_line(f"Kept as {kept[0].id} in {cli.space} ({kept[0].kind}).")
+    values = {"memories": kept} if many else {"memory": kept[0]}
+    cli.answer(
+        {**values, "redacted": redacted},
+        f"Kept {len(kept)} memories in {cli.space}."
+        if many
+        else f"Kept as {kept[0].id} in {cli.space} ({kept[0].kind}).",
+    )
     if redacted:
         print_note(f"Taken out before it was kept: {', '.join(redacted)}.")
 
@@ -289,18 +284,18 @@ MemoryIds = Annotated[
 def forget_memories(
     cli: CliContext,
     ids: MemoryIds,
-    why: Annotated[str, typer.Option(help="Why, for its history.")] = "forgotten",
+    why: Annotated[str, "Why, for its history."] = "forgotten",
 ) -> None:
     """Let memories go. They can be brought back."""
     with cli.open_mind() as mind:
         count = mind.forget(ids, why)
         hand_to_worker(cli, mind)
-    if cli.as_json:
-        print_json({"forgotten": count, "ids": ids})
-    elif count:
-        print_line(f"Forgot {count}. Bring back with: reverie memory restore {' '.join(ids)}")
-    else:
-        print_line("They did not count any more; nothing was changed.")
+    cli.answer(
+        {"forgotten": count, "ids": ids},
+        f"Forgot {count}. Bring back with: reverie memory restore {' '.join(ids)}"
+        if count
+        else "They did not count any more; nothing was changed.",
+    )
 
 
 @commands.add("undo", spaced=False)
@@ -308,15 +303,14 @@ def undo_event(
     cli: CliContext,
     event: Annotated[
         int | None,
-        typer.Argument(metavar="EVENT", help="The event's number; none lists the last ones."),
+        "EVENT",
+        "The event's number; none lists the last ones.",
     ] = None,
     asleep: Annotated[
         bool,
         typer.Option("--sleep", help="A whole run of sleep: that of this number, or the last one."),
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Even if something was changed since.")
-    ] = False,
+    force: Annotated[bool, "Even if something was changed since."] = False,
 ) -> None:
     """Take back what an event changed.
 
@@ -328,36 +322,24 @@ def undo_event(
         if event is not None:
             seq = mind.undo(event, force=force)
             hand_to_worker(cli, mind)
-            if cli.as_json:
-                print_json({"undone": event, "event": seq})
-            elif mind.store.changes_of(seq):
-                print_line(
-                    f"Took back event {event}. That is event {seq}, which can be undone too."
-                )
-            else:
-                print_line(f"Took back run {event} of sleep.")
-            return
-        from reverie.interfaces.cli import memory_view
-
-        listed = list_undoable_events(mind)
-        if cli.as_json:
-            print_json(
-                {
-                    "events": [
-                        {
-                            "event": event_undone.seq,
-                            "verb": event_undone.verb,
-                            "at": event_undone.at,
-                            "ids": ids,
-                        }
-                        for event_undone, ids, _ in listed
-                    ]
-                }
+            cli.answer(
+                {"undone": event, "event": seq},
+                f"Took back event {event}. That is event {seq}, which can be undone too."
+                if mind.store.changes_of(seq)
+                else f"Took back run {event} of sleep.",
             )
-        elif listed:
-            memory_view.render_undoable(listed, clock.now())
-        else:
-            print_note("Nothing has been changed yet.")
+            return
+        listed = list_undoable_events(mind)
+    cli.answer(
+        {
+            "events": [
+                {"event": one.seq, "verb": one.verb, "at": one.at, "ids": ids}
+                for one, ids, _ in listed
+            ]
+        },
+        memory_view.render_undoable(listed, clock.now()),
+        "Nothing has been changed yet.",
+    )
 
 
 def require_sleep_run(mind: Mind, event: int | None) -> int:

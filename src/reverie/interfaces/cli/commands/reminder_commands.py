@@ -15,13 +15,8 @@ from reverie.interfaces.cli.cli_context import (
     NewTags,
 )
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
-from reverie.interfaces.cli.commands.search_commands import hit_to_json
 from reverie.interfaces.cli.terminal_output import (
-    memory_to_json,
     one_line,
-    print_json,
-    print_line,
-    print_note,
 )
 from reverie.interfaces.cli.user_input import read_text_or_stdin
 
@@ -59,12 +54,8 @@ class ReminderOptions:
         list[str] | None,
         typer.Option(metavar="WORDS", help="When these words, or a trigger pattern, come up."),
     ] = None
-    priority: Annotated[
-        float, typer.Option(help="0 to 1: what is due comes in this order, then by time.")
-    ] = 0.5
-    zone: Annotated[
-        str, typer.Option(help="The time zone that is meant, as Europe/Berlin (default: here).")
-    ] = ""
+    priority: Annotated[float, "0 to 1: what is due comes in this order, then by time."] = 0.5
+    zone: Annotated[str, "The time zone that is meant, as Europe/Berlin (default: here)."] = ""
     tag: NewTags = None
 
 
@@ -73,7 +64,8 @@ def add_reminder(
     cli: CliContext,
     text: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TEXT", help="What to do; “-” or nothing reads it from stdin."),
+        "TEXT",
+        "What to do; “-” or nothing reads it from stdin.",
     ] = None,
     *,
     options: ReminderOptions,
@@ -109,15 +101,13 @@ def list_due(
     context: Annotated[
         str, typer.Option(metavar="TEXT", help="What is being talked about; “-” reads stdin.")
     ] = "",
-    tool: Annotated[str, typer.Option(help="The tool that is about to run: Bash, Edit, ….")] = "",
+    tool: Annotated[str, "The tool that is about to run: Bash, Edit, …."] = "",
     arguments: Annotated[
         str, typer.Option("--input", help="What it is given: words, or a JSON object.")
     ] = "",
     fire: Annotated[
         bool,
-        typer.Option(
-            "--fire", help="They count as given from now on, each to one caller only: for hooks."
-        ),
+        "They count as given from now on, each to one caller only: for hooks.",
     ] = False,
 ) -> None:
     """What is due now, by priority, then time.
@@ -131,13 +121,10 @@ def list_due(
         found = mind.reminders.due(
             said, space=cli.space, tool=tool, arguments=parse_tool_arguments(arguments), fire=fire
         )
-    if cli.as_json:
-        print_json({"fired": fire, "hits": [hit_to_json(hit) for hit in found]})
-    else:
-        for hit in found:
-            print_line(f"{hit.memory.id}  {one_line(hit.memory.text)}  ({'; '.join(hit.why)})")
-        if not found:
-            print_line("Nothing is due.")
+    view = (
+        f"{hit.memory.id}  {one_line(hit.memory.text)}  ({'; '.join(hit.why)})" for hit in found
+    )
+    cli.answer({"fired": fire, "hits": found}, view if found else "Nothing is due.")
 
 
 @commands.add("list")
@@ -154,19 +141,16 @@ def list_reminders(
         found = mind.reminders.browse(
             space=cli.space, **({"status": STATUSES} if every_one else {})
         )
-    if cli.as_json:
-        print_json({"reminders": [memory_to_json(memory) for memory in found]})
-        return
-    for memory in found:
-        print_line(
-            f"{memory.id}  {reminder_status(memory):9}  {one_line(memory.text)}  "
-            f"({one_line(describe_due(memory))})"
-        )
-    if not found:
-        print_line(
-            "There is nothing to be reminded of. Keep something: reverie remind “call Ann” "
-            "--at “tomorrow at 9”"
-        )
+    view = (
+        f"{memory.id}  {reminder_status(memory):9}  {one_line(memory.text)}  "
+        f"({one_line(describe_due(memory))})"
+        for memory in found
+    )
+    nothing = (
+        "There is nothing to be reminded of. Keep something: reverie remind “call Ann” "
+        "--at “tomorrow at 9”"
+    )
+    cli.answer({"reminders": found}, view if found else nothing)
 
 
 @commands.add("done", spaced=False)
@@ -191,9 +175,7 @@ def cancel_reminder(cli: CliContext, id: MemoryId) -> None:
 def put_off_reminder(
     cli: CliContext,
     id: MemoryId,
-    until: Annotated[
-        list[str], typer.Argument(metavar="WHEN", help="“in 20 minutes”, “tomorrow at 9”.")
-    ],
+    until: Annotated[list[str], "WHEN", "“in 20 minutes”, “tomorrow at 9”."],
 ) -> None:
     """Put it off."""
     change_reminder(cli, lambda mind: mind.reminders.snooze(id, " ".join(until)))
@@ -217,9 +199,10 @@ def print_reminder(cli: CliContext, memory: "Memory", head: str) -> None:
     """How a reminder stands: what was understood is told back."""
     from reverie.memory.intention import describe_due
 
-    if cli.as_json:
-        print_json({"memory": memory_to_json(memory), "understood": describe_due(memory)})
-    else:
-        print_line(head + (describe_due(memory) if memory.active else memory.id))
-        if redacted := memory.details.get("redacted"):
-            print_note(f"Taken out before it was kept: {', '.join(redacted)}.")
+    cli.answer(
+        {"memory": memory, "understood": describe_due(memory)},
+        head + (describe_due(memory) if memory.active else memory.id),
+    )
+    redacted = memory.details.get("redacted")
+    if redacted:
+        cli.note(f"Taken out before it was kept: {', '.join(redacted)}.")

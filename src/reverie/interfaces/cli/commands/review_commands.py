@@ -1,14 +1,14 @@
 """Commands for a person to decide: review, about pairs of memories; curate, about single ones."""
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from reverie import Mind
 from reverie.core import clock
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import mirror_status
+from reverie.interfaces.cli import memory_view, mirror_status
 from reverie.interfaces.cli.cli_context import (
     CliContext,
     CommandTable,
@@ -16,10 +16,10 @@ from reverie.interfaces.cli.cli_context import (
     OptionalMemoryId,
 )
 from reverie.interfaces.cli.terminal_output import (
-    memory_to_json,
     print_json,
     print_line,
     print_note,
+    print_view,
 )
 from reverie.interfaces.cli.user_input import read_text_or_stdin
 from reverie.reconciliation.review_questions import DECISIONS, ReviewCase
@@ -50,9 +50,7 @@ def review_pairs(
             "(one gets --text).",
         ),
     ] = "",
-    text: Annotated[
-        str, typer.Option(help="The new text of the first; “-” reads it from stdin.")
-    ] = "",
+    text: Annotated[str, "The new text of the first; “-” reads it from stdin."] = "",
     limit: Limit = 20,
     ask: Annotated[
         bool | None,
@@ -75,18 +73,16 @@ def review_pairs(
         asking = sits_there if ask is None else ask
         lines = mirror_status.list_mirror_questions(mind)
         if cli.as_json:
-            print_json({"cases": [case_to_json(case) for case in cases], "mirror": lines})
+            print_json({"cases": cases, "mirror": lines})
         elif not cases:
             print_line("Nothing waits for a decision.")
         elif asking:
             ask_about_pairs(mind, cases)
         else:
-            from reverie.interfaces.cli import memory_view
-
-            memory_view.render_cases(cases, clock.now())
+            print_view(memory_view.render_cases(cases, clock.now()))
             print_note("Decide with: reverie review ID ID --keep one|other|both|merge, or --text …")
-        for line in () if cli.as_json else lines:
-            print_note(line)
+        for line in lines:
+            cli.note(line)
 
 
 def resolve_pair(
@@ -100,7 +96,7 @@ def resolve_pair(
     cli.answer(
         {
             "decision": keep,
-            "memories": [memory_to_json(m) for m in pair],
+            "memories": pair,
             "event": event,
         },
         f"Decided: {keep}. Undo: reverie undo {event}",
@@ -109,13 +105,11 @@ def resolve_pair(
 
 def ask_about_pairs(mind: Mind, cases: list[ReviewCase]) -> None:
     """Ask about one pair after the other, until there is none left or somebody has enough."""
-    from reverie.interfaces.cli import memory_view
-
     decided = 0
     for case in cases:
         if not all(memory.active for memory in mind.get([case.one.id, case.other.id])):
             continue  # an answer before has settled this one too
-        memory_view.render_cases([case], clock.now())
+        print_view(memory_view.render_cases([case], clock.now()))
         key = ""
         while key not in ANSWER_KEYS:
             key = typer.prompt(QUESTION, err=True).strip().lower()
@@ -129,12 +123,3 @@ def ask_about_pairs(mind: Mind, cases: list[ReviewCase]) -> None:
             mind.review.resolve(case.one.id, case.other.id, decision, text=text)
             decided += 1
     print_line(f"Decided {decided} of {len(cases)}. Each decision can be taken back: reverie undo")
-
-
-def case_to_json(case: ReviewCase) -> dict[str, Any]:
-    """A pair as JSON values."""
-    return {
-        **case._asdict(),
-        "one": memory_to_json(case.one),
-        "other": memory_to_json(case.other),
-    }

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from reverie import Hit, Memory, Mind
+from reverie import Memory, Mind
 from reverie.core import clock
 from reverie.core.errors import (
     EmbedderUnavailable,
@@ -19,6 +19,7 @@ from reverie.core.errors import (
     StoreError,
 )
 from reverie.core.kinds import MEMORY_TYPES
+from reverie.interfaces.cli import memory_view
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit, MemoryId
 from reverie.interfaces.cli.shell_completion import complete_ids, complete_kinds, complete_tags
 from reverie.interfaces.cli.terminal_output import (
@@ -27,6 +28,7 @@ from reverie.interfaces.cli.terminal_output import (
     print_json,
     print_line,
     print_note,
+    print_view,
 )
 from reverie.retrieval.search_query import MODES
 
@@ -99,14 +101,12 @@ class SearchOptions:
 @commands.add("recall")
 def recall_memories(
     cli: CliContext,
-    query: Annotated[
-        list[str] | None, typer.Argument(metavar="QUERY", help="A question; none gives the newest.")
-    ] = None,
+    query: Annotated[list[str] | None, "QUERY", "A question; none gives the newest."] = None,
     limit: Limit = 10,
     *,
     which: MemoryFilter,
     how: SearchOptions,
-    explain: Annotated[bool, typer.Option("--explain", help="Say more about why.")] = False,
+    explain: Annotated[bool, "Say more about why."] = False,
 ) -> None:
     """Find memories for a question, best first."""
     text = " ".join(query or ())
@@ -120,15 +120,11 @@ def recall_memories(
             as_of=parse_as_of(how.as_of),
             depth=how.depth,
         )
-    now = clock.now()
-    if cli.as_json:
-        print_json({"query": text, "space": cli.space, "hits": [hit_to_json(hit) for hit in found]})
-    elif found:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_hits(found, now, cli.space, more=explain)
-    else:
-        note_nothing_found(cli)
+    cli.answer(
+        {"query": text, "space": cli.space, "hits": found},
+        memory_view.render_hits(found, clock.now(), cli.space, more=explain),
+        describe_nothing_found(cli),
+    )
 
 
 def parse_as_of(when: str) -> float | None:
@@ -138,16 +134,6 @@ def parse_as_of(when: str) -> float | None:
     from reverie.interfaces.cli.user_input import parse_as_of_time
 
     return parse_as_of_time(when, clock.now())
-
-
-def hit_to_json(hit: Hit) -> dict[str, object]:
-    """A hit as JSON values."""
-    return {
-        "id": hit.memory.id,
-        "score": hit.score,
-        "why": list(hit.why),
-        "memory": memory_to_json(hit.memory),
-    }
 
 
 def choose_search_mode(cli: CliContext, mind: Mind, text: str, mode: str) -> str:
@@ -185,12 +171,11 @@ def embed_few_waiting(mind: Mind) -> None:
             embed_pending(mind.store, mind.embedder, MAX_WAITING_TEXTS)
 
 
-def note_nothing_found(cli: CliContext) -> None:
-    """Say that there is nothing, and why that may be."""
+def describe_nothing_found(cli: CliContext) -> str:
+    """That there is nothing, and why that may be."""
     if cli.settings.is_off(cli.space):
-        print_note(f"Memory is switched off in {cli.space}. Switch it on with: reverie on")
-    else:
-        print_note(f"Nothing found in {cli.space}.")
+        return f"Memory is switched off in {cli.space}. Switch it on with: reverie on"
+    return f"Nothing found in {cli.space}."
 
 
 @commands.add("list")
@@ -199,11 +184,9 @@ def list_memories(
     limit: Limit = 20,
     *,
     which: MemoryFilter,
-    session: Annotated[str, typer.Option(help="Only from this conversation.")] = "",
+    session: Annotated[str, "Only from this conversation."] = "",
     after: Annotated[str, typer.Option(metavar="ID", help="Go on after this id.")] = "",
-    forgotten: Annotated[
-        bool, typer.Option("--forgotten", help="What no longer counts, instead.")
-    ] = False,
+    forgotten: Annotated[bool, "What no longer counts, instead."] = False,
     everything: Annotated[
         bool, typer.Option("--all", "-a", help="Also what no longer counts.")
     ] = False,
@@ -224,8 +207,8 @@ def list_memories(
     if elsewhere:
         more = f" The whole store holds {elsewhere}: reverie status lists the spaces."
     print_memories(cli, found, f"Nothing in {cli.space}.{more}")
-    if found and len(found) == limit and not cli.as_json:
-        print_note(f"The newest {limit}. Go on with: reverie list --after {found[-1].id}")
+    if found and len(found) == limit:
+        cli.note(f"The newest {limit}. Go on with: reverie list --after {found[-1].id}")
 
 
 def print_memories(
@@ -234,14 +217,11 @@ def print_memories(
     """Tell a list of memories, for people or by that name as JSON; or, in these words, that there
     are none.
     """
-    if cli.as_json:
-        print_json({"space": cli.space, name: [memory_to_json(memory) for memory in found]})
-    elif found:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_memories(found, clock.now(), cli.space)
-    else:
-        print_note(nothing)
+    cli.answer(
+        {"space": cli.space, name: found},
+        memory_view.render_memories(found, clock.now(), cli.space),
+        nothing,
+    )
 
 
 @commands.add("show", spaced=False)
@@ -257,15 +237,13 @@ def show_memories(
         found = mind.get(ids)
     missing = [id for id in ids if id not in {m.id for m in found}]
     if cli.as_json and found:
-        print_json({"memories": [memory_to_json(m) for m in found], "missing": missing})
+        print_json({"memories": found, "missing": missing})
         raise typer.Exit(1 if missing else 0)
     if not cli.as_json:
-        from reverie.interfaces.cli import memory_view as views
-
         for place, memory in enumerate(found):
             if place:
                 print_line()
-            views.render_memory(memory, clock.now())
+            print_view(memory_view.render_memory(memory, clock.now()))
     if missing:
         raise NotFound(f"There is no memory with the id {', '.join(missing)}")
 

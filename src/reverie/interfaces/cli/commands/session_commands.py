@@ -1,8 +1,9 @@
 """The group `session`: past conversations, working memory, replay, a full context window."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,14 +11,15 @@ from reverie.core import clock
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.procedure_commands import parse_tool_arguments
 from reverie.interfaces.cli.terminal_output import (
-    memory_to_json,
     one_line,
-    print_json,
-    print_line,
     print_note,
 )
 from reverie.interfaces.cli.user_input import read_text_or_stdin
 from reverie.memory.working_memory import DEFAULT_MINUTES
+
+if TYPE_CHECKING:
+    from reverie.extraction.past_conversations import PastConversation
+    from reverie.memory.working_memory import HeldContent
 
 commands = CommandTable()
 MAX_MESSAGE_CHARS = 400  # of one message that are shown
@@ -35,17 +37,16 @@ def list_sessions(cli: CliContext, grep: Words = None, limit: Limit = 20) -> Non
 
     with cli.open_mind() as mind:
         found = mind.sessions.browse(space=cli.space, words=grep or (), limit=limit)
-    if cli.as_json:
-        print_json(
-            {"space": cli.space, "sessions": [session_to_json(session) for session in found]}
-        )
-        return
-    for session in found:
-        counts = f"turns: {session.turns}, memories: {len(session.memories)}"
-        print_line(f"{one_line(session.session)}  {format_moment(session.ended)} UTC, {counts}")
-        print_line(f"  {one_line(session.opening)}")
-    if not found:
-        print_note(f"No conversation in {cli.space}.")
+    cli.answer(
+        {"space": cli.space, "sessions": map(session_to_json, found)},
+        (
+            f"{one_line(session.session)}  {format_moment(session.ended)} UTC, "
+            f"turns: {session.turns}, memories: {len(session.memories)}\n"
+            f"  {one_line(session.opening)}"
+            for session in found
+        ),
+        f"No conversation in {cli.space}.",
+    )
 
 
 def session_to_json(session: Any) -> dict[str, Any]:
@@ -57,24 +58,25 @@ def session_to_json(session: Any) -> dict[str, Any]:
 @commands.add("show")
 def show_session(
     cli: CliContext,
-    id: Annotated[str, typer.Argument(metavar="SESSION", help="Its name.")],
+    id: Annotated[str, "SESSION", "Its name."],
     grep: Words = None,
 ) -> None:
     """Read one past conversation, and what came of it."""
     with cli.open_mind() as mind:
         found = mind.sessions.read(id, space=cli.space, words=grep or ())
-    if cli.as_json:
-        print_json({**session_to_json(found), "lines": [line._asdict() for line in found.lines]})
-        return
+    cli.answer({**session_to_json(found), "lines": found.lines}, describe_session(found))
+    if not found.lines:
+        cli.note("No message has all of these words.")
+
+
+def describe_session(found: "PastConversation") -> Iterator[str]:
+    """Each message of a past conversation, and what came of it."""
     for line in found.lines:
-        print_line(f"{line.number:>4} {line.role}: {one_line(line.text, MAX_MESSAGE_CHARS)}")
+        yield f"{line.number:>4} {line.role}: {one_line(line.text, MAX_MESSAGE_CHARS)}"
     for memory in found.memories:
         state = "" if memory.active else f" ({memory.retired_why or 'retired'})"
-        print_line(
-            f"   + {memory.kind}: {one_line(memory.text, MAX_MESSAGE_CHARS)} [{memory.id}]{state}"
-        )
-    if not found.lines:
-        print_note("No message has all of these words.")
+        text = one_line(memory.text, MAX_MESSAGE_CHARS)
+        yield f"   + {memory.kind}: {text} [{memory.id}]{state}"
 
 
 @commands.add("rejected", spaced=False)
@@ -85,23 +87,19 @@ def list_rejected(cli: CliContext, limit: Limit = 20) -> None:
     """
     with cli.open_mind() as mind:
         found, stats = mind.sessions.rejected(limit), mind.data.stats()
-    if cli.as_json:
-        print_json(
-            {
-                "kept": stats.learned,
-                "rejected": dict(stats.rejected),
-                "last": [rejected._asdict() for rejected in found],
-                "at": clock.now(),
-            }
-        )
-        return
-    for rejected in found:
-        print_line(f"{rejected.reason}: {one_line(rejected.text, MAX_MESSAGE_CHARS)}")
-    if not found:
-        print_note("Nothing was rejected so far.")
+    cli.answer(
+        {
+            "kept": stats.learned,
+            "rejected": stats.rejected,
+            "last": found,
+            "at": clock.now(),
+        },
+        (f"{one.reason}: {one_line(one.text, MAX_MESSAGE_CHARS)}" for one in found),
+        "Nothing was rejected so far.",
+    )
 
 
-Session = Annotated[str, typer.Argument(metavar="SESSION", help="The conversation.")]
+Session = Annotated[str, "SESSION", "The conversation."]
 
 
 @commands.add("hold")
@@ -110,13 +108,10 @@ def hold_content(
     session: Session,
     content: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="CONTENT", help="A text, or a JSON object; “-” reads it from stdin."
-        ),
+        "CONTENT",
+        "A text, or a JSON object; “-” reads it from stdin.",
     ] = None,
-    minutes: Annotated[
-        float, typer.Option(help="How long it is held, at most a day.")
-    ] = DEFAULT_MINUTES,
+    minutes: Annotated[float, "How long it is held, at most a day."] = DEFAULT_MINUTES,
 ) -> None:
     """Set the working memory of a conversation.
 
@@ -129,7 +124,7 @@ def hold_content(
             space=cli.space,
             minutes=minutes,
         )
-    cli.answer({"memory": memory_to_json(kept)}, f"Held for {session}, {minutes:g} minutes.")
+    cli.answer({"memory": kept}, f"Held for {session}, {minutes:g} minutes.")
 
 
 @commands.add("held")
@@ -137,18 +132,20 @@ def show_held(cli: CliContext, session: Session) -> None:
     """What the working memory of a conversation holds."""
     with cli.open_mind() as mind:
         found = mind.sessions.held(session, space=cli.space)
-    if cli.as_json:
-        print_json({"session": session, "held": found._asdict() if found else None})
-    elif found:
-        content = found.content
-        if not isinstance(content, str):
-            content = json.dumps(content, ensure_ascii=False) if content else ""
-        print_line(content)
-        print_note(
-            f"Last said: {one_line(found.turn, 200)}" if found.turn else "Nothing was said yet."
-        )
-    else:
-        print_note(f"Nothing is held for {session}.")
+    cli.answer(
+        {"session": session, "held": found or None},
+        describe_held(found) if found else (),
+        f"Nothing is held for {session}.",
+    )
+
+
+def describe_held(found: "HeldContent") -> Iterator[str]:
+    """What is held, and what was said last."""
+    content = found.content
+    if not isinstance(content, str):
+        content = json.dumps(content, ensure_ascii=False) if content else ""
+    yield content
+    print_note(f"Last said: {one_line(found.turn, 200)}" if found.turn else "Nothing was said yet.")
 
 
 @commands.add("release")
@@ -167,10 +164,8 @@ def release_held(cli: CliContext, session: Session) -> None:
 
 Transcript = Annotated[
     Path,
-    typer.Argument(
-        metavar="TRANSCRIPT",
-        help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” is stdin.",
-    ),
+    "TRANSCRIPT",
+    "Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” is stdin.",
 ]
 
 
@@ -188,12 +183,8 @@ Task = Annotated[
 def replay_conversation(
     cli: CliContext,
     file: Transcript,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Learn into the real memory, not a throw-away one.")
-    ] = False,
-    fast: Annotated[
-        bool, typer.Option("--fast", help="Do not wait for the background between turns.")
-    ] = False,
+    keep: Annotated[bool, "Learn into the real memory, not a throw-away one."] = False,
+    fast: Annotated[bool, "Do not wait for the background between turns."] = False,
     keep_turns: Annotated[
         bool | None,
         typer.Option(
@@ -233,9 +224,7 @@ def show_window(
     cli: CliContext,
     file: Transcript,
     limit: WindowLimit = 200_000,
-    strategy: Annotated[
-        str, typer.Option(help="How to choose: ours, aircher, importance, oldest, sliding.")
-    ] = "ours",
+    strategy: Annotated[str, "How to choose: ours, aircher, importance, oldest, sliding."] = "ours",
     tokenizer: Annotated[
         Path | None,
         typer.Option(
@@ -268,7 +257,7 @@ def condense_conversation(
     limit: WindowLimit = 200_000,
     strategy: Annotated[
         str,
-        typer.Option(help="hybrid, sliding-window, progressive-summary, importance-based."),
+        "hybrid, sliding-window, progressive-summary, importance-based.",
     ] = "hybrid",
     task: Task = "",
 ) -> None:

@@ -1,12 +1,13 @@
 """The command that tidies up: sleep, and what it would do as a diff."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.shell_completion import complete_passes
-from reverie.interfaces.cli.terminal_output import one_line, print_json, print_line, print_note
+from reverie.interfaces.cli.terminal_output import one_line, print_note
 
 commands = CommandTable()
 
@@ -14,9 +15,7 @@ commands = CommandTable()
 @commands.add("sleep", spaced=False)
 def sleep_now(
     cli: CliContext,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would be done, as a diff.")
-    ] = False,
+    dry_run: Annotated[bool, "Only show what would be done, as a diff."] = False,
     passes: Annotated[
         list[str] | None,
         typer.Option(
@@ -34,15 +33,11 @@ def sleep_now(
     ] = None,
     afresh: Annotated[
         bool,
-        typer.Option(
-            "--afresh", help="Look at all pairs again, not only at what is new since the last time."
-        ),
+        "Look at all pairs again, not only at what is new since the last time.",
     ] = False,
     no_model: Annotated[
         bool,
-        typer.Option(
-            "--no-model", help="Do not ask the language model for merged texts, names and ties."
-        ),
+        "Do not ask the language model for merged texts, names and ties.",
     ] = False,
 ) -> None:
     """Tidy up now: merge, flag, archive, tie, group.
@@ -54,14 +49,9 @@ def sleep_now(
         slept = mind.sleep(passes or (), dry_run, within, afresh=afresh, ask=not no_model)
         waiting = mind.data.stats().waiting
         offline = cli.settings.offline and bool(mind.store.meta("trouble"))
-    if cli.as_json:
-        print_json(sleep_to_json(slept))
-    elif dry_run:
-        print_sleep_plan(slept)
-    else:
-        print_sleep_report(slept)
-    if waiting and not cli.as_json:
-        print_note(
+    cli.answer(sleep_to_json(slept), describe_plan(slept) if dry_run else describe_sleep(slept))
+    if waiting:
+        cli.note(
             f"{waiting:,} memories have no vector yet and were not compared by meaning. "
             f"{advise_on_vectors(offline)}"
         )
@@ -82,43 +72,43 @@ def sleep_to_json(slept: Any) -> dict[str, Any]:
     return {
         "run": slept.run,
         "stopped": slept.stopped,
-        "passes": [done._asdict() for done in slept.passes],
+        "passes": slept.passes,
         "plan": [
             {
                 "pass": change.name,
                 "why": change.step.why,
                 "diff": step_diff_lines(change),
-                "ids": list(change.step.rests_on),
+                "ids": change.step.rests_on,
             }
             for change in slept.plan
         ],
     }
 
 
-def print_sleep_plan(slept: Any) -> None:
-    """Show what would be done, pass by pass."""
+def describe_plan(slept: Any) -> Iterator[str]:
+    """What would be done, pass by pass."""
     for sleep_pass in slept.passes:
         steps = [change for change in slept.plan if change.name == sleep_pass.name]
         if not steps and not sleep_pass.steps and not sleep_pass.skipped:
             continue
-        print_line(f"{sleep_pass.name}: {sleep_pass.skipped or f'{sleep_pass.steps:,} to do'}")
+        yield f"{sleep_pass.name}: {sleep_pass.skipped or f'{sleep_pass.steps:,} to do'}"
         for change in steps:
-            print_line(f"  {change.step.why}")
+            yield f"  {change.step.why}"
             for line in step_diff_lines(change):
-                print_line(f"    {line}")
+                yield f"    {line}"
     if not any(sleep_pass.steps for sleep_pass in slept.passes):
         print_note("There is nothing to tidy up.")
 
 
-def print_sleep_report(slept: Any) -> None:
-    """Tell what was done."""
+def describe_sleep(slept: Any) -> Iterator[str]:
+    """What was done."""
     for sleep_pass in slept.passes:
         if sleep_pass.steps or sleep_pass.skipped:
-            print_line(f"{sleep_pass.name:<16}{sleep_pass.skipped or f'{sleep_pass.steps:,}'}")
+            yield f"{sleep_pass.name:<16}{sleep_pass.skipped or f'{sleep_pass.steps:,}'}"
     if slept.steps:
-        print_line(f"Take all of it back with: reverie undo --sleep {slept.run}")
+        yield f"Take all of it back with: reverie undo --sleep {slept.run}"
     elif not slept.stopped:
-        print_line("There was nothing to tidy up.")
+        yield "There was nothing to tidy up."
     if slept.stopped:
         begun = "Stopped before the end" if slept.run else "Did not begin"
         goes_on = (

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reverie.core.errors import BadInput
+from reverie.interfaces.cli import memory_view
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.terminal_output import (
     escape_controls,
-    print_json,
-    print_line,
-    print_note,
 )
 from reverie.interfaces.cli.user_input import read_text_or_stdin
 
@@ -32,9 +30,8 @@ def run_sql(
     cli: CliContext,
     query: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="SQL", help="One statement in DuckDB's dialect; “-” reads it from stdin."
-        ),
+        "SQL",
+        "One statement in DuckDB's dialect; “-” reads it from stdin.",
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Answer with CSV, a header first.")] = False,
     parquet: Annotated[
@@ -70,48 +67,35 @@ def run_sql(
 
 def print_parquet_files(cli: CliContext, folder: Path, rows: Mapping[str, int]) -> None:
     """Say what was written."""
-    if cli.as_json:
-        print_json({"folder": str(folder), "rows": rows})
-        return
-    for table, count in rows.items():
-        print_line(f"{folder / table}.parquet  {count:,} rows")
+    files = (f"{folder / table}.parquet  {count:,} rows" for table, count in rows.items())
+    cli.answer({"folder": folder, "rows": rows}, files)
 
 
 def print_tables(cli: CliContext, tables: "list[TableDescription]") -> None:
     """Say what can be asked about."""
-    if cli.as_json:
-        print_json({"tables": [table._asdict() for table in tables]})
-        return
-    for table in tables:
-        print_line(f"{table.name}  {table.about}.")
-        print_line(
-            "    " + ", ".join(f"{column} {type.lower()}" for column, type in table.columns.items())
-        )
+    view = (
+        f"{table.name}  {table.about}.\n    "
+        + ", ".join(f"{column} {type.lower()}" for column, type in table.columns.items())
+        for table in tables
+    )
+    cli.answer({"tables": tables}, view)
 
 
 def print_rows(cli: CliContext, answer: "QueryResult", *, as_csv: bool) -> None:
     """Give every row."""
-    if cli.as_json:
-        print_json(
-            {
-                "columns": answer.columns,
-                "rows": [[to_json_value(value) for value in row] for row in answer.rows],
-            }
-        )
-    elif as_csv:
+    if as_csv and not cli.as_json:
         # In a file the values stand as they are; a terminal would obey what is in them.
         seen = escape_controls if sys.stdout.isatty() else str
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(map(seen, answer.columns))
         writer.writerows([seen(to_csv_value(value)) for value in row] for row in answer.rows)
-    elif answer.rows:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_answer(
-            answer.columns, [[to_display_value(value) for value in row] for row in answer.rows]
-        )
-    else:
-        print_note("No rows.")
+        return
+    cells = (list(map(to_display_value, row)) for row in answer.rows)
+    cli.answer(
+        {"columns": answer.columns, "rows": map(to_json_value, answer.rows)},
+        memory_view.render_answer(answer.columns, cells) if answer.rows else (),
+        "No rows.",
+    )
 
 
 def to_json_value(value: Any) -> Any:

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from reverie.core import clock, config, environment
 from reverie.core.errors import BadInput, ReverieError
+from reverie.interfaces.cli import memory_view
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.data_commands import (
     FAILED,
@@ -16,9 +17,11 @@ from reverie.interfaces.cli.commands.data_commands import (
 )
 from reverie.interfaces.cli.terminal_output import (
     print_json,
-    print_line,
     print_note,
 )
+
+if TYPE_CHECKING:
+    from reverie.interfaces.cli.terminal_output import View
 
 commands = CommandTable()
 Everywhere = Annotated[bool, typer.Option("--everywhere", help="In every space.")]
@@ -31,7 +34,8 @@ Session = Annotated[
 ]
 Name = Annotated[
     str,
-    typer.Argument(metavar="ID", help="With --session: its name, if it is not the present one."),
+    "ID",
+    "With --session: its name, if it is not the present one.",
 ]
 
 
@@ -95,12 +99,12 @@ def switch_and_print_session(cli: CliContext, session: str, *, on: bool) -> None
     """
     settings = config.switch_session(cli.settings, session, on=on)
     is_off = settings.is_off(cli.space, session)
+    cli.answer(
+        {"on": not is_off, "session": session, "off_sessions": settings.off_sessions},
+        f"Memory is {'off' if is_off else 'on'} in the session {session}.",
+    )
     if cli.as_json:
-        print_json(
-            {"on": not is_off, "session": session, "off_sessions": list(settings.off_sessions)}
-        )
         return
-    print_line(f"Memory is {'off' if is_off else 'on'} in the session {session}.")
     if is_off and on:
         print_note(
             f"It is off in {cli.space}, or everywhere: reverie on, or reverie on --everywhere"
@@ -124,7 +128,7 @@ def print_memory_state(cli: CliContext, everywhere: bool) -> None:
             "on": not is_off,
             "space": None if everywhere else cli.space,
             "enabled": settings.enabled,
-            "off": list(settings.off),
+            "off": settings.off,
         },
         f"Memory is {'off' if is_off else 'on'} {where}.",
     )
@@ -143,10 +147,10 @@ def print_memory_state(cli: CliContext, everywhere: bool) -> None:
 @commands.add("worker", spaced=False, hidden=True)
 def work_until_idle(
     cli: CliContext,
-    holder: Annotated[str, typer.Option(help="The name under which the lease was taken.")] = "",
+    holder: Annotated[str, "The name under which the lease was taken."] = "",
     lock: Annotated[
         int | None,
-        typer.Option(help="The open file of the lock that is held for this worker."),
+        "The open file of the lock that is held for this worker.",
     ] = None,
 ) -> None:
     """Settle what is waiting, stay a while for more, leave."""
@@ -164,7 +168,7 @@ def work_until_idle(
         note_worker_exit(HookFiles(str(cli.settings.home)).lock, True)
         raise
     if cli.as_json:
-        print_json(done._asdict())
+        print_json(done)
 
 
 @commands.add("status")
@@ -190,7 +194,7 @@ def show_status(cli: CliContext) -> None:
         "home": str(cli.settings.home),
         "space": cli.space,
         "on": not cli.settings.is_off(cli.space, environment.host_session()),
-        "off_sessions": list(cli.settings.off_sessions),
+        "off_sessions": cli.settings.off_sessions,
         **stats_to_json(counts),
         "settling": settler,
         "embedder": cli.settings.embedder,
@@ -204,10 +208,7 @@ def show_status(cli: CliContext) -> None:
             for event in failed
         ],
     }
-    if cli.as_json:
-        print_json(values)
-    else:
-        print_status(values)
+    cli.answer(values, render_status(values))
 
 
 def list_missing_providers(providers: Sequence[str]) -> list[str]:
@@ -219,17 +220,15 @@ def list_missing_providers(providers: Sequence[str]) -> list[str]:
     return list_absent_providers(providers)
 
 
-def print_status(values: dict[str, Any]) -> None:
-    """Show the status."""
-    from reverie.interfaces.cli import memory_view
-
+def render_status(values: dict[str, Any]) -> "View":
+    """The status for people."""
     missing = (
         "not here yet: reverie data settle fetches it, or the next recall"
         if values["embedder"] != "none"
         else "none"
     )
     model = "there" if values["model_present"] else missing
-    memory_view.render_facts(
+    yield from memory_view.render_facts(
         {
             "home": values["home"],
             "space": values["space"],
@@ -249,5 +248,5 @@ def print_status(values: dict[str, Any]) -> None:
         }
     )
     if values["spaces"]:
-        print_line()
-        memory_view.render_counts(values["spaces"], "spaces")
+        yield ""
+        yield from memory_view.render_counts(values["spaces"], "spaces")
