@@ -14,7 +14,7 @@ imports: `dataclasses` brings `inspect` with it, and thirteen classes cost as mu
 ms to the first hit of a cold process). Give fields by name all the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -253,6 +253,11 @@ def visible_spaces(space: str) -> tuple[str, ...]:
     """The space itself and its ancestors, nearest first: what a reader there may see."""
     parts = space.split("/")
     return tuple("/".join(parts[:count]) for count in range(len(parts), 0, -1))
+
+
+def index_memories(memories: Iterable[Memory]) -> dict[str, Memory]:
+    """The memories by their ids."""
+    return {memory.id: memory for memory in memories}
 
 
 def with_fields(memory: Memory, fields: Mapping[str, Any]) -> Memory:

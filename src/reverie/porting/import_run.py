@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from reverie.activity import FILE, TOOL
 from reverie.core.errors import BadInput, ExtraMissing
-from reverie.core.model import Add, Event, Filter
+from reverie.core.model import Add, Event, Filter, index_memories
 from reverie.mirror.shared_lines import ORIGIN
 from reverie.pipeline.event_reader import WorkContext
 from reverie.porting.importers import ImportFormat, choose_format
@@ -80,9 +80,7 @@ def plan_against_store(
     known_deeds = frozenset[str]()
     if any(isinstance(item, DeedRecord) for item in items):
         known_deeds = load_known_deeds(store, target.space)
-    return plan_import(
-        items, target, lambda ids: {one.id: one for one in store.get(ids)}, known_deeds
-    )
+    return plan_import(items, target, lambda ids: index_memories(store.get(ids)), known_deeds)
 
 
 def is_overtaken(store: Store, plan: ImportPlan, seen: int, space: str) -> bool:

@@ -24,6 +24,7 @@ from reverie.core.model import (
     Memory,
     Retire,
     Revise,
+    index_memories,
 )
 from reverie.memory.memory_validation import build_memory, build_revision
 from reverie.mirror import shared_lines
@@ -76,7 +77,7 @@ class LineTaker:
             if name not in self.ours:
                 at = shared_lines.parse_local_time(record.get("timestamp"), self.zone)
                 ids[name] = shared_lines.derive_shared_id(record, at or 0.0, self.share.space)
-        known = {memory.id: memory for memory in self.work.store.get(list(ids.values()))}
+        known = index_memories(self.work.store.get(list(ids.values())))
         for name, record in records.items():
             try:
                 if name in self.ours:

@@ -10,7 +10,17 @@ from typing import Any
 
 from reverie.core.authorship import protect_revision
 from reverie.core.errors import BadInput, Conflict, NotFound
-from reverie.core.model import DESCRIBE_VERB, Change, Event, Link, Memory, Record, Retire, Revise
+from reverie.core.model import (
+    DESCRIBE_VERB,
+    Change,
+    Event,
+    Link,
+    Memory,
+    Record,
+    Retire,
+    Revise,
+    index_memories,
+)
 from reverie.memory import memory_changes
 from reverie.memory.memory_validation import (
     MEMORY_FIELDS,
@@ -217,7 +227,7 @@ class EditVerbs(VerbGroup):
     def _refuse_if_changed_since(self, records: Sequence[Record]) -> None:
         """Raise Conflict if a field that the records changed has another value by now."""
         memories = self._store.get([record.memory_id for record in records])
-        present = {memory.id: memory for memory in memories}
+        present = index_memories(memories)
         # Within one event a field may change twice; only its last value must still stand.
         last_change = {
             (record.memory_id, name): record

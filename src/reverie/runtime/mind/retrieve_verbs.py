@@ -12,7 +12,16 @@ from contextlib import suppress
 from typing import Any
 
 from reverie.core.errors import BadInput, StoreError
-from reverie.core.model import Event, Filter, Hint, Memory, Retrieved, Revise, visible_spaces
+from reverie.core.model import (
+    Event,
+    Filter,
+    Hint,
+    Memory,
+    Retrieved,
+    Revise,
+    index_memories,
+    visible_spaces,
+)
 from reverie.memory.memory_validation import validate_tags
 from reverie.mirror.page_placement import to_calendar_time
 from reverie.privacy.redacted_text import redact_short_text
@@ -85,7 +94,7 @@ class RetrieveVerbs(VerbGroup):
             hits = search_memories(self._store, query._replace(**meaning))
             memories += [hit.memory for hit in hits]
         # A memory may be found both ways; its first place counts.
-        hinted = list({memory.id: memory for memory in memories}.values())[:limit]
+        hinted = list(index_memories(memories).values())[:limit]
         if hinted and name:
             payload = {"ids": [memory.id for memory in hinted]}
             # Where nothing can be written they may be hinted again; reading works there too.

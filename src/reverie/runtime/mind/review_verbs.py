@@ -22,6 +22,7 @@ from reverie.core.model import (
     Filter,
     Memory,
     Record,
+    index_memories,
 )
 from reverie.memory.memory_validation import (
     build_memory,
@@ -59,7 +60,7 @@ class ReviewVerbs(VerbGroup):
         spaces = self._visible_from(space)
         edges = self._store.edges_between(UNDECIDED_RELATIONS, spaces, most)
         found = self._get_memories([id for edge in edges for id in (edge.src, edge.dst)])
-        memories = {memory.id: memory for memory in found}
+        memories = index_memories(found)
         vectors = {}
         if self._context.embedder:
             vectors = self._store.vectors(self._context.embedder.model, list(memories))

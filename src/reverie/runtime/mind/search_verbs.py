@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from reverie.core.config import NUMBER_BOUNDS
 from reverie.core.errors import BadInput
 from reverie.core.kinds import to_kind_filter
-from reverie.core.model import DESCRIBE_VERB, Filter, Hit, Memory, Record, visible_spaces
+from reverie.core.model import (
+    DESCRIBE_VERB,
+    Filter,
+    Hit,
+    Memory,
+    Record,
+    index_memories,
+    visible_spaces,
+)
 from reverie.core.privacy_policy import Policy
 from reverie.core.trigger_patterns import context_of_tool_call
 from reverie.memory.memory_validation import Moment, parse_moment_as_of, validate_tags
@@ -301,6 +309,6 @@ class SearchVerbs(VerbGroup):
         edges = self._store.edges([memory.id])
         history = self._store.history(memory.id)
         related = self._store.get(find_related_ids(memory, history, edges))
-        others = {other.id: other for other in related}
+        others = index_memories(related)
         turns = self._store.search_events(("turn",), containing=(memory.id,), limit=MAX_TOLD_TURNS)
         return explain_memory(memory, history, edges, self._now(), others, turns, whole=whole)
