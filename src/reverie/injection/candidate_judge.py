@@ -11,6 +11,7 @@ counted under one outcome, which `reverie data llm` shows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core.model import EMPTY_MAPPING, Hit
@@ -121,18 +122,14 @@ def ask_ballots(
     )
     from reverie.llm.language_model import SPENT
 
-    question = build_judge_request(
-        focus_conversation(window), [hit.memory for hit in candidates], settings.llm_judge_seconds
-    )
+    memories = [hit.memory for hit in candidates]
+    said = focus_conversation(window)
+    question = build_judge_request(said, memories, settings.llm_judge_seconds)
+    read = partial(read_judgement, count=len(candidates))
     ballots: list[Judgement | None] = []
     votes = max(1, settings.llm_votes)
     for _ in range(votes):
-        answer = llm.ask(
-            question,
-            lambda text: read_judgement(text, len(candidates)),
-            space=query.spaces[0],
-            session=session,
-        )
+        answer = llm.ask(question, read, space=query.spaces[0], session=session)
         if answer.outcome == SPENT:
             return None, True
         ballots.append(answer.value)

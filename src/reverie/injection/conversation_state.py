@@ -92,7 +92,7 @@ def to_turn_events(turns: Sequence[ConversationTurn | None], policy: Policy) -> 
         if turn is None or turn.evicted:
             events.append(None)
         elif turn.is_end:
-            events.append(to_end_event(turn))
+            events.append(make_conversation_event(turn, "session_end", {}))
         else:
             # Secrets may span messages: each turn is read with those before it.
             earlier = before.get(turn.session) or tuple(turn.session.window)
@@ -124,11 +124,6 @@ def to_given_payload(ids: Sequence[str], why: Sequence[Sequence[str]]) -> dict[s
     return {"given": list(ids), "why": [list(reasons) for reasons in why]}
 
 
-def to_end_event(turn: ConversationTurn) -> Event:
-    """The event that records the end of a conversation."""
-    return make_conversation_event(turn, "session_end", {})
-
-
 def to_compact_event(turn: ConversationTurn) -> Event:
     """The event that records that a conversation's context was shortened."""
     return make_conversation_event(turn, "compact", {})
@@ -150,10 +145,10 @@ def read_written_messages(
     """
     messages = []
     for written, said in zip(event.payload["messages"], turn.messages, strict=True):
-        commands = [(tool, redact_and_shorten(text, policy)) for tool, text in said.long_commands]
-        messages.append(
-            HostMessage(written["role"], written["text"], long_commands=tuple(commands))
+        commands = tuple(
+            (tool, redact_and_shorten(text, policy)) for tool, text in said.long_commands
         )
+        messages.append(HostMessage(written["role"], written["text"], long_commands=commands))
     return messages
 
 

@@ -19,7 +19,7 @@ from reverie.context_window.injection_history import FRESH_SECONDS
 from reverie.core.config import Settings
 from reverie.core.errors import ReverieError
 from reverie.core.kinds import INTENTION
-from reverie.core.model import Event, Filter, Hit, Memory, visible_spaces
+from reverie.core.model import Event, Filter, Hit, Memory, index_memories, visible_spaces
 from reverie.core.trigger_patterns import (
     TriggerContext,
     context_of_conversation,
@@ -102,7 +102,7 @@ def claim_reminders(store: Store, found: Sequence[Hit], holder: str, now: float)
 
 def load_same_occurrences(store: Store, seen: Iterable[Memory]) -> dict[str, Memory]:
     """By id, those that were seen and still wait for the same occurrence, as they are now."""
-    before = {memory.id: memory for memory in seen}
+    before = index_memories(seen)
     there = store.get(list(before))
     return {one.id: one for one in there if intention.is_same_occurrence(one, before[one.id])}
 

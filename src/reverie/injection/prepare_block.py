@@ -54,11 +54,11 @@ def find_focus(window: Sequence[HostMessage]) -> ConversationFocus:
     ]
     ends = [message.text[-MESSAGE_CHARS:] for message in messages]
     context = "\n".join(ends)[-WINDOW_CHARS:]
-    asked = [message.text for message in messages if message.role == "user" and message.text]
     # The last one alone: a short remark that borrows from the one before finds again what that
     # found, and more of what nobody needs (bench.gate --borrowing).
-    if asked:
-        return ConversationFocus(asked[-1][:MESSAGE_CHARS], context)
+    for message in reversed(messages):
+        if message.role == "user" and message.text:
+            return ConversationFocus(message.text[:MESSAGE_CHARS], context)
     spoken = "\n".join(message.text for message in messages if message.role not in NOT_SPOKEN)
     return ConversationFocus(spoken[-MESSAGE_CHARS:], context)
 

@@ -9,11 +9,12 @@ nothing is ranked by rules of its own.
 Always true: reading the past alters nothing; what was purged is not there either.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from reverie.core.kinds import is_valid_at
-from reverie.core.model import Add, Event, Hit, Memory, Record, with_fields
+from reverie.core.model import Add, Event, Hit, Memory, Record, index_memories, with_fields
 from reverie.retrieval import search_memories
 from reverie.retrieval.search_query import SearchQuery, earliest_visible_at, is_admissible
 from reverie.storage import Store, open_store
@@ -40,24 +41,33 @@ def search_as_of(
     `embed` is asked for the vectors of texts that were altered since.
     """
     then = query._replace(now=moment, before=moment)
-    changes: dict[str, list[Record]] = {}
+    changes: dict[str, list[Record]] = defaultdict(list)
     for record in store.changes_since(moment, query.spaces):
-        changes.setdefault(record.memory_id, []).append(record)
-    today = {memory.id: memory for memory in find_still_active(store, then)}
+        changes[record.memory_id].append(record)
+    today = index_memories(find_still_active(store, then))
     altered = store.get([id for id in changes if id not in today])
-    today |= {memory.id: memory for memory in altered}
-    heir_ids = [memory.superseded_by for memory in today.values() if memory.superseded_by]
-    heirs = {memory.id: memory for memory in store.get(heir_ids)}
-    past = []
-    for memory in today.values():
-        was = reconstruct_memory(memory, changes.get(memory.id, ()), moment, heirs)
-        if was is not None:
-            past.append(was)
+    today |= index_memories(altered)
+    past = reconstruct_memories(store, today.values(), changes, moment)
     # Each was there by then, so nothing is left to ask of its age.
     hits = search_given_memories(store, past, then._replace(before=None), embed)
     return [
         hit._replace(why=(*hit.why, *describe_later_fate(today[hit.memory.id]))) for hit in hits
     ]
+
+
+def reconstruct_memories(
+    store: Store,
+    today: Collection[Memory],
+    changes: Mapping[str, Sequence[Record]],
+    moment: float,
+) -> list[Memory]:
+    """Those of these memories that counted at a moment, as they stood then."""
+    heir_ids = [memory.superseded_by for memory in today if memory.superseded_by]
+    heirs = index_memories(store.get(heir_ids))
+    past = (
+        reconstruct_memory(memory, changes.get(memory.id, ()), moment, heirs) for memory in today
+    )
+    return [memory for memory in past if memory is not None]
 
 
 def find_still_active(store: Store, then: SearchQuery) -> list[Memory]:
@@ -123,7 +133,8 @@ def search_given_memories(
     # In memory: the search is the usual one, and nothing of it is left afterwards.
     there = open_store("sqlite://:memory:")
     try:
-        there.apply([Add(memory) for memory in memories], Event("past", query.spaces[0], query.now))
+        past = Event("past", query.spaces[0], query.now)
+        there.apply([Add(memory) for memory in memories], past)
         if query.vector is not None:
             there.put_vectors(query.model, *collect_vectors(store, memories, query.model, embed))
         return search_memories(there, query)
@@ -143,8 +154,9 @@ def collect_vectors(
     Vectors are those that the store knows and those that `embed` makes of texts altered since.
     """
     hashes = {memory.id: fingerprint_text(memory.text) for memory in memories}
-    known = dict(store.known_vectors(model, list(set(hashes.values()))))
-    missing = {hashes[m.id]: m.text for m in memories if hashes[m.id] not in known}
+    texts = {hashes[memory.id]: memory.text for memory in memories}
+    known = dict(store.known_vectors(model, list(texts)))
+    missing = {hash: text for hash, text in texts.items() if hash not in known}
     if embed is not None and missing:
         known.update(zip(missing, embed(list(missing.values())), strict=True))
     with_vector = {id: hash for id, hash in hashes.items() if hash in known}

@@ -98,8 +98,8 @@ def choose_rows(
     by_words = select_best_rows(counted, each)
     first = np.concatenate([nearest[:EXPANDED_PER_CHANNEL], by_words[:EXPANDED_PER_CHANNEL]])
     around = [shard.beside(first, offset) for offset in NEIGHBOUR_OFFSETS]
-    rows: Ints = np.unique(np.concatenate([near, by_words, np.flatnonzero(named), *around]))
-    rows = rows[rows >= 0]
+    proposed = np.concatenate([near, by_words, np.flatnonzero(named), *around])
+    rows: Ints = np.unique(proposed[proposed >= 0])
     # A neighbour or a named one may be retired, or not allowed.
     rows = rows[shard.counts[rows]]
     return rows if allowed is None else rows[allowed[rows]]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from reverie.core.kinds import EXPLICIT_KINDS
 from reverie.core.model import Edge, Hit, Memory
 from reverie.retrieval.graph_walk import MAX_FAN_OUT, ReachedMemory, walk_cascade
-from reverie.retrieval.rescoring import mark_outdated
+from reverie.retrieval.rescoring import mark_outdated, sort_hits
 from reverie.retrieval.search_query import SearchQuery, filter_admissible
 from reverie.storage import Store
 
@@ -48,10 +48,10 @@ def add_graph_neighbours(
     reached = walk_cascade(start, neighbours, depth=query.depth, decay=query.decay, most=most)
     ways = {way.id: way for way in reached}
     ranked = {hit.memory.id for hit in hits}
-    new = [Hit(memory, 0.0) for memory in store.get([id for id in ways if id not in ranked])]
+    unranked = store.get([id for id in ways if id not in ranked])
+    new = [Hit(memory, 0.0) for memory in unranked]
     every = [*hits, *filter_admissible(new, query)]
-    merged = [merge_way_into_hit(hit, ways.get(hit.memory.id), first) for hit in every]
-    return sorted(merged, key=lambda hit: (-hit.score, hit.memory.id))
+    return sort_hits(merge_way_into_hit(hit, ways.get(hit.memory.id), first) for hit in every)
 
 
 def find_graph_neighbours(
@@ -62,7 +62,8 @@ def find_graph_neighbours(
     """The neighbourhood of one memory in the graph, nearest first, whatever is asked."""
     edges = store.edges_around([memory.id], query.spaces, MAX_FAN_OUT)
     found = add_graph_neighbours(store, [Hit(memory, 1.0)], query, edges, 1)
-    return mark_outdated([hit for hit in found if hit.memory.id != memory.id][: query.limit])
+    others = [hit for hit in found if hit.memory.id != memory.id]
+    return mark_outdated(others[: query.limit])
 
 
 def merge_way_into_hit(
@@ -73,7 +74,8 @@ def merge_way_into_hit(
     """The hit with the way that leads to it, if any, and a note of what it replaces or
     contradicts.
     """
-    score, why = hit.score, [*hit.why, *list_relation_notes(hit.memory.id, edges)]
+    score = hit.score
+    why = [*hit.why, *list_relation_notes(hit.memory.id, edges)]
     if way is not None:
         score = max(score, way.score)
         if way.relation != "contradicts":  # that is among the notes

@@ -124,13 +124,25 @@ def walk_one_hop(
             # What has been replaced does not come up with what replaced it.
             elif edge.rel != "supersedes" or other == edge.src:
                 found.append(ReachedMemory(other, score * decay, id, edge.rel))
-    best_nodes = sorted(through.items(), key=lambda item: (-max(item[1])[0], item[0]))
-    nodes = dict(best_nodes[:MAX_HOP_NODES])
-    if nodes:
-        for node, edges in select_heaviest_edges(nodes, neighbours(tuple(nodes))).items():
-            found += neighbours_by_tag(node, edges, nodes[node], decay)
+    found += walk_through_nodes(through, neighbours, decay)
     # Of equally good ways to a memory the first one counts.
     return sorted(found, key=lambda way: (way.score, way.from_id, way.relation, way.via))
+
+
+def walk_through_nodes(
+    through: Mapping[str, list[tuple[float, str]]],
+    neighbours: Neighbours,
+    decay: float,
+) -> list[ReachedMemory]:
+    """The ways through the MAX_HOP_NODES best of these tags, clusters and files."""
+    ranked = sorted(through.items(), key=lambda item: (-max(item[1])[0], item[0]))
+    nodes = dict(ranked[:MAX_HOP_NODES])
+    if not nodes:
+        return []
+    found: list[ReachedMemory] = []
+    for node, edges in select_heaviest_edges(nodes, neighbours(tuple(nodes))).items():
+        found += neighbours_by_tag(node, edges, nodes[node], decay)
+    return found
 
 
 def neighbours_by_tag(
@@ -163,11 +175,18 @@ def select_heaviest_edges(nodes: Iterable[str], edges: Iterable[Edge]) -> dict[s
     for edge in set(edges):
         for node in {edge.src, edge.dst} & by_node.keys():
             by_node[node].append(edge)
-    # Ids sort by the moment they were made, so the greater id is the newer memory.
     for node, node_edges in by_node.items():
-        node_edges.sort(key=lambda e: (edge_weight(e), e.src, e.dst, e.rel), reverse=True)
+        node_edges.sort(key=edge_order, reverse=True)
         by_node[node] = node_edges[:MAX_FAN_OUT]
     return by_node
+
+
+def edge_order(edge: Edge) -> tuple[float, str, str, str]:
+    """The sort key of edges: by weight, then by age.
+
+    Ids sort by the moment they were made, so the greater id is the newer memory.
+    """
+    return edge_weight(edge), edge.src, edge.dst, edge.rel
 
 
 def strengthen_weight(weight: float, first: float = 0.5) -> float:

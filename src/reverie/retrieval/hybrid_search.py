@@ -12,7 +12,7 @@ from math import isnan
 import numpy as np
 
 from reverie.core.kinds import EXCERPT
-from reverie.core.model import Hit
+from reverie.core.model import Hit, index_memories
 from reverie.retrieval import relevance_gate
 from reverie.retrieval.candidate_features import (
     CANDIDATES_PER_CHANNEL,
@@ -72,10 +72,21 @@ def rank_hybrid(store: Store, query: SearchQuery) -> list[Hit]:
     if not len(pool):
         return []
     values = FUSIONS[query.mode](query, pool)
+    hits, rows = load_best_hits(store, query, pool, values)
+    if not query.automatic:
+        return hits
+    signals = to_gate_signals(pool, values, rows, len(corpus))
+    return relevance_gate.judge_hits(hits, signals, query.text)
+
+
+def load_best_hits(
+    store: Store, query: SearchQuery, pool: CandidatePool, values: np.ndarray
+) -> tuple[list[Hit], list[int]]:
+    """The best candidates as hits, and the row of each in the pool."""
     most = query.limit + max(EXTRA_CANDIDATES, query.limit // 2)
     best = select_top_places(values, pool.ids, most)
     places = [place for place in best if values[place] >= query.floor]
-    memories = {memory.id: memory for memory in store.get([pool.ids[place] for place in places])}
+    memories = index_memories(store.get([pool.ids[place] for place in places]))
     hits, rows = [], []
     for place, reasons in zip(places, explain_candidates(pool, places), strict=True):
         memory = memories.get(pool.ids[place])
@@ -83,10 +94,7 @@ def rank_hybrid(store: Store, query: SearchQuery) -> list[Hit]:
         if memory is not None:
             hits.append(Hit(memory, float(values[place]), reasons))
             rows.append(place)
-    if not query.automatic:
-        return hits
-    signals = to_gate_signals(pool, values, rows, len(corpus))
-    return relevance_gate.judge_hits(hits, signals, query.text)
+    return hits, rows
 
 
 def to_gate_signals(
@@ -192,17 +200,22 @@ def find_identifiers(text: str) -> list[str]:
 
     E4021 does, and/or does not: one of its parts is a word of its own.
     """
-    found: dict[str, None] = {}
-    for word in text[:MAX_QUESTION_CHARS].split():
-        if len(word) > MAX_IDENTIFIER_CHARS or _ORDINAL.fullmatch(word):
-            continue
-        if not (re.search("[A-Za-z]", word) and _IDENTIFIER.search(word)):
-            continue
-        name = word.strip(".,:;?!()[]{}'\"`")
-        parts = re.split(r"\W+", name.lower())
-        if any(len(part) > 2 and part not in STOP_WORDS for part in parts):
-            found[name] = None
-    return list(found)
+    words = text[:MAX_QUESTION_CHARS].split()
+    names = [word.strip(".,:;?!()[]{}'\"`") for word in words if looks_like_identifier(word)]
+    return list(dict.fromkeys(filter(has_telling_part, names)))
+
+
+def looks_like_identifier(word: str) -> bool:
+    """True for a word that is written as an identifier is."""
+    if len(word) > MAX_IDENTIFIER_CHARS or _ORDINAL.fullmatch(word):
+        return False
+    return bool(re.search("[A-Za-z]", word) and _IDENTIFIER.search(word))
+
+
+def has_telling_part(name: str) -> bool:
+    """True if a part of a name is a word of more than two letters, and no stop word."""
+    parts = re.split(r"\W+", name.lower())
+    return any(len(part) > 2 and part not in STOP_WORDS for part in parts)
 
 
 def build_row_mask(

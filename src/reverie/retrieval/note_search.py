@@ -96,12 +96,9 @@ def gather_note_candidates(index: FileIndex, asked: NoteQuery) -> list[NoteCandi
     if asked.vector is not None and asked.mode != "words":
         cosine = dict(index.nearest(asked.model, asked.vector, asked.roots, most, MIN_COSINE))
         unmeasured = [num for num in bm25 if num not in cosine]
-        cosine.update(index.cosines(asked.model, asked.vector, unmeasured))
-    nums = list(dict.fromkeys((*bm25, *cosine)))
-    return [
-        NoteCandidate(found, bm25.get(found.num, 0.0), cosine.get(found.num))
-        for found in index.chunks(nums)
-    ]
+        cosine |= index.cosines(asked.model, asked.vector, unmeasured)
+    found = index.chunks(list(dict.fromkeys((*bm25, *cosine))))
+    return [NoteCandidate(one, bm25.get(one.num, 0.0), cosine.get(one.num)) for one in found]
 
 
 def score_note_candidates(pool: Sequence[NoteCandidate], terms: Sequence[str]) -> list[float]:

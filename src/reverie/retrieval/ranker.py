@@ -64,26 +64,31 @@ def score_dates(text: str, at: npt.NDArray[np.float64]) -> Column:
     A named month counts 1 where it fits and −0.5 elsewhere, a day within two days of it 1 more, a
     year ±0.3.
     """
-    fit = np.zeros(len(at))
     months = find_months(text)
     years = [int(year) for year in _YEAR.findall(text)]
-    if not (months or years):
-        return fit
     seconds = at.astype("datetime64[s]")
-    month = seconds.astype("datetime64[M]")
+    fit = np.zeros(len(at))
     if months:
-        in_month = np.isin(month.astype(np.int64) % 12 + 1, months)
-        fit += np.where(in_month, 1.0, -0.5)
-        # Without a month, a small number is more likely anything else than a day.
-        days = [day for day in map(int, _DAY.findall(text)) if 1 <= day <= 31]
-        if days:
-            first = month.astype("datetime64[D]")
-            day = (seconds.astype("datetime64[D]") - first).astype(int) + 1
-            distance = np.abs(day[:, None] - np.array(days))
-            fit += in_month & (distance.min(axis=1) <= 2)
+        fit += score_months(text, months, seconds)
     if years:
         year = seconds.astype("datetime64[Y]").astype(np.int64) + 1970
         fit += np.where(np.isin(year, years), 0.3, -0.3)
+    return fit
+
+
+def score_months(text: str, months: list[int], seconds: npt.NDArray[np.datetime64]) -> Column:
+    """How well moments fit the months that the question names, and the days beside them."""
+    month = seconds.astype("datetime64[M]")
+    in_month = np.isin(month.astype(np.int64) % 12 + 1, months)
+    fit = np.where(in_month, 1.0, -0.5)
+    # Without a month, a small number is more likely anything else than a day.
+    numbers = map(int, _DAY.findall(text))
+    days = [number for number in numbers if 1 <= number <= 31]
+    if days:
+        first = month.astype("datetime64[D]")
+        day = (seconds.astype("datetime64[D]") - first).astype(int) + 1
+        distance = np.abs(day[:, None] - np.array(days))
+        fit += in_month & (distance.min(axis=1) <= 2)
     return fit
 
 
@@ -95,12 +100,7 @@ def score_speakers(text: str, pool: CandidatePool) -> tuple[Column, Column]:
     """
     codes, where = np.unique(pool.speaker, return_inverse=True)
     speakers = [str(pool.names[code]).lower() for code in codes]
-    question = text.lower()
-    named = {
-        speaker
-        for speaker in speakers
-        if speaker and speaker not in ROLES and re.search(rf"\b{re.escape(speaker)}\b", question)
-    }
+    named = find_named_speakers(text, speakers)
     by_name = np.zeros(len(speakers))
     by_role = np.zeros(len(speakers))
     means_user = _FIRST_PERSON.search(text)
@@ -110,6 +110,13 @@ def score_speakers(text: str, pool: CandidatePool) -> tuple[Column, Column]:
         if speaker in ROLES and means_user:
             by_role[place] = 1.0 if speaker in USERS else -1.0
     return by_name[where], by_role[where]
+
+
+def find_named_speakers(text: str, speakers: list[str]) -> set[str]:
+    """The speakers whose name stands in the question; a role is no name."""
+    question = text.lower()
+    occurring = {speaker for speaker in speakers if speaker in question} - ROLES - {""}
+    return {name for name in occurring if re.search(rf"\b{re.escape(name)}\b", question)}
 
 
 def rank_places(values: Column) -> Column:
@@ -141,9 +148,11 @@ def mask_talk_turns(pool: CandidatePool) -> npt.NDArray[np.bool_]:
     A fact stands by itself, though a session wrote it down: what was written before it says nothing
     about it.
     """
-    has_neighbour = ~np.isnan(pool.near_dense).all(axis=1) | (pool.near_words > 0).any(axis=1)
+    has_near_vector = ~np.isnan(pool.near_dense).all(axis=1)
+    has_near_words = (pool.near_words > 0).any(axis=1)
     is_said = (pool.session > 0) & (pool.speaker > 0)
-    return np.asarray(is_said & has_neighbour & (pool.sessions > 1))
+    is_between = has_near_vector | has_near_words
+    return np.asarray(is_said & is_between & (pool.sessions > 1))
 
 
 def compute_features(text: str, pool: CandidatePool) -> dict[str, Column]:
@@ -152,30 +161,62 @@ def compute_features(text: str, pool: CandidatePool) -> dict[str, Column]:
     Columns of "meaning" are cosines in standard deviations above those of unrelated texts, columns
     of "words" are BM25 over the highest.
     """
-    spread = max(pool.spread, MIN_SPREAD)
-    z = (pool.dense - pool.mean) / spread
-    # What has no vector yet counts as alike as what was found by its words usually is.
-    matched = z[(pool.words > 0) & ~np.isnan(z)]
-    usual = np.median(matched) if len(matched) else 0.0
-    z = np.where(np.isnan(z), usual, z).astype(np.float64)
-    top = max(float(pool.words.max(initial=0.0)), 1e-6)
+    z = standardize_cosines(pool)
+    top = highest_bm25(pool)
     b = pool.words / top
-    b_place = -np.log1p(rank_places(pool.words))
     # Neighbours and sessions say something of turns of talk, and nothing of what stands alone.
     turn = mask_talk_turns(pool)
-    beside = turn[:, None]
-    near_z = np.where(beside, np.nan_to_num((pool.near_dense - pool.mean) / spread), 0.0)
-    near_b = np.where(beside, pool.near_words / top, 0.0)
-    group = np.unique(pool.session, return_inverse=True)[1]
-    best_z, mean_z = summarize_groups(z, group)
-    best_b, mean_b = summarize_groups(b, group)
     by_name, by_role = score_speakers(text, pool)
     return {
         "meaning": z,
         "meaning place": -np.log1p(rank_places(z)),
         "words": b,
         "words log": np.log1p(pool.words),
-        "words place": np.where(pool.words > 0, b_place, -np.log1p(len(pool))),
+        "words place": place_words(pool),
+        **compute_neighbour_features(pool, turn, top),
+        **compute_session_features(pool, turn, z, b),
+        "speaker": by_name,
+        "role": by_role,
+        "date": score_dates(text, pool.at),
+        "length": np.log1p(pool.length) - np.log1p(pool.typical),
+        "asks": pool.asks.astype(np.float64),
+        "asked before": (pool.asked & turn).astype(np.float64),
+        "stands alone": (~turn).astype(np.float64),
+    }
+
+
+def highest_bm25(pool: CandidatePool) -> float:
+    """The highest BM25 of a pool, never quite 0."""
+    return max(float(pool.words.max(initial=0.0)), 1e-6)
+
+
+def standardize_cosines(pool: CandidatePool) -> Floats:
+    """The cosines in standard deviations above those of unrelated texts.
+
+    What has no vector yet counts as alike as what was found by its words usually is.
+    """
+    z = (pool.dense - pool.mean) / max(pool.spread, MIN_SPREAD)
+    is_unknown = np.isnan(z)
+    matched = z[(pool.words > 0) & ~is_unknown]
+    usual = np.median(matched) if len(matched) else 0.0
+    return np.where(is_unknown, usual, z).astype(np.float64)
+
+
+def place_words(pool: CandidatePool) -> Column:
+    """The places by words, on a scale of logarithms; what no word matches is behind all others."""
+    place = -np.log1p(rank_places(pool.words))
+    return np.where(pool.words > 0, place, -np.log1p(len(pool)))
+
+
+def compute_neighbour_features(
+    pool: CandidatePool, turn: npt.NDArray[np.bool_], top: float
+) -> dict[str, Column]:
+    """What the two turns before and the two after say of each turn; `top` is the highest BM25."""
+    beside = turn[:, None]
+    cosines = (pool.near_dense - pool.mean) / max(pool.spread, MIN_SPREAD)
+    near_z = np.where(beside, np.nan_to_num(cosines), 0.0)
+    near_b = np.where(beside, pool.near_words / top, 0.0)
+    return {
         "meaning before": near_z[:, 1],
         "meaning after": near_z[:, 2],
         "meaning around": np.maximum(near_z, 0.0).max(axis=1),
@@ -184,17 +225,21 @@ def compute_features(text: str, pool: CandidatePool) -> dict[str, Column]:
         "words after": near_b[:, 2],
         "words two before": near_b[:, 0],
         "words two after": near_b[:, 3],
+    }
+
+
+def compute_session_features(
+    pool: CandidatePool, turn: npt.NDArray[np.bool_], z: Column, b: Column
+) -> dict[str, Column]:
+    """What the best candidates of its session say of each turn."""
+    group = np.unique(pool.session, return_inverse=True)[1]
+    best_z, mean_z = summarize_groups(z, group)
+    best_b, mean_b = summarize_groups(b, group)
+    return {
         "session meaning": np.where(turn, mean_z, 0.0),
         "session words": np.where(turn, mean_b, 0.0),
         "session best words": np.where(turn, best_b, 0.0),
         "session best meaning": np.where(turn, best_z, 0.0),
-        "speaker": by_name,
-        "role": by_role,
-        "date": score_dates(text, pool.at),
-        "length": np.log1p(pool.length) - np.log1p(pool.typical),
-        "asks": pool.asks.astype(np.float64),
-        "asked before": (pool.asked & turn).astype(np.float64),
-        "stands alone": (~turn).astype(np.float64),
     }
 
 
@@ -229,11 +274,13 @@ def compute_outlook(pool: CandidatePool) -> Floats:
     The best candidate by embedding and by words, the length of texts, the focus, and some of these
     once more for small stores.
     """
-    best_cosine = float(np.nanmax(pool.dense)) if np.isfinite(pool.dense).any() else 0.0
+    has_vector = np.isfinite(pool.dense).any()
+    best_cosine = float(np.nanmax(pool.dense)) if has_vector else 0.0
     z = (best_cosine - pool.mean) / max(pool.spread, MIN_SPREAD)
     best_words = np.log1p(float(pool.words.max(initial=0.0)))
     few = small_store_share(len(pool))
-    length, focus = log_typical_length(pool), measure_focus(pool)
+    length = log_typical_length(pool)
+    focus = measure_focus(pool)
     # In the order of "outlook" in ranker.json.
     general = [best_cosine, z, best_words, length, focus, 1.0]
     in_small_stores = [few, few * best_cosine, few * z, few * best_words]
@@ -248,7 +295,9 @@ def lift_identified(scores: Floats, named: npt.NDArray[np.bool_]) -> Floats:
     E4021 wants what says E4021.
     """
     if named.any() and not named.all():
-        scores = scores + named * max(0.0, scores[~named].max() - scores[named].min() + 0.1)
+        highest_other = scores[~named].max()
+        gap = highest_other - scores[named].min() + 0.1
+        scores = scores + named * max(0.0, gap)
     return np.asarray(scores)
 
 
@@ -267,18 +316,22 @@ class LinearRanker(NamedTuple):
         """
         features = compute_features(text, pool)
         contexts = compute_contexts(pool)
-        # The coefficients were learned for features and for their products with the contexts
-        # (bench/retrieval/columns.py). A context is one number for all candidates, so the products
-        # are folded into the weights.
-        weights = []
-        for name in features:
-            products = [
-                self.weights.get(f"{name} × {context}", 0.0) * size for context, size in contexts
-            ]
-            weights.append(self.weights[name] + sum(products))
+        weights = [self.weight_in(name, contexts) for name in features]
         scores = np.stack(list(features.values()), axis=1) @ np.array(weights)
         alone = sum(self.weights[f"{name} × alone"] * features[name] for name in ALONE_FEATURES)
         return lift_identified(scores + features["stands alone"] * alone, pool.named > 0)
+
+    def weight_in(self, name: str, contexts: tuple[tuple[str, float], ...]) -> float:
+        """What a feature is worth in a pool.
+
+        The coefficients were learned for features and for their products with the contexts
+        (bench/retrieval/columns.py). A context is one number for all candidates, so the products
+        are folded into the weights.
+        """
+        products = [
+            self.weights.get(f"{name} × {context}", 0.0) * size for context, size in contexts
+        ]
+        return self.weights[name] + sum(products)
 
     def likelihoods(self, scores: Floats, pool: CandidatePool) -> Floats:
         """How likely each candidate is to matter, 0..1, in the same order as the scores.

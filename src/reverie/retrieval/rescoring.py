@@ -138,7 +138,12 @@ def apply_priors(hits: Sequence[Hit], now: float, season: str = "") -> list[Hit]
     for hit in hits:
         prior = compute_prior(hit.memory, now, season)
         weighed.append(hit._replace(score=multiply_odds(hit.score, prior)))
-    return sorted(weighed, key=lambda hit: (-hit.score, hit.memory.id))
+    return sort_hits(weighed)
+
+
+def sort_hits(hits: Iterable[Hit]) -> list[Hit]:
+    """The hits, best first, ties by id."""
+    return sorted(hits, key=lambda hit: (-hit.score, hit.memory.id))
 
 
 def mark_outdated(hits: Iterable[Hit]) -> list[Hit]:

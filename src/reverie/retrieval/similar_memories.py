@@ -5,6 +5,7 @@ others.
 from reverie.core.model import Hit, Memory
 from reverie.retrieval import search_memories
 from reverie.retrieval.graph_cascade import find_graph_neighbours
+from reverie.retrieval.rescoring import sort_hits
 from reverie.retrieval.search_query import SearchQuery
 from reverie.storage import Store
 
@@ -30,6 +31,6 @@ def find_similar_memories(
     for hit in find_graph_neighbours(store, memory, query._replace(depth=1)):
         known = found.get(hit.memory.id, hit._replace(why=()))
         why = tuple(dict.fromkeys((*known.why, *hit.why)))
-        found[hit.memory.id] = Hit(hit.memory, max(known.score, hit.score), why)
-    ranked = sorted(found.values(), key=lambda hit: (-hit.score, hit.memory.id))
-    return ranked[: query.limit]
+        score = max(known.score, hit.score)
+        found[hit.memory.id] = Hit(hit.memory, score, why)
+    return sort_hits(found.values())[: query.limit]

@@ -88,7 +88,9 @@ def replace_seam(seam: re.Match[str]) -> str:
     """What stands between two words: a space where one character joins them, a bar where they stand
     apart, which they do on two lines.
     """
-    return " " if "\n" not in seam[0] and (len(seam[0]) == 1 or seam[0].isspace()) else " | "
+    between = seam[0]
+    is_joint = len(between) == 1 or between.isspace()
+    return " " if is_joint and "\n" not in between else " | "
 
 
 def is_prose(text: str) -> bool:
@@ -116,16 +118,17 @@ def grade_tag(tag: str, prompt: TagPrompt) -> int:
     wanted = f" {plain} " if plain.isascii() else plain
     if wanted in prompt.whole:
         return EXACT
-    parts = [
-        part
-        for part in plain.split()
-        if len(part) >= MIN_PART_CHARS and part not in STOP_WORDS and not part.isdigit()
-    ]
+    parts = list(filter(is_telling_part, plain.split()))
     if not parts:
         return NOT
     # In one sentence a tag is mentioned as weakly as the weakest of its parts.
     grades = (min(grade_tag_part(part, words) for part in parts) for words in prompt.sentences)
     return max(grades, default=NOT)
+
+
+def is_telling_part(part: str) -> bool:
+    """True if a part of a tag is looked for by itself."""
+    return len(part) >= MIN_PART_CHARS and part not in STOP_WORDS and not part.isdigit()
 
 
 def grade_tag_part(part: str, words: frozenset[str]) -> int:
@@ -148,23 +151,25 @@ def search_tags(store: Store, query: SearchQuery) -> list[Hit]:
     """
     prompt = parse_tag_prompt(query.text)
     counts = store.tag_counts(query.spaces) if prompt.whole.strip() else {}
-    grades = {tag: grade_tag(tag, prompt) for tag in counts}
-    grades = {tag: grade for tag, grade in grades.items() if grade}
+    grades = {tag: grade for tag in counts if (grade := grade_tag(tag, prompt))}
     # Rare tags first: of very many, they say most.
     chosen = sorted(grades, key=lambda tag: (-grades[tag], counts[tag], tag))[:MAX_MET_TAGS]
-    found: dict[str, Memory] = {}
-    for tag in chosen:
-        carrying = Filter(
-            spaces=query.spaces,
-            without=query.without,
-            tags=(tag,),
-            limit=MAX_MEMORIES_PER_TAG,
-            by_time=True,
-        )
-        found |= {memory.id: memory for memory in store.browse(carrying)}
+    found = {memory.id: memory for tag in chosen for memory in browse_tag(store, query, tag)}
     hits = [to_tag_hit(memory, grades) for memory in found.values()]
     hits.sort(key=lambda hit: (-hit.score, -hit.memory.at, hit.memory.id))
     return filter_admissible(hits, query)[: query.limit]
+
+
+def browse_tag(store: Store, query: SearchQuery, tag: str) -> list[Memory]:
+    """The newest memories that carry a tag."""
+    carrying = Filter(
+        spaces=query.spaces,
+        without=query.without,
+        tags=(tag,),
+        limit=MAX_MEMORIES_PER_TAG,
+        by_time=True,
+    )
+    return store.browse(carrying)
 
 
 def to_tag_hit(memory: Memory, grades: dict[str, int]) -> Hit:
@@ -174,5 +179,6 @@ def to_tag_hit(memory: Memory, grades: dict[str, int]) -> Hit:
     """
     mine = [tag for tag in memory.tags if tag in grades]
     exact = sum(grades[tag] == EXACT for tag in mine)
-    score = (exact > 0) * 0.5 + 0.5 * (1 - 0.5 ** (exact or len(mine)))
+    share = 0.5 * (1 - 0.5 ** (exact or len(mine)))
+    score = 0.5 + share if exact else share
     return Hit(memory, score, tuple(f"tag {tag}" for tag in mine))

@@ -82,6 +82,16 @@ class FileTree:
         # Words that stand in paths alone get numbers, too; those of the index may have gaps.
         free = count(len(chunks.starts) - 1)
         numbers = defaultdict(free.__next__, self._bags.terms)
+        paths = self._list_path_entries(numbers)
+        entries = TermEntries(
+            np.append(file_of[chunks.docs], paths.docs),
+            np.append(chunks.terms, paths.terms),
+            np.append(chunks.counts, paths.counts),
+        )
+        return build_field_from_entries(dict(numbers), len(self), entries)
+
+    def _list_path_entries(self, numbers: Mapping[str, int]) -> TermEntries:
+        """The words of the paths, each by its number."""
         files: list[int] = []
         terms: list[int] = []
         counts: list[float] = []
@@ -90,12 +100,7 @@ class FileTree:
                 files.append(place)
                 terms.append(numbers[term])
                 counts.append(PATH_WEIGHT * times)
-        entries = TermEntries(
-            np.concatenate([file_of[chunks.docs], files]),
-            np.concatenate([chunks.terms, terms]),
-            np.concatenate([chunks.counts, counts]),
-        )
-        return build_field_from_entries(dict(numbers), len(self), entries)
+        return TermEntries(files, terms, counts)
 
     @cached_property
     def chunk_starts(self) -> LongInts:
@@ -201,14 +206,23 @@ def split_name_words(names: Iterable[str]) -> list[str]:
 def compute_word_signals(tree: FileTree, task: TaskQuery) -> Signals:
     """What the words of a task have to do with each file."""
     content = tree.content.bm25(task.terms)
-    grams = count_grams(task.words)
-    is_entrance = [PurePosixPath(path).stem in ENTRY_STEMS for path in tree.paths]
     return {
         "content": content,
         "content title": tree.content.bm25(task.title),
         "cover": tree.content.coverage(task.terms),
         **score_chunks(tree, task.terms, "chunk"),
         **score_chunks(tree, task.title, "chunk title"),
+        **score_names(tree, task),
+        **score_code_names(tree, task),
+        **measure_files(tree),
+        **score_folders(tree, content),
+    }
+
+
+def score_names(tree: FileTree, task: TaskQuery) -> Signals:
+    """What a task has to do with the names that files define, and with their paths."""
+    grams = count_grams(task.words)
+    return {
         "names": tree.named.bm25(task.terms),
         "names title": tree.named.bm25(task.title),
         "base": tree.bases.bm25(task.terms),
@@ -217,19 +231,34 @@ def compute_word_signals(tree: FileTree, task: TaskQuery) -> Signals:
         "path": score_path(tree, task),
         "path grams": tree.path_grams.bm25(grams),
         "name grams": tree.name_grams.bm25(grams),
+    }
+
+
+def score_code_names(tree: FileTree, task: TaskQuery) -> Signals:
+    """What the words of a task that may be names in code have to do with each file."""
+    texts = (tree.content.having(name)[0] for name in task.joined)
+    definers = (tree.plain_definers.get(name, ()) for name in task.joined)
+    return {
         "defines": score_definitions(tree, task.names),
         "symbols": score_symbols(tree, task),
         "mentions": score_mentions(tree, task.coded),
         "rare": score_rare_names(tree, task.coded),
         "quoted": tree.sum_rarities(find_term_holders(tree, task.quoted)),
-        "joined": tree.sum_rarities(tree.content.having(name)[0] for name in task.joined),
+        "joined": tree.sum_rarities(texts),
         # two or three neighbouring words that are a name together
-        "joined name": tree.sum_rarities(tree.plain_definers.get(name, ()) for name in task.joined),
+        "joined name": tree.sum_rarities(definers),
+    }
+
+
+def measure_files(tree: FileTree) -> Signals:
+    """What counts of a file whatever the task is: its size and its place."""
+    is_entrance = [PurePosixPath(path).stem in ENTRY_STEMS for path in tree.paths]
+    depths = [path.count("/") for path in tree.paths]
+    return {
         "size": np.log1p(tree.content.sizes),
         "chunks": np.log1p(np.diff(tree.chunk_starts)),
         "entrance": np.array(is_entrance, np.float64),
-        "depth": np.array([path.count("/") for path in tree.paths], np.float64),
-        **score_folders(tree, content),
+        "depth": np.array(depths, np.float64),
     }
 
 

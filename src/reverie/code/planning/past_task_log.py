@@ -39,10 +39,11 @@ def list_past_tasks(events: Iterable[Event], moved: FileRenames) -> list[PastTas
     by_name: dict[str, list[Event]] = defaultdict(list)
     for event in sorted(events, key=lambda event: (event.at, event.seq)):
         name = get_event_task(event) or event.session
-        if event.verb != COMMIT and name:
+        if event.verb == COMMIT:
+            if "left_out" not in event.payload:
+                commits.append(task_from_commit(event, moved))
+        elif name:
             by_name[name].append(event)
-        elif event.verb == COMMIT and "left_out" not in event.payload:
-            commits.append(task_from_commit(event, moved))
     # a commit of too many files must not take their edits from the tasks
     commits = list(filter(is_telling_task, commits))
     tasks: list[PastTask] = []

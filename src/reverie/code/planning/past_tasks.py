@@ -253,19 +253,9 @@ def score_task_cosines(past: TaskHistory, near: Column) -> Signals:
 
 def score_change_times(past: TaskHistory) -> Signals:
     """How often, how lately and with how many others each file was changed."""
-    size = len(past.tree)
-    # the number of the first and of the last task that changed a file
-    first = np.full(size, np.inf)
-    last = np.full(size, -1.0)
-    np.minimum.at(first, past.file, past.task)
-    np.maximum.at(last, past.file, past.task)
-    ever = past.changes > 0
     share = 1.0 / past.width[past.task]
-    # a file that nobody changed has neither; its `first` is infinite
-    first[~ever] = len(past)
     signals = {
-        "lately": np.where(ever, 1.0 / np.maximum(len(past) - last, 1.0), 0.0),
-        "age": np.log1p(len(past) - first),
+        **score_change_ends(past),
         "changes": np.log1p(past.changes),
         "alone": past.sum_by_file(share) / np.maximum(past.changes, 1),
     }
@@ -276,3 +266,18 @@ def score_change_times(past: TaskHistory) -> Signals:
         late = past.since <= window
         signals[f"last {window}"] = past.sum_by_file(share[late], late)
     return signals
+
+
+def score_change_ends(past: TaskHistory) -> Signals:
+    """How long ago the last and the first task changed each file; 0 for what nobody changed."""
+    size = len(past.tree)
+    # the number of the first and of the last task that changed a file
+    first = np.full(size, float(len(past)))
+    last = np.full(size, -1.0)
+    np.minimum.at(first, past.file, past.task)
+    np.maximum.at(last, past.file, past.task)
+    lately = 1.0 / np.maximum(len(past) - last, 1.0)
+    return {
+        "lately": np.where(past.changes > 0, lately, 0.0),
+        "age": np.log1p(len(past) - first),
+    }

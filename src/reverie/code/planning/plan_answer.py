@@ -105,7 +105,8 @@ def list_similar_tasks(found: RankedFiles) -> tuple[PastTask, ...]:
     # ties go to the newest
     places = sorted(range(len(done)), key=lambda place: (-scores[place], -done[place].at))
     floor = MIN_SIMILARITY_SHARE * max(scores[places[0]], 1e-9)
-    return tuple(done[place] for place in places[:MAX_PAST_TASKS] if scores[place] >= floor)
+    best = places[:MAX_PAST_TASKS]
+    return tuple(done[place] for place in best if scores[place] >= floor)
 
 
 def render_task_plan(plan: TaskPlan) -> Iterator[str]:
