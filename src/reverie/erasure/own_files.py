@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reverie.mirror.file_exchange import read_bytes_if_present, stat_look, swap_file
+from reverie.mirror.mirror_folder import MirrorFolder
 from reverie.mirror.mirror_sync import (
     iter_former_pages,
     list_mirror_folders,
@@ -62,8 +63,7 @@ def scrub_files(
     """(what files of ours hold, and with `write` held; those that could not be read or written)."""
     finds: list[ScrubFinding] = []
     stuck: list[Path] = []
-    former = iter_former_pages(work, sorted(list_mirrored_spaces(work.store)))
-    unedited = [(folder, name) for folder, name, is_edited in former if write and not is_edited]
+    unedited = list_unedited_pages(work) if write else []
     shares = [share.file for share in shared_files.load_shares(work.store)]
     paths = list(dict.fromkeys((*iter_own_files(work), *shares)))
     for done, path in enumerate(paths, 1):
@@ -73,12 +73,22 @@ def scrub_files(
             finds.append(ScrubFinding("file", clean.scrub_text(str(path))[0], kind, times))
         if not is_clean:
             stuck.append(path)
-    # How cleaned pages look now is noted, or they would be taken for edited ones.
     for folder, name in unedited:
-        state, look = folder.state(), stat_look(folder.path / name)
-        if look != state.looks.get(name):
-            folder.keep_state(state._replace(looks={**state.looks, name: look}))
+        note_page_look(folder, name)
     return finds, stuck
+
+
+def list_unedited_pages(work: WorkContext) -> list[tuple[MirrorFolder, str]]:
+    """Pages in former folders of the mirror that nobody has edited there."""
+    former = iter_former_pages(work, sorted(list_mirrored_spaces(work.store)))
+    return [(folder, name) for folder, name, is_edited in former if not is_edited]
+
+
+def note_page_look(folder: MirrorFolder, name: str) -> None:
+    """Note how a cleaned page looks now, or it would be taken for an edited one."""
+    state, look = folder.state(), stat_look(folder.path / name)
+    if look != state.looks.get(name):
+        folder.keep_state(state._replace(looks={**state.looks, name: look}))
 
 
 def scrub_file(path: Path, clean: TextCleaner, *, write: bool) -> tuple[Counter[str], bool]:
@@ -112,18 +122,24 @@ def is_oversized(path: Path) -> bool:
 
 def scrub_bytes(data: bytes, clean: TextCleaner) -> tuple[bytes, Counter[str]]:
     """A file's bytes cleaned: of JSON its values, of lines of JSON each line's, else the text."""
-    text = data.decode("utf-8", "surrogateescape")
-    lines = text.splitlines(keepends=True) if parse_json_container(text) is None else [text]
-    if all(parse_json_container(line) is None for line in lines[:MAX_PROBED_LINES]):
-        lines = [text]
     counts = Counter[str]()
-    for place, line in enumerate(lines):
+    parts = split_json_lines(data.decode("utf-8", "surrogateescape"))
+    for place, line in enumerate(parts):
         value = parse_json_container(line)
         cleaned, kinds = clean.scrub_text(line) if value is None else clean.scrub_value(value)
         if kinds:
-            lines[place] = str(cleaned) if value is None else to_json_like(cleaned, line)
+            parts[place] = str(cleaned) if value is None else to_json_like(cleaned, line)
             counts.update(kinds)
-    return "".join(lines).encode("utf-8", "surrogateescape"), counts
+    return "".join(parts).encode("utf-8", "surrogateescape"), counts
+
+
+def split_json_lines(text: str) -> list[str]:
+    """The lines of a text if they are JSON, each by itself; else the text as a whole."""
+    if parse_json_container(text) is not None:
+        return [text]
+    lines = text.splitlines(keepends=True)
+    is_json = any(parse_json_container(line) is not None for line in lines[:MAX_PROBED_LINES])
+    return lines if is_json else [text]
 
 
 def to_json_like(value: Any, line: str) -> str:
@@ -149,27 +165,35 @@ def parse_json_container(text: str) -> Any:
 
 def iter_own_files(work: WorkContext) -> Iterator[Path]:
     """Files that Reverie writes: in the home, and the mirror's pages wherever they are."""
-    home, roots = work.settings.home, list_mirror_folders(work)
-    apart = [*roots, *list_searched_folders(work)]
+    roots = list_mirror_folders(work)
     if work.store.url == work.settings.url:
-        for path in sorted(home.rglob("*")):
-            first = path.relative_to(home).parts[0]
-            if first in (*USER_FILES, *EXCLUDED_FOLDERS):
-                continue
-            if not path.is_file() or path.is_symlink():
-                continue
-            if path.name.endswith(DATABASE_SUFFIXES) or ".db.damaged-" in path.name:
-                continue
-            if not any(path.is_relative_to(folder) for folder in apart):
+        apart = [*roots, *list_searched_folders(work)]
+        for path in sorted(work.settings.home.rglob("*")):
+            is_apart = any(path.is_relative_to(folder) for folder in apart)
+            if is_own_file(path, work.settings.home) and not is_apart:
                 yield path
     for root in roots:
         for folder in list_space_folders(root, work.store):
-            looks = folder.state().looks
-            for name in sorted({*looks, *folder.day_pages()}):
-                if folder.owns(name):
-                    yield folder.path / name
-            yield from sorted(folder.hidden.glob("*.json"))
-            yield from folder.temporary_files(looks)
+            yield from iter_mirror_files(folder)
+
+
+def is_own_file(path: Path, home: Path) -> bool:
+    """True for a file in the home that Reverie writes, and that is no database."""
+    if path.relative_to(home).parts[0] in (*USER_FILES, *EXCLUDED_FOLDERS):
+        return False
+    if path.name.endswith(DATABASE_SUFFIXES) or ".db.damaged-" in path.name:
+        return False
+    return path.is_file() and not path.is_symlink()
+
+
+def iter_mirror_files(folder: MirrorFolder) -> Iterator[Path]:
+    """The pages of a space that are ours, and the hidden files beside them."""
+    looks = folder.state().looks
+    for name in sorted({*looks, *folder.day_pages()}):
+        if folder.owns(name):
+            yield folder.path / name
+    yield from sorted(folder.hidden.glob("*.json"))
+    yield from folder.temporary_files(looks)
 
 
 def list_searched_folders(work: WorkContext) -> list[Path]:

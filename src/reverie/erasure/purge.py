@@ -19,6 +19,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -118,13 +119,11 @@ def finish_purge(work: WorkContext, now: Callable[[], float]) -> tuple[Path, ...
         for gone in pending:
             left += purge_from_files(work, gone, now)
     except StoreBusy:
-        return tuple(
-            dict.fromkeys((*left, *mirror_sync.list_mirror_folders(work), Path(work.settings.home)))
-        )
+        folders = mirror_sync.list_mirror_folders(work)
+        return tuple(dict.fromkeys((*left, *folders, Path(work.settings.home))))
     with store.transaction():
-        save_pending_purges(
-            store, [gone for gone in load_pending_purges(store) if gone not in pending]
-        )
+        added = [gone for gone in load_pending_purges(store) if gone not in pending]
+        save_pending_purges(store, added)
     left += store.compact()
     # What is too large to be read stays so: no later run could do more.
     if any(not is_oversized(path) for path in left):
@@ -174,9 +173,8 @@ def purge_from_index(
     except StoreError:
         is_scrubbed = False
     events = work.store.events(verbs=(file_versions.VERB,), limit=file_versions.MAX_EVENTS)
-    left = file_versions.erase_versions(
-        work.settings.home, events, is_page, make_repeat_check(gone)
-    )
+    repeats = make_repeat_check(gone)
+    left = file_versions.erase_versions(work.settings.home, events, is_page, repeats)
     return left if is_scrubbed else [*left, Path(index.path)]
 
 
@@ -189,16 +187,20 @@ def purge_from_hooks(
     for another memory that is no record, nor on a line of a shared file: a blank there would be
     taken for what somebody wrote. Returns the files that could not be written.
     """
-    repeats, hooks = make_repeat_check(gone), work.settings.home / "hooks"
+    remove_hook_files(work.settings.home / "hooks", make_repeat_check(gone))
+    with mirror_sync.hold_mirror_lease(work.store, now):
+        clean = SparingCleaner(PassageEraser(gone.texts), list_staying_names(work.store), others)
+        _, stuck = scrub_files(work, clean, lambda *_: None, write=True)
+        return stuck
+
+
+def remove_hook_files(hooks: Path, repeats: Callable[[bytes], bool]) -> None:
+    """Remove what lies ready for hooks and repeats what was purged."""
     for path in (*hooks.glob("sessions/*.block*"), *hooks.glob("guards/*")):
         with suppress(OSError, ValueError):
             text = "\n".join(iter_strings(json.loads(path.read_bytes())))
             if repeats(text.encode("utf-8", "replace")):
                 path.unlink()
-    with mirror_sync.hold_mirror_lease(work.store, now):
-        clean = SparingCleaner(PassageEraser(gone.texts), list_staying_names(work.store), others)
-        _, stuck = scrub_files(work, clean, lambda *_: None, write=True)
-        return stuck
 
 
 # a value as it should stand, and the kinds of what was taken out
@@ -220,20 +222,19 @@ class SparingCleaner(NamedTuple):
         if not find_memory_ids(text):
             return self.clean.scrub_text(text)
         parts: list[CleanedValue] = []
-        prose = ""
-        for block in parse_mirror_page(text, "").blocks:
-            if isinstance(block, PageItem):
-                parts += [self.clean.scrub_text(prose), self.bullet(block)]
-                prose = ""
+        blocks = parse_mirror_page(text, "").blocks
+        for is_item, run in groupby(blocks, lambda block: isinstance(block, PageItem)):
+            if is_item:
+                parts += [self.bullet(block) for block in run if isinstance(block, PageItem)]
             else:
-                prose += block.raw
-        parts.append(self.clean.scrub_text(prose))
+                parts.append(self.clean.scrub_text("".join(block.raw for block in run)))
         return "".join(part for part, _ in parts), merge_kinds(parts)
 
     def bullet(self, item: PageItem) -> CleanedValue:
         """A bullet with its text cleaned, unless the memory stays."""
         text = item.line.text
-        if item.marked in self.ids or (not item.marked and text.strip() in self.others):
+        is_anothers = not item.marked and text.strip() in self.others
+        if item.marked in self.ids or is_anothers:
             return item.raw, ()
         cleaned, kinds = self.clean.scrub_text(text)
         if kinds and text in item.raw:
@@ -288,9 +289,8 @@ def iter_strings(value: Any) -> Iterator[str]:
         yield value
     elif isinstance(value, dict):
         yield from value
-        for inner in value.values():
-            yield from iter_strings(inner)
-    elif isinstance(value, list):
+        value = list(value.values())
+    if isinstance(value, list):
         for inner in value:
             yield from iter_strings(inner)
 
@@ -312,9 +312,8 @@ def reindex_mirror_pages(
             names = [name for name in names if is_page(str(Path(root, name)))]
         index.drop(root, names)
     mirror = mirror_sync.find_mirror_root(work.settings, store)
-    if mirror is None:
-        return
-    for folder in mirror_sync.list_space_folders(mirror, store):
+    folders = mirror_sync.list_space_folders(mirror, store) if mirror else []
+    for folder in folders:
         own = watched_roots.to_mirror_root(folder.path, folder.space)
         if own.path in roots:
             sync_root(index, own, clock.now, lambda *_: None, may_continue, work.policy)

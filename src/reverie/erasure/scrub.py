@@ -90,7 +90,6 @@ def run_scrub(
 
     Backups are not looked at: `storage.backups` says what they hold.
     """
-    store = work.store
     if write:
         # else these edits would come into the store after it was gone through
         take_in_edits(work, now)
@@ -104,20 +103,27 @@ def run_scrub(
         left += clean_indexes(work, derived)
         # pages and shared lines say what the store says now
         take_in_edits(work, now, afresh=True)
-    with hold_mirror_lease(store, now):
+    with hold_mirror_lease(work.store, now):
         file_finds, stuck = scrub_files(work, clean, progress, write=write)
     finds += [find for find, _ in derived] + file_finds
     oversized = [path for path in stuck if is_oversized(path)]
     if write and (finds or pending):
         progress("Writing the files anew", 0, None)
         # What is too large stays so: no later run could do more.
-        left += [path for path in stuck if path not in oversized] + list(store.compact())
-        store.set_meta(REWRITE_PENDING, "yes" if left else "")
-        if finds:
-            kinds = [list(row) for row in ScrubReport(tuple(finds)).kinds.items()]
-            store.append([Event(verb=VERB, space=ME, at=now(), payload={"kinds": kinds})])
+        left += [path for path in stuck if path not in oversized]
+        left += work.store.compact()
+        work.store.set_meta(REWRITE_PENDING, "yes" if left else "")
     unreached = tuple(dict.fromkeys((*left, *oversized)))
-    return ScrubReport(tuple(finds), (), yours, unreached, write)
+    report = ScrubReport(tuple(finds), (), yours, unreached, write)
+    if write and finds:
+        record_scrub(work, report, now())
+    return report
+
+
+def record_scrub(work: WorkContext, report: ScrubReport, at: float) -> None:
+    """Log how much a scrub has cleaned, and of what kind."""
+    kinds = [list(row) for row in report.kinds.items()]
+    work.store.append([Event(verb=VERB, space=ME, at=at, payload={"kinds": kinds})])
 
 
 # The store
@@ -155,12 +161,7 @@ def scan_indexes(
     progress("Looking through the indexes", 0, None)
     store = work.store
     for what, index in (("notes", store.files), ("code", store.code_chunks)):
-        for (root, path), kinds in scan_index_texts(index, clean).items():
-            is_file = not root.startswith(past_task_vectors.PREFIX)
-            place = os.path.join(root, path) if is_file else root  # noqa: PTH118 - only a name
-            for kind, times in sorted(kinds.items()):
-                find = ScrubFinding(what, clean.scrub_text(place)[0], kind, times)
-                yield find, partial(index.drop, root, [path])
+        yield from scan_index(what, index, clean)
     for index_port in (store.files, store.code_chunks, store.code):
         for old in index_port.obsolete_files():
             find = ScrubFinding("index", str(old), EARLIER_VERSION)
@@ -170,6 +171,16 @@ def scan_indexes(
     counts = Counter(kind for text in store.code.texts() for kind in clean.scrub_text(text)[1])
     for kind, times in sorted(counts.items()):
         yield ScrubFinding("code", "index", kind, times), store.code.scrub
+
+
+def scan_index(what: str, index: FileIndex, clean: TextScrubber) -> Iterator[DerivedFind]:
+    """What one index of files holds, file by file."""
+    for (root, path), kinds in scan_index_texts(index, clean).items():
+        is_file = not root.startswith(past_task_vectors.PREFIX)
+        place = os.path.join(root, path) if is_file else root  # noqa: PTH118 - only a name
+        for kind, times in sorted(kinds.items()):
+            find = ScrubFinding(what, clean.scrub_text(place)[0], kind, times)
+            yield find, partial(index.drop, root, [path])
 
 
 def scan_index_texts(index: FileIndex, clean: TextScrubber) -> dict[tuple[str, str], Counter[str]]:
@@ -187,9 +198,8 @@ def clean_indexes(work: WorkContext, derived: list[DerivedFind]) -> list[Path]:
     store = work.store
     left = [Path(store.code.path) for _, erase in derived if erase() is False]
     left += past_task_vectors.erase_past_tasks(store.code_chunks)
-    return left + [
-        Path(index.path) for index in (store.files, store.code_chunks) if not index.scrub()
-    ]
+    indexes = store.files, store.code_chunks
+    return left + [Path(index.path) for index in indexes if not index.scrub()]
 
 
 # What is not ours, and copies
@@ -201,9 +211,14 @@ def iter_user_files(work: WorkContext, clean: TextScrubber) -> Iterator[Path]:
     if not clean.texts:
         return
     home = work.settings.home
-    for path in (home / "config.toml", *sorted((home / "installed").rglob("*"))):
-        if path.is_file() and scrub_file(path, clean, write=False)[0]:
+    settings = (home / "config.toml", *sorted((home / "installed").rglob("*")))
+    for path in (*filter(Path.is_file, settings), *iter_searched_files(work)):
+        if scrub_file(path, clean, write=False)[0]:
             yield path
+
+
+def iter_searched_files(work: WorkContext) -> Iterator[Path]:
+    """The user's files that are searched: not the mirror's pages, which are ours."""
     pages = list_mirror_folders(work)
     for index in (work.store.files, work.store.code_chunks):
         for root in index.roots():
@@ -211,15 +226,11 @@ def iter_user_files(work: WorkContext, clean: TextScrubber) -> Iterator[Path]:
                 continue
             for name in index.indexed_files(root):
                 path = Path(root) / name
-                is_page = any(path.is_relative_to(folder) for folder in pages)
-                if not is_page and scrub_file(path, clean, write=False)[0]:
+                if not any(path.is_relative_to(folder) for folder in pages):
                     yield path
 
 
 def find_versions_holding(work: WorkContext, clean: TextScrubber) -> list[Path]:
     """Versions of the user's files that hold a secret; named by their hash, they go as a whole."""
-    return [
-        path
-        for path in sorted(file_versions.versions_folder(work.settings.home).glob("*/*"))
-        if scrub_file(path, clean, write=False)[0]
-    ]
+    versions = file_versions.versions_folder(work.settings.home).glob("*/*")
+    return [path for path in sorted(versions) if scrub_file(path, clean, write=False)[0]]

@@ -10,6 +10,7 @@ Anthropic's own handler, for models were trained with them.
 from __future__ import annotations
 
 import posixpath
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
@@ -49,9 +50,7 @@ class MemoryFolder:
         if name not in COMMANDS:
             raise BadInput(f"Unknown command {name!r}; there are {', '.join(COMMANDS)}")
         run: Callable[..., str] = getattr(self, str(name))
-        given = {
-            key: value for key, value in command.items() if key != "command" and value is not None
-        }
+        given = {key: value for key, value in command.items() if value is not None}
         self.mind.work.settings.check_on(self.space, self.session)
         # What a command looks at must not change before it writes.
         with self.mind.store.transaction():
@@ -73,7 +72,7 @@ class MemoryFolder:
     def create(self, given: Mapping[str, Any]) -> str:
         """A new file; one that is there is left alone."""
         path = parse_memory_path(given, "path")
-        if self._at(path) or path == ROOT or self._below(path, 1):
+        if self._is_taken(path):
             raise BadInput(f"File {path} already exists")
         self._free(path)
         fields = to_memory_fields(path, require_argument(given, "file_text"))
@@ -86,26 +85,16 @@ class MemoryFolder:
         path, memory = self._file(given)
         before = file_content(memory)
         old = require_argument(given, "old_str")
+        require_single(before, old, path)
         # Without a new text the old one is deleted.
-        new = str(given.get("new_str", ""))
-        count = before.count(old) if old else 0
-        if not count:
-            raise BadInput(
-                f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
-            )
-        if count > 1:
-            raise BadInput(
-                f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
-                f"{', '.join(map(str, find_line_numbers(before, old)))}. Please ensure it is unique"
-            )
-        after = before.replace(old, new)
+        after = before.replace(old, str(given.get("new_str", "")))
         self._rewrite(memory, path, after)
         first = before[: before.find(old)].count("\n")
         start, end = max(0, first - CONTEXT_LINES), first + CONTEXT_LINES + 1
-        snippet = numbered_lines(after, start, end)
+        snippet = "\n".join(numbered_lines(after, start, end))
         return (
             "The memory file has been edited. Here is the snippet showing the change (with line "
-            "numbers):\n" + "\n".join(snippet)
+            f"numbers):\n{snippet}"
         )
 
     def insert(self, given: Mapping[str, Any]) -> str:
@@ -127,10 +116,10 @@ class MemoryFolder:
         path = parse_memory_path(given, "path")
         if path == ROOT:
             raise BadInput(f"Cannot delete the {ROOT} directory itself")
-        gone = [memory.id for memory in (*self._at(path).values(), *self._below(path).values())]
+        gone = self._within(path)
         if not gone:
             raise NotFound(f"The path {path} does not exist")
-        self.mind.forget(gone, "deleted")
+        self._forget(gone)
         return f"Successfully deleted {path}"
 
     def rename(self, given: Mapping[str, Any]) -> str:
@@ -138,9 +127,9 @@ class MemoryFolder:
         old, new = parse_memory_path(given, "old_path"), parse_memory_path(given, "new_path")
         if old == ROOT:
             raise BadInput(f"Cannot rename the {ROOT} directory itself")
-        if self._at(new) or new == ROOT or self._below(new, 1):
+        if self._is_taken(new):
             raise BadInput(f"The destination {new} already exists")
-        moved = {**self._at(old), **self._below(old)}
+        moved = self._within(old)
         if not moved:
             raise NotFound(f"The path {old} does not exist")
         if new.startswith(f"{old}/"):
@@ -152,8 +141,11 @@ class MemoryFolder:
 
     def clear(self) -> str:
         """Every file is deleted; `reverie memory restore` brings them back."""
-        self.mind.forget([memory.id for memory in self._below(ROOT).values()], "deleted")
+        self._forget(self._below(ROOT))
         return f"Successfully deleted all in {ROOT}"
+
+    def _forget(self, files: Mapping[str, Memory]) -> None:
+        self.mind.forget([memory.id for memory in files.values()], "deleted")
 
     def _at(self, *paths: str) -> dict[str, Memory]:
         """The files of these paths, as far as there are any."""
@@ -169,11 +161,21 @@ class MemoryFolder:
         # Newest first from the store, so the newer one overwrites.
         return {str(memory.details["path"]): memory for memory in reversed(found)}
 
+    def _within(self, path: str) -> dict[str, Memory]:
+        """The file of this path, or all in the folder."""
+        return {**self._at(path), **self._below(path)}
+
+    def _is_folder(self, path: str) -> bool:
+        return path == ROOT or bool(self._below(path, 1))
+
+    def _is_taken(self, path: str) -> bool:
+        return bool(self._at(path)) or self._is_folder(path)
+
     def _file(self, given: Mapping[str, Any]) -> tuple[str, Memory]:
         path = parse_memory_path(given, "path")
         if file := self._at(path).get(path):
             return path, file
-        if path == ROOT or self._below(path, 1):
+        if self._is_folder(path):
             raise BadInput(f"The path {path} is not a file.")
         raise path_not_found(path)
 
@@ -199,11 +201,12 @@ def parent_folders(path: str) -> list[str]:
 
 def to_memory_fields(path: str, text: str) -> dict[str, Any]:
     """A file as a memory's fields; one that is empty has its path for a text."""
+    # A memory has a text, so that of a blank file stands in its details.
+    is_blank = not text.strip()
     return {
-        # A memory has a text, so that of a blank file stands in its details.
-        "text": text if text.strip() else path,
+        "text": path if is_blank else text,
         "title": path,
-        "details": {"path": path, "blank": None if text.strip() else text},
+        "details": {"path": path, "blank": text if is_blank else None},
     }
 
 
@@ -221,17 +224,37 @@ def file_bytes(memory: Memory) -> int:
 def parse_memory_path(given: Mapping[str, Any], name: str) -> str:
     """A path within /memories, plainly written."""
     path = require_argument(given, name)
-    if path != ROOT and not path.startswith(f"{ROOT}/"):
+    if not is_below_root(path):
         raise BadInput(f"Path must start with {ROOT}, got: {path}")
     # Twice: as it is written, and once `..` and `//` are gone.
     plain = posixpath.normpath(path)
-    if plain != ROOT and not plain.startswith(f"{ROOT}/"):
+    if not is_below_root(plain):
         raise BadInput(f"Path {path} would escape {ROOT} directory")
     if any(ord(ch) < 32 for ch in plain):
         raise BadInput(f"Path {path!a} holds control characters")
     if len(plain) > MAX_PATH_CHARS:
         raise BadInput(f"A path has at most {MAX_PATH_CHARS:,} characters, not {len(plain):,}")
     return clean_text(plain)
+
+
+def is_below_root(path: str) -> bool:
+    """True for the root, and for what begins like a path in it."""
+    return path == ROOT or path.startswith(f"{ROOT}/")
+
+
+def require_single(text: str, part: str, path: str) -> None:
+    """Refuse a part that does not stand in a file's text exactly once."""
+    count = text.count(part) if part else 0
+    if not count:
+        raise BadInput(
+            f"No replacement was performed, old_str `{part}` did not appear verbatim in {path}."
+        )
+    if count > 1:
+        lines = ", ".join(map(str, find_line_numbers(text, part)))
+        raise BadInput(
+            f"No replacement was performed. Multiple occurrences of old_str `{part}` in lines: "
+            f"{lines}. Please ensure it is unique"
+        )
 
 
 def require_argument(given: Mapping[str, Any], name: str) -> str:
@@ -249,14 +272,14 @@ def path_not_found(path: str) -> NotFound:
 
 def list_folder(root: str, files: Mapping[str, Memory]) -> Iterator[str]:
     """Files and folders below a folder, two levels deep, in order, each with its size."""
-    sizes: dict[str, int] = {}
+    sizes: Counter[str] = Counter()
     for path, memory in files.items():
         steps = path.removeprefix(f"{root}/").split("/")
         if any(step.startswith(".") for step in steps):
             continue
         for depth in range(1, min(MAX_DEPTH, len(steps)) + 1):
-            name = "/".join(steps[:depth]) + ("/" if depth < len(steps) else "")
-            sizes[name] = sizes.get(name, 0) + file_bytes(memory)
+            ending = "/" if depth < len(steps) else ""
+            sizes["/".join(steps[:depth]) + ending] += file_bytes(memory)
     for name in sorted(sizes, key=lambda name: name.split("/")):
         yield f"{format_file_size(sizes[name])}\t{root}/{name}"
 
@@ -268,25 +291,24 @@ def format_file_size(count: int) -> str:
     # Units of 1,024, up to gigabytes.
     unit = min((count.bit_length() - 1) // 10, 3)
     amount = count / 1024**unit
-    return f"{int(amount) if amount == int(amount) else format(amount, '.1f')}{'BKMG'[unit]}"
+    plain = f"{amount:.0f}" if amount.is_integer() else f"{amount:.1f}"
+    return plain + "BKMG"[unit]
 
 
 def number_lines(path: str, text: str, span: Any) -> str:
     """The lines of a file, or from the first to the last of `span`, -1 being the end."""
     first, last = 0, None
     if isinstance(span, (list, tuple)) and len(span) == 2:
-        first, last = max(1, int(span[0])) - 1, None if span[1] == -1 else int(span[1])
-    return f"Here's the content of {path} with line numbers:\n" + "\n".join(
-        numbered_lines(text, first, last)
-    )
+        first = max(1, int(span[0])) - 1
+        last = None if span[1] == -1 else int(span[1])
+    lines = "\n".join(numbered_lines(text, first, last))
+    return f"Here's the content of {path} with line numbers:\n{lines}"
 
 
 def numbered_lines(text: str, first: int, last: int | None) -> list[str]:
     """Some lines with their numbers."""
-    return [
-        f"{number:>{LINE_NUMBER_WIDTH}}\t{line}"
-        for number, line in enumerate(text.split("\n"), start=1)
-    ][first:last]
+    lines = enumerate(text.split("\n"), start=1)
+    return [f"{number:>{LINE_NUMBER_WIDTH}}\t{line}" for number, line in lines][first:last]
 
 
 def find_line_numbers(text: str, part: str) -> Iterator[int]:

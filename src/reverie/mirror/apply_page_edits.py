@@ -23,10 +23,10 @@ from reverie.core.model import (
     Memory,
     Retire,
     Revise,
+    index_memories,
     with_fields,
 )
 from reverie.memory.memory_validation import build_memory, build_revision, equip_for_kind
-from reverie.mirror.page_blocks import PageItem
 from reverie.mirror.page_placement import (
     SAID,
     PageLine,
@@ -87,22 +87,28 @@ def decide_page_edits(
     `source` are fields of what is new: whose word it is, at least.
     """
     ids = {edit.id for merged, _ in pages for edit in merged.reworded}
-    memories = {memory.id: memory for memory in work.store.get(sorted(ids))}
+    memories = index_memories(work.store.get(sorted(ids)))
     editor = PageEditor(work, space, source)
     for merged, ours in pages:
         for edit in merged.reworded:
             editor.reword(merged, edit, memories.get(edit.id), ours)
         for fresh in merged.fresh:
             editor.remember(merged.page.name, fresh)
-    edits = editor.edits
+    forget_dropped(editor.edits, pages, work.now)
+    return editor.edits
+
+
+def forget_dropped(
+    edits: PageEdits, pages: Sequence[tuple[PageMerge, PageLines]], now: float
+) -> None:
+    """Add the deletions of all pages to the edits, each memory once."""
     dropped = dict.fromkeys(id for merged, _ in pages for id in merged.dropped)
-    edits.changes += [Retire(id=id, at=work.now) for id in dropped]
+    edits.changes += [Retire(id=id, at=now) for id in dropped]
     edits.ids += dropped
     edits.forgotten = len(dropped)
     # A deletion holds although the program had altered the line; the new version is in history.
     for merged, ours in pages:
         edits.clashes += [id for id in merged.dropped if ours[id] != merged.base.get(id, ours[id])]
-    return edits
 
 
 class PageEditor:
@@ -121,36 +127,20 @@ class PageEditor:
         With an id of no memory, or of another space that was never on this page, it is a new line
         under a heading of ours, else prose. A retired memory is restored first.
         """
-        page, store, now = merged.page.name, self.work.store, self.work.now
-        block = next(
-            number
-            for number, item in enumerate(merged.page.blocks)
-            if isinstance(item, PageItem) and item.id == edit.id
-        )
+        page = merged.page.name
+        block = merged.page.find_item(edit.id)
         if memory is None or (memory.space != self.space and edit.base is None):
-            if edit.line.heading:
-                self.remember(page, NewLine(block, edit.line))
-            else:
-                self.edits.prose.add((page, block))
+            self.adopt_line(page, NewLine(block, edit.line))
             return
         # Loaded before it was reworded: the old wording stands there, and is no edit.
-        if merged.base_unknown and edit.line.text in list_past_texts(store, [memory]):
+        is_old = merged.base_unknown and edit.line.text in list_past_texts(
+            self.work.store, [memory]
+        )
+        if is_old:
             return
-        changes: list[Change] = []
-        pairs: Iterable[Iterable[str]] = ()
-        restored = memory
-        if not memory.active:
-            restoring, pairs = plan_restore(store, memory, now)
-            changes += restoring
-            # The line is compared with the memory as it will be, not as it was put away.
-            if isinstance(restoring[0], Revise):
-                restored = with_fields(memory, restoring[0].fields)
+        restored, changes, pairs = self.restore_memory(memory)
         try:
-            fields = diff_fields(restored, page, edit)
-            if fields and self.source["provenance"] == USER_STATED:
-                changes.append(revise_as_user(self.work, restored, fields))
-            elif fields:
-                changes.append(revise_as_tool(self.work, restored, fields, self.source))
+            changes += self.revise_line(page, restored, edit)
         except BadInput as err:
             self.refuse(page, block, err)
             return
@@ -164,6 +154,34 @@ class PageEditor:
         edits.settled_pairs += [tuple(pair) for pair in pairs]
         if is_clash(edit, ours.get(edit.id)):
             edits.clashes.append(memory.id)
+
+    def adopt_line(self, page: str, fresh: NewLine) -> None:
+        """A line whose id is of no memory here: a new one under a heading of ours, else prose."""
+        if fresh.line.heading:
+            self.remember(page, fresh)
+        else:
+            self.edits.prose.add((page, fresh.block))
+
+    def restore_memory(self, memory: Memory) -> tuple[Memory, list[Change], list[list[str]]]:
+        """The memory as it is once it is active, the changes that make it so, and the pairs that
+        this settles.
+        """
+        if memory.active:
+            return memory, [], []
+        changes, pairs = plan_restore(self.work.store, memory, self.work.now)
+        first = changes[0]
+        # A line is compared with the memory as it will be, not as it was put away.
+        restored = with_fields(memory, first.fields) if isinstance(first, Revise) else memory
+        return restored, changes, pairs
+
+    def revise_line(self, page: str, memory: Memory, edit: RewordedLine) -> list[Change]:
+        """The change that an edited line asks for, if any. Raises BadInput."""
+        fields = diff_fields(memory, page, edit)
+        if not fields:
+            return []
+        if self.source["provenance"] == USER_STATED:
+            return [revise_as_user(self.work, memory, fields)]
+        return [revise_as_tool(self.work, memory, fields, self.source)]
 
     def remember(self, page: str, fresh: NewLine) -> None:
         """A new line."""
@@ -190,9 +208,8 @@ def list_past_texts(store: Store, memories: Iterable[Memory]) -> set[str]:
     for memory in memories:
         found.add(memory.text)
         for record in store.history(memory.id):
-            for values in (record.before, record.after):
-                if values.get("text"):
-                    found.add(str(values["text"]))
+            texts = (record.before.get("text"), record.after.get("text"))
+            found.update(str(text) for text in texts if text)
     return found
 
 
@@ -202,20 +219,22 @@ def diff_fields(memory: Memory, page: str, edit: RewordedLine) -> dict[str, obje
     line = edit.line
     old = edit.base or (place.line if place else PageLine(""))
     touched = set(list_differing_fields(old, line))
+    has_moved_page = place is None or place.page != page
+    has_moved = has_moved_page or "heading" in touched
     fields: dict[str, object] = {}
     if "text" in touched and line.text != memory.text:
         fields["text"] = line.text
-    moved_page = place is None or place.page != page
-    moved = "heading" in touched or moved_page
-    if line.heading and moved and (place is None or place.line.heading != line.heading):
+    if has_moved and line.heading:
+        is_elsewhere = place is None or place.line.heading != line.heading
         kind = kind_for_heading(line.heading)
-        if kind_of(memory.kind).group != kind_of(kind).group:
+        if is_elsewhere and kind_of(memory.kind).group != kind_of(kind).group:
             fields["kind"] = kind
-    if is_conversation_turn(memory) and line.heading not in ("", SAID) and moved:
-        # It is no longer what somebody happened to say.
-        fields["provenance"] = USER_STATED
+        if line.heading != SAID and is_conversation_turn(memory):
+            # It is no longer what somebody happened to say.
+            fields["provenance"] = USER_STATED
     at = resolve_line_time(page, line.time if "time" in touched else "", memory.at)
-    if parse_page_day(page) and (moved_page or "time" in touched) and at != memory.at:
+    may_move = has_moved_page or "time" in touched
+    if may_move and at != memory.at and parse_page_day(page):
         fields["at"] = at
     return fields
 
@@ -225,13 +244,12 @@ def revise_as_user(work: WorkContext, memory: Memory, fields: Mapping[str, objec
     # A line that was only moved is no statement of what it says.
     if "text" not in fields:
         return build_revision(memory, work.now, fields, work.zone, work.policy)
-    source, trust = USER_STATED, TRUST_BY_PROVENANCE[USER_STATED]
     # A correction stays one: it is believed more than a statement.
-    if TRUST_BY_PROVENANCE[memory.provenance] > trust:
-        source, trust = memory.provenance, TRUST_BY_PROVENANCE[memory.provenance]
+    source = max(USER_STATED, memory.provenance, key=TRUST_BY_PROVENANCE.__getitem__)
     wanted = {**fields, "provenance": source}
     change = build_revision(memory, work.now, wanted, work.zone, work.policy)
-    return change._replace(fields={**change.fields, "confidence": max(memory.confidence, trust)})
+    confidence = max(memory.confidence, TRUST_BY_PROVENANCE[source])
+    return change._replace(fields={**change.fields, "confidence": confidence})
 
 
 def revise_as_tool(

@@ -31,7 +31,8 @@ def encode_item(text: str) -> list[str]:
     safe = _UNSEEN.sub(lambda found: to_entity(found[0]), safe)
     body = safe.strip("\n")
     newline = to_entity("\n")
-    leading, trailing = len(safe) - len(safe.lstrip("\n")), len(safe) - len(safe.rstrip("\n"))
+    leading = len(safe) - len(safe.lstrip("\n"))
+    trailing = len(safe) - len(safe.rstrip("\n"))
     # Of nothing but newlines all are leading ones.
     body = newline * leading + body + newline * (trailing if body else 0)
     body = _LAST.sub(lambda found: to_entity(found[0]), body)

@@ -16,7 +16,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reverie.core.model import EMPTY_MAPPING
 from reverie.mirror import base_copy
@@ -94,27 +94,17 @@ class MirrorFolder(NamedTuple):
     def state(self) -> MirrorState:
         """The state that was kept; an empty one if it cannot be read."""
         try:
-            value = json.loads((self.hidden / "state.json").read_text("utf-8"))
-            return MirrorState(
-                int(value["seq"]),
-                {
-                    name: (int(ns), int(size), int(inode))
-                    for name, (ns, size, inode) in value["looks"].items()
-                },
-                {name: (int(gone), int(of)) for name, (gone, of) in value["questions"].items()},
-                {str(name): str(why) for name, why in value["troubles"].items()},
-            )
+            return parse_mirror_state((self.hidden / "state.json").read_text("utf-8"))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return MirrorState()
 
     def keep_state(self, state: MirrorState) -> None:
         """Write the state down. Raises PageTrouble where that would lead out of the root."""
+        path = self.hidden / "state.json"
+        self.check_inside(path)
         tables = {name: dict(getattr(state, name)) for name in STATE_TABLES}
         whole = {"space": self.space, "seq": state.seq, **tables}
-        self.check_inside(self.hidden / "state.json")
-        replace_whole_file(
-            self.hidden / "state.json", json.dumps(whole, ensure_ascii=True).encode()
-        )
+        replace_whole_file(path, json.dumps(whole, ensure_ascii=True).encode())
 
     def looks(self, names: Iterable[str]) -> dict[str, FileLook]:
         """How these pages look now."""
@@ -149,8 +139,9 @@ class MirrorFolder(NamedTuple):
 
     def keep_copy(self, name: str, copy: BaseCopy) -> None:
         """Keep what is written on a page. Raises PageTrouble where that leads out of the root."""
-        self.check_inside(self._copy_of(name))
-        replace_whole_file(self._copy_of(name), base_copy.dump_base_copy(copy).encode())
+        path = self._copy_of(name)
+        self.check_inside(path)
+        replace_whole_file(path, base_copy.dump_base_copy(copy).encode())
 
     def _copy_of(self, name: str) -> Path:
         return self.hidden / f"{name.replace('/', '-')}.json"
@@ -175,22 +166,29 @@ class MirrorFolder(NamedTuple):
                 f"{path} is not UTF-8 (byte {err.start:,}): it is left alone. "
                 "Save it as UTF-8, or delete it and run: reverie data mirror --no"
             ) from err
-        bom = text.startswith(BOM)
-        text = text.removeprefix(BOM)
-        page = parse_mirror_page(text, name)
+        page = parse_mirror_page(text.removeprefix(BOM), name)
+        self.check_ours(page)
+        return FoundPage(page, data, text.startswith(BOM), look)
+
+    def check_ours(self, page: MirrorPage) -> None:
+        """Raise PageTrouble if something stands on a page that has not our first line."""
         mark = page.mark
-        is_ours = mark is not None and (mark.space, mark.page) == (self.space, name)
-        if text.strip() and not is_ours:
-            whose = (
-                "has not been written by Reverie"
-                if mark is None
-                else f"is the page {mark.page} of {mark.space}"
-            )
-            raise PageTrouble(
-                f"{path} {whose}: it is left alone. Give it another name, or, if it is to be taken "
-                f"in, this first line: {render_claiming_mark(self.space, name)}"
-            )
-        return FoundPage(page, data, bom, look)
+        if not page.text.strip() or self.is_marked(page):
+            return
+        whose = (
+            f"is the page {mark.page} of {mark.space}"
+            if mark
+            else "has not been written by Reverie"
+        )
+        raise PageTrouble(
+            f"{self.path / page.name} {whose}: it is left alone. Give it another name, or, if it "
+            f"is to be taken in, this first line: {render_claiming_mark(self.space, page.name)}"
+        )
+
+    def is_marked(self, page: MirrorPage) -> bool:
+        """True if a page has our first line, of this space and of its own name."""
+        mark = page.mark
+        return mark is not None and (mark.space, mark.page) == (self.space, page.name)
 
     def owns(self, name: str) -> bool:
         """True if a page has our first line and is no link, whatever it holds besides."""
@@ -198,10 +196,10 @@ class MirrorFolder(NamedTuple):
         try:
             if path.is_symlink():
                 return False
-            mark = parse_mirror_page(path.read_bytes().decode("utf-8-sig", "replace"), name).mark
+            text = path.read_bytes().decode("utf-8-sig", "replace")
         except OSError:
             return False
-        return mark is not None and (mark.space, mark.page) == (self.space, name)
+        return self.is_marked(parse_mirror_page(text, name))
 
     def write(self, found: FoundPage, page: MirrorPage) -> FileLook | None:
         """Replace a page by another; None, and nothing is done, if it is no longer as found."""
@@ -234,6 +232,24 @@ class MirrorFolder(NamedTuple):
                 f"{path} is a link, or lies beyond one that leads out of {self.root}: "
                 "it is left alone"
             )
+
+
+def to_file_look(ns: Any, size: Any, inode: Any) -> FileLook:
+    """A look of a file as it was written down. Raises ValueError or TypeError."""
+    return int(ns), int(size), int(inode)
+
+
+def parse_mirror_state(text: str) -> MirrorState:
+    """A state as it was written down. Raises the errors of what is not one."""
+    value = json.loads(text)
+    looks = value["looks"].items()
+    questions = value["questions"].items()
+    return MirrorState(
+        int(value["seq"]),
+        {name: to_file_look(*look) for name, look in looks},
+        {name: (int(gone), int(of)) for name, (gone, of) in questions},
+        {str(name): str(why) for name, why in value["troubles"].items()},
+    )
 
 
 def to_folder_name(segment: str) -> str:

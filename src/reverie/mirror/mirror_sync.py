@@ -15,7 +15,7 @@ crash at any point the next run comes to the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
@@ -24,8 +24,9 @@ from reverie.core import clock
 from reverie.core.config import Settings
 from reverie.core.errors import StoreError
 from reverie.core.model import Filter, Record
-from reverie.mirror.file_exchange import NO_LOOK, stat_look
+from reverie.mirror.file_exchange import NO_LOOK, FileLook, stat_look
 from reverie.mirror.mirror_folder import MirrorFolder, PageTrouble
+from reverie.mirror.page_placement import PageLine
 from reverie.mirror.page_rendering import diff_page, remove_memories
 from reverie.mirror.space_sync import (
     ALL_MEMORIES,
@@ -81,12 +82,8 @@ def follow_store(work: WorkContext) -> int:
     # Read first: what comes while the pages are written is left for the next step.
     store, last = work.store, work.store.last_event()
     stale = bool(store.meta(UNLOGGED))
-    if stale:
-        altered: list[Record] = []
-        spaces = list_all_spaces(store)
-    else:
-        altered = store.changes_after(store.cursor(MIRROR))
-        spaces = list_due_spaces(work, root, altered)
+    altered = [] if stale else store.changes_after(store.cursor(MIRROR))
+    spaces = list_all_spaces(store) if stale else list_due_spaces(work, root, altered)
     done: list[MirrorReport] = []
     holder = clock.new_id("mirror")
     if spaces:
@@ -153,10 +150,8 @@ def try_sync_space(work: WorkContext, root: Path, space: str, request: SyncReque
     if work.settings.is_off(space):
         return MirrorReport(space, folder.path)
     # Noted before a page is written, so that a purge reaches what a crash leaves behind.
-    for key, value in ((SPACES_KEY, space), (ROOTS_KEY, str(root))):
-        known = load_meta_set(work.store, key)
-        if value not in known:
-            work.store.set_meta(key, json.dumps(sorted({*known, value})))
+    add_to_meta_set(work.store, SPACES_KEY, space)
+    add_to_meta_set(work.store, ROOTS_KEY, str(root))
     try:
         return sync_space(work, folder, request)
     except (StoreError, MemoryError):
@@ -206,6 +201,13 @@ def list_all_spaces(store: Store) -> set[str]:
 def load_meta_set(store: Store, name: str) -> set[str]:
     """The set of texts that is kept under a name."""
     return set(json.loads(store.meta(name) or "[]"))
+
+
+def add_to_meta_set(store: Store, name: str, value: str) -> None:
+    """Keep one more text under a name."""
+    known = load_meta_set(store, name)
+    if value not in known:
+        store.set_meta(name, json.dumps(sorted({*known, value})))
 
 
 def list_former_roots(settings: Settings, store: Store) -> list[Path]:
@@ -308,24 +310,27 @@ def find_stale_pages(work: WorkContext, folder: MirrorFolder) -> list[Problem]:
         return []
     memories = work.store.browse(Filter(spaces=(folder.space,), limit=ALL_MEMORIES))
     lines = group_lines_by_page(folder.space, memories)
-    looks, found = folder.looks(state.looks), []
-    for name in sorted({*state.looks, *lines} - state.held):
-        # Somebody has edited it: that waits to be taken in.
-        if looks.get(name) != state.looks.get(name):
-            continue
-        try:
-            wrong = diff_page(folder.read(name).page, lines.get(name, {}))
-        except PageTrouble as trouble:
-            found.append(Problem(MIRROR, str(trouble)))
-            continue
-        if wrong:
-            id, how = min(wrong.items())
-            message = (
-                f"{folder.path / name} is out of step with the store in {len(wrong):,} lines: "
-                f"{id} {how}"
-            )
-            found.append(Problem(MIRROR, message))
+    looks = folder.looks(state.looks)
+    edited = {name for name, look in looks.items() if look != state.looks[name]}
+    found = []
+    # What somebody has edited waits to be taken in.
+    for name in sorted({*state.looks, *lines} - state.held - edited):
+        why = explain_stale_page(folder, name, lines.get(name, {}))
+        if why:
+            found.append(Problem(MIRROR, why))
     return found
+
+
+def explain_stale_page(folder: MirrorFolder, name: str, ours: Mapping[str, PageLine]) -> str:
+    """How a page differs from what the store says; "" if it does not."""
+    try:
+        wrong = diff_page(folder.read(name).page, ours)
+    except PageTrouble as trouble:
+        return str(trouble)
+    if not wrong:
+        return ""
+    id, how = min(wrong.items())
+    return f"{folder.path / name} is out of step with the store in {len(wrong):,} lines: {id} {how}"
 
 
 def erase_from_mirror(
@@ -355,19 +360,9 @@ def erase_from_pages(folder: MirrorFolder, ids: set[str], texts: set[str]) -> li
     """
     unreached, state = [], folder.state()
     looks = dict(state.looks)
-    for name in state.looks:
+    for name, look in state.looks.items():
         try:
-            folder.keep_copy(name, folder.copy(name).without_memories(ids))
-            found = folder.read(name)
-            clean = remove_memories(found.page, ids, texts)
-            if found.data is None or clean.text == found.page.text:
-                continue
-            look = folder.write(found, clean)
-            if look is None:
-                unreached.append(folder.path / name)
-            elif state.looks[name] == found.look:
-                # Nobody has edited it: the page is not to be taken for an edited one.
-                looks[name] = look
+            looks[name] = erase_from_page(folder, name, look, ids, texts)
         except (PageTrouble, OSError):
             unreached.append(folder.path / name)
     # They hold whole pages, and nobody would ever look at them again.
@@ -378,3 +373,22 @@ def erase_from_pages(folder: MirrorFolder, ids: set[str], texts: set[str]) -> li
     except (PageTrouble, OSError):
         unreached.append(folder.hidden)
     return unreached
+
+
+def erase_from_page(
+    folder: MirrorFolder, name: str, look: FileLook, ids: set[str], texts: set[str]
+) -> FileLook:
+    """Take memories out of one page and its copy; the look to note for it, which was `look`.
+
+    Raises PageTrouble if somebody alters it just now.
+    """
+    folder.keep_copy(name, folder.copy(name).without_memories(ids))
+    found = folder.read(name)
+    clean = remove_memories(found.page, ids, texts)
+    if found.data is None or clean.text == found.page.text:
+        return look
+    written = folder.write(found, clean)
+    if written is None:
+        raise PageTrouble(f"{folder.path / name} is being edited")
+    # If nobody has edited it, the page is not to be taken for an edited one.
+    return written if found.look == look else look

@@ -63,7 +63,8 @@ class PageItem(NamedTuple):
     @property
     def emptied(self) -> bool:
         """True if somebody has left nothing but the bullet and the id."""
-        return not self.line.text.strip() and bool(_BULLET.match(self.raw.strip()))
+        has_text = bool(self.line.text.strip())
+        return not has_text and bool(_BULLET.match(self.raw.strip()))
 
 
 class PageProse(NamedTuple):
@@ -106,6 +107,13 @@ class MirrorPage(NamedTuple):
         """The bullets that are about a memory or may become one."""
         return [block for block in self.blocks if isinstance(block, PageItem)]
 
+    def find_item(self, id: str) -> int:
+        """The number of the block that is about a memory, which must be there."""
+        for number, block in enumerate(self.blocks):
+            if isinstance(block, PageItem) and block.id == id:
+                return number
+        raise KeyError(id)
+
     @property
     def ending(self) -> str:
         """The line end that most of its lines have."""
@@ -115,9 +123,8 @@ class MirrorPage(NamedTuple):
 
 def parse_mirror_page(text: str, name: str, under: str = "") -> MirrorPage:
     """A page from its text; what precedes its first heading stands under the heading `under`."""
-    return MirrorPage(
-        name, tuple(_iter_blocks(split_keeping_ends(text), name, find_private_lines(text), under))
-    )
+    parser = PageParser(split_keeping_ends(text), name, find_private_lines(text), under)
+    return MirrorPage(name, tuple(parser.iter_blocks()))
 
 
 def find_private_lines(text: str) -> frozenset[int]:
@@ -138,58 +145,84 @@ def split_keeping_ends(text: str) -> list[str]:
     return re.findall(r".*\n|.+", text)
 
 
-def _iter_blocks(
-    lines: Sequence[str], name: str, private: frozenset[int], under: str
-) -> Iterator[PageBlock]:
-    known = {group.casefold(): group for group in list_headings(name)}
-    at, group, level, has_mark = 0, under, 0, False
-    while at < len(lines):
-        raw = lines[at]
+class PageParser:
+    """Goes through the lines of a page and knows under which heading they stand."""
+
+    def __init__(
+        self, lines: Sequence[str], name: str, private: frozenset[int], under: str
+    ) -> None:
+        self.lines, self.name, self.private = lines, name, private
+        self.known = {group.casefold(): group for group in list_headings(name)}
+        self.group, self.level, self.has_mark = under, 0, False
+
+    def iter_blocks(self) -> Iterator[PageBlock]:
+        """The blocks of the page, in order."""
+        at = 0
+        while at < len(self.lines):
+            end = self._find_private_end(at)
+            if end > at:
+                # The user's own words, which stay as they stand and are not taken in.
+                yield PageProse("".join(self.lines[at:end]))
+            elif block := self._parse_line(self.lines[at]):
+                end = at + 1
+                yield block
+            else:
+                end, block = self._parse_lines(at)
+                yield block
+            at = end
+
+    def _find_private_end(self, at: int) -> int:
+        """Where private lines end that begin here; `at` if there are none."""
+        while at < len(self.lines) and at in self.private:
+            at += 1
+        return at
+
+    def _parse_line(self, raw: str) -> PageBlock | None:
+        """Our first line, or a heading; None for anything else."""
         bare = raw.rstrip("\r\n")
-        end = at + 1
-        mark = None if has_mark else _MARK.fullmatch(bare.rstrip())
+        mark = None if self.has_mark else _MARK.fullmatch(bare.rstrip())
+        if mark:
+            self.has_mark = True
+            return PageMark(raw, unquote(mark[1]), unquote(mark[2]), mark[3])
         heading = _HEADING.fullmatch(bare)
+        if not heading:
+            return None
+        own = self.known.get(heading[2].casefold(), "")
+        # A deeper heading of somebody's own belongs to the one above it.
+        if own or len(heading[1]) <= self.level:
+            self.group = own
+            self.level = len(heading[1]) if own else 0
+        return PageHeading(raw, self.group, bool(own))
+
+    def _parse_lines(self, at: int) -> tuple[int, PageBlock]:
+        """A bullet or prose, which may be of several lines, and where it ends."""
+        bare = self.lines[at].rstrip("\r\n")
         bullet = _BULLET.match(bare) or (_LOOSE.match(bare) if _ID.search(bare) else None)
-        if at in private:
-            # The user's own words, which stay as they stand and are not taken in.
-            end = next((line for line in range(at, len(lines)) if line not in private), len(lines))
-            yield PageProse("".join(lines[at:end]))
-        elif mark:
-            has_mark = True
-            yield PageMark(raw, unquote(mark[1]), unquote(mark[2]), mark[3])
-        elif heading:
-            own = known.get(heading[2].casefold(), "")
-            # A deeper heading of somebody's own belongs to the one above it.
-            if own or len(heading[1]) <= level:
-                group = own
-                level = len(heading[1]) if own else 0
-            yield PageHeading(raw, group, bool(own))
-        elif bullet:
-            end = _find_item_end(lines, at)
-            yield _parse_bullet(lines[at:end], bare[bullet.end() :], group, name)
-        else:
-            end = _find_closed_end(lines, at)
-            yield PageProse("".join(lines[at:end]))
-        at = end
+        if not bullet:
+            end = _find_closed_end(self.lines, at)
+            return end, PageProse("".join(self.lines[at:end]))
+        end = _find_item_end(self.lines, at)
+        first = bare[bullet.end() :]
+        return end, _parse_bullet(self.lines[at:end], first, self.group, self.name)
 
 
 def _find_item_end(lines: Sequence[str], at: int) -> int:
     """Where the item that begins at `at` ends: after its last indented line, or before the next."""
     marked = bool(_ID.search(lines[at]))
-    end = ahead = at + 1 if marked else _find_wrapped_end(lines, at + 1)
+    end = at + 1 if marked else _find_wrapped_end(lines, at + 1)
     marked = marked or end > at + 1
-    while ahead < len(lines):
+    for ahead in range(end, len(lines)):
         line = lines[ahead]
-        if line.strip("\r\n \t"):
-            if line[0] not in " \t":
+        if not line.strip("\r\n \t"):
+            continue
+        if line[0] not in " \t":
+            break
+        # A second id, or a bullet with one, is the next item.
+        if _ID.search(line):
+            if marked or _BULLET.match(line.strip()):
                 break
-            # A second id, or a bullet with one, is the next item.
-            if _ID.search(line):
-                if marked or _BULLET.match(line.strip()):
-                    break
-                marked = True
-            end = ahead + 1
-        ahead += 1
+            marked = True
+        end = ahead + 1
     return end
 
 
@@ -237,14 +270,13 @@ def closes_fence(fence: str, line: str) -> bool:
 
 def _parse_bullet(lines: Sequence[str], first: str, group: str, name: str) -> PageBlock:
     """A bullet as a memory's line, a new one, or, with nothing of either, prose."""
-    raw, body = "".join(lines), [first, *lines[1:]]
-    ids = [found[1] for line in body for found in _ID.finditer(line)]
+    raw = "".join(lines)
+    body = [first, *lines[1:]]
+    ids = _ID.findall("\n".join(body))
     if not ids and not group:
         return PageProse(raw)
     if ids:
-        # An id that was wrapped into a line of its own leaves no line.
-        rest = (line for line in body[1:] if not _ID.fullmatch(line.strip()))
-        body = [_ID.sub("", line) for line in (body[0], *rest)]
+        body = _strip_ids(body)
     time = _TIME.match(body[0]) if parse_page_day(name) else None
     if time:
         body[0] = body[0][time.end() :]
@@ -253,6 +285,14 @@ def _parse_bullet(lines: Sequence[str], first: str, group: str, name: str) -> Pa
         return PageProse(raw)
     id = ids[0] if ids else ""
     return PageItem(raw, PageLine(text, group, time[1] if time else ""), id, id)
+
+
+def _strip_ids(body: Sequence[str]) -> list[str]:
+    """The lines of a bullet without ids; one that was wrapped into a line of its own leaves no
+    line.
+    """
+    rest = [line for line in body[1:] if not _ID.fullmatch(line.strip())]
+    return [_ID.sub("", line) for line in (body[0], *rest)]
 
 
 def render_item(line: PageLine, id: str, ending: str = "\n") -> str:
@@ -264,18 +304,21 @@ def render_item(line: PageLine, id: str, ending: str = "\n") -> str:
 
 def render_mark(space: str, name: str, stamp: str) -> str:
     """Our first line of a page."""
-    return (
-        f"<!-- reverie mirror {quote(space, safe='/')} {quote(name, safe='/')} {stamp}: {HINT} -->"
-    )
+    return f"<!-- reverie mirror {_quote_path(space)} {_quote_path(name)} {stamp}: {HINT} -->"
 
 
 def render_claiming_mark(space: str, name: str) -> str:
     """The first line by which a person makes a page of their own one of ours."""
-    return f"<!-- reverie mirror {quote(space, safe='/')} {quote(name, safe='/')} {'0' * 8} -->"
+    return f"<!-- reverie mirror {_quote_path(space)} {_quote_path(name)} {'0' * 8} -->"
+
+
+def _quote_path(path: str) -> str:
+    return quote(path, safe="/")
 
 
 def compute_page_stamp(lines: Iterable[tuple[str, PageLine]]) -> str:
     """Eight hex digits that tell one state of a page's lines from another."""
     from reverie.text.tokenization import fingerprint_text
 
-    return fingerprint_text(repr(sorted((id, *line) for id, line in lines))).hex()[:8]
+    rows = sorted((id, *line) for id, line in lines)
+    return fingerprint_text(repr(rows)).hex()[:8]

@@ -29,14 +29,11 @@ def render_page(page: MirrorPage, space: str, ours: PageLines) -> MirrorPage:
     """The page with the store's lines on it; an empty page gets our first line and a title."""
     page = page if page.text.strip() else make_blank_page(space, page.name)
     ending = page.ending
-    refreshed = (refresh_block(block, ours, ending) for block in page.blocks)
-    builder = PageBuilder(
-        [block for block in refreshed if block is not None], list_headings(page.name), ending
-    )
-    present: set[str] = set()
-    for block in builder.blocks:
-        if isinstance(block, PageItem):
-            present |= {block.id, block.marked}
+    refreshed = [refresh_block(block, ours, ending) for block in page.blocks]
+    blocks = [block for block in refreshed if block is not None]
+    builder = PageBuilder(blocks, list_headings(page.name), ending)
+    items = [block for block in blocks if isinstance(block, PageItem)]
+    present = {id for item in items for id in (item.id, item.marked)}
     for heading in builder.headings:
         missing = [
             PageItem(render_item(line, id, ending), line, id, id)
@@ -52,10 +49,8 @@ def render_page(page: MirrorPage, space: str, ours: PageLines) -> MirrorPage:
 def make_blank_page(space: str, name: str) -> MirrorPage:
     """A page of ours with a title and nothing else on it."""
     day = parse_page_day(name)
-    title = (
-        f"# {day.isoformat()} in {space} (UTC)" if day else f"# What Reverie remembers in {space}"
-    )
-    return parse_mirror_page(f"{render_mark(space, name, '0' * 8)}\n{title}\n", name)
+    title = f"{day.isoformat()} in {space} (UTC)" if day else f"What Reverie remembers in {space}"
+    return parse_mirror_page(f"{render_mark(space, name, '0' * 8)}\n# {title}\n", name)
 
 
 def refresh_block(block: PageBlock, ours: PageLines, ending: str) -> PageBlock | None:
@@ -88,28 +83,35 @@ class PageBuilder:
 
     def insert_items(self, heading: str, items: list[PageItem]) -> None:
         """Put these items at the end of what stands under a heading, which is made if need be."""
-        blocks, ending = self.blocks, self.ending
         opening = self.find_heading((heading,))
         if opening is None:
             self.insert_heading(heading, items)
             return
-        at = opening + 1
-        for number, block in enumerate(blocks[at:], start=at):
-            if isinstance(block, PageHeading):
-                break
-            if isinstance(block, PageItem):
-                at = number + 1
+        blocks = self.blocks
+        at = self.find_end_of_items(opening)
         # No line yet: below the heading and the empty line that follows it.
         if at == opening + 1:
             below = blocks[at] if at < len(blocks) else None
             if isinstance(below, PageProse) and not below.raw.strip():
                 at += 1
             else:
-                items = [items[0]._replace(raw=ending + items[0].raw), *items[1:]]
+                first = items[0]
+                items = [first._replace(raw=self.ending + first.raw), *items[1:]]
         if at < len(blocks) and isinstance(blocks[at], PageHeading):
-            items = [*items[:-1], items[-1]._replace(raw=items[-1].raw + ending)]
+            last = items[-1]
+            items = [*items[:-1], last._replace(raw=last.raw + self.ending)]
         self.end_line_before(at)
         blocks[at:at] = items
+
+    def find_end_of_items(self, opening: int) -> int:
+        """The place behind the last item of the heading at `opening`, or behind the heading."""
+        end = opening + 1
+        for number, block in enumerate(self.blocks[end:], start=end):
+            if isinstance(block, PageHeading):
+                break
+            if isinstance(block, PageItem):
+                end = number + 1
+        return end
 
     def insert_heading(self, heading: str, items: list[PageItem]) -> None:
         """Put a heading with its items before the first one that is later in order."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reverie.core.errors import Conflict, NotFound
-from reverie.core.model import Event, Filter, Memory, Record, with_fields
+from reverie.core.model import Event, Filter, Memory, Record, index_memories, with_fields
 from reverie.mirror.apply_page_edits import PageEdits, decide_page_edits
 from reverie.mirror.base_copy import BaseCopy
 from reverie.mirror.file_exchange import FileLook
@@ -98,37 +98,46 @@ class SyncRound:
         """The report with what this round did; True if something was altered meanwhile, so that
         another one is needed.
         """
-        store, folder, state, request = self.store, self.folder, self.state, self.request
-        afresh = request.afresh or not 0 <= state.seq <= self.seq or HIDDEN in state.troubles
-        records = [] if afresh else store.changes_after(state.seq)
-        ids = list(dict.fromkeys(record.memory_id for record in records))
-        altered = {memory.id: memory for memory in store.get(ids)}
-        names = set(folder.altered_looks(state))
-        names |= list_concerned_pages(records, altered, folder.space)
+        folder, state = self.folder, self.state
+        afresh = self.request.afresh or not 0 <= state.seq <= self.seq or HIDDEN in state.troubles
+        records = [] if afresh else self.store.changes_after(state.seq)
+        altered = self.load_memories(record.memory_id for record in records)
+        names = self.choose_pages(records, altered)
+        copies = {name: folder.copy(name) for name in names}
+        needs_all = afresh or any(self.is_behind(name, copy) for name, copy in copies.items())
+        memories: Collection[Memory] = altered.values()
+        if needs_all:
+            memories = self.store.browse(Filter(spaces=(folder.space,), limit=ALL_MEMORIES))
+        if afresh:
+            names |= {*state.looks, *group_lines_by_page(folder.space, memories)}
+        if not names:
+            return self.finish_idle(done), False
+        self.looks = {**state.looks, **folder.looks(names)}
+        copies |= {name: folder.copy(name) for name in names.difference(copies)}
+        self.compare_pages(copies, memories, None if needs_all else altered)
+        self.hold_back_questions()
+        return self.finish(done)
+
+    def load_memories(self, ids: Iterable[str]) -> dict[str, Memory]:
+        """The memories of these ids that are there."""
+        return index_memories(self.store.get(sorted(set(ids))))
+
+    def choose_pages(self, records: Sequence[Record], altered: Mapping[str, Memory]) -> set[str]:
+        """The pages on which something was altered, by people or in the store, or is asked for."""
+        state, request = self.state, self.request
+        names = set(self.folder.altered_looks(state))
+        names |= list_concerned_pages(records, altered, self.folder.space)
         if request.retry:
             names |= state.held - {HIDDEN}
         if request.create_main_page and MAIN_PAGE not in state.looks:
             names.add(MAIN_PAGE)
-        copies = {name: folder.copy(name) for name in names}
-        # A page that did not follow the store for a while, or whose copy is gone: what was altered
-        # lately is not enough.
-        needs_all = afresh or any(
-            name in state.held or (name in state.looks and not copy.stamp)
-            for name, copy in copies.items()
-        )
-        memories: Collection[Memory] = altered.values()
-        if needs_all:
-            memories = store.browse(Filter(spaces=(folder.space,), limit=ALL_MEMORIES))
-        if afresh:
-            places = (place_memory(memory) for memory in memories if memory.active)
-            names |= {*state.looks, *(place.page for place in places if place)}
-        if not names:
-            return self.finish_idle(done), False
-        self.looks = {**state.looks, **folder.looks(names)}
-        copies = {name: copies.get(name) or folder.copy(name) for name in names}
-        self.compare_pages(copies, memories, None if needs_all else altered)
-        self.hold_back_questions()
-        return self.finish(done)
+        return names
+
+    def is_behind(self, name: str, copy: BaseCopy) -> bool:
+        """True if a page did not follow the store for a while, or its copy is gone: then what was
+        altered lately is not enough.
+        """
+        return name in self.state.held or (name in self.state.looks and not copy.stamp)
 
     def finish_idle(self, done: MirrorReport) -> MirrorReport:
         """Note that the pages follow the store; nothing was to be done."""
@@ -163,18 +172,8 @@ class SyncRound:
                 continue
             ours = lines.get(name, {})
             if altered is not None:
-                unaltered = {
-                    id: line for id, line in copy.lines.items() if id not in altered or id in ours
-                }
-                ours = {**unaltered, **ours}
-            # An editor may have saved what it loaded several states ago: the page says which one.
-            stamp = copy.stamp if found.blank or not found.page.mark else found.page.mark.stamp
-            # Nor may it bring back what was purged since.
-            purged = copy.filter_purged(item.marked for item in found.page.items)
-            page = remove_memories(found.page, purged, set())
-            merged = merge_page(copy.lines_at(stamp), page, ours, earlier=stamp != copy.stamp)
-            merged = merged._replace(base_unknown=not copy.has_state(stamp))
-            self.sheets[name] = PageSheet(found, copy, ours, merged)
+                ours = update_lines(copy.lines, altered, ours)
+            self.sheets[name] = compare_page(found, copy, ours)
 
     def hold_back_questions(self) -> None:
         """Leave only the pages about which nobody has to be asked.
@@ -183,11 +182,7 @@ class SyncRound:
         are gone nothing is taken in before somebody has said whether they were deleted, nor of one
         that was loaded so long ago that it is not known whether they stood there.
         """
-        present: set[str] = set()
-        for name in {*self.state.troubles, *self.troubles} - self.sheets.keys():
-            present |= self.folder.ids(name)
-        for sheet in self.sheets.values():
-            present |= {item.id for item in sheet.merged.page.items if not item.emptied}
+        present = self.list_present_ids()
         for name, sheet in list(self.sheets.items()):
             merged = sheet.merged
             dropped = tuple(id for id in merged.dropped if id not in present)
@@ -202,12 +197,22 @@ class SyncRound:
                 dropped = dropped if self.request.forget else ()
             self.sheets[name] = sheet._replace(merged=merged._replace(dropped=dropped))
 
+    def list_present_ids(self) -> set[str]:
+        """The memories that stand on any page of this round, or on one that is left alone."""
+        present: set[str] = set()
+        for name in {*self.state.troubles, *self.troubles} - self.sheets.keys():
+            present |= self.folder.ids(name)
+        for sheet in self.sheets.values():
+            present |= {item.id for item in sheet.merged.page.items if not item.emptied}
+        return present
+
     def finish(self, done: MirrorReport) -> tuple[MirrorReport, bool]:
         """Apply what people did, then write; True if another round is needed."""
-        store, folder, event = self.store, self.folder, 0
+        folder = self.folder
         edited = [sheet for sheet in self.sheets.values() if sheet.merged]
         pages = [(sheet.merged, sheet.store_lines) for sheet in edited]
         edits = decide_page_edits(self.work, folder.space, pages)
+        event = 0
         if edits.changes:
             try:
                 event = self.apply_edits(edits)
@@ -216,106 +221,145 @@ class SyncRound:
         self.refresh_sheets(edits)
         self.troubles = {**report_refused(folder, edits), **self.troubles}
         written, again = self.write_pages()
-        seen = {*self.sheets, *self.questions, *self.troubles, HIDDEN}
-        # Pages that were not looked at, on which the edited memories stand now or stood before.
-        if event and not again:
-            memories = {memory.id: memory for memory in store.get(sorted(set(edits.ids)))}
-            records = store.changes_after(self.seq)
-            again = not list_concerned_pages(records, memories, folder.space) <= seen
+        again = again or (bool(event) and self.concerns_other_pages(edits))
         # Only if nobody else has written in between is our event all that is new.
         seq = event if event == self.seq + 1 and not again else self.seq
-        old = self.state
-        questions = {name: counts for name, counts in old.questions.items() if name not in seen}
-        old_troubles = {name: why for name, why in old.troubles.items() if name not in seen}
-        state = MirrorState(
-            seq,
-            self.looks,
-            {**questions, **self.questions},
-            {**old_troubles, **self.troubles},
-        )
+        state = self.next_state(seq)
         if written or self.troubles or folder.hidden.is_dir():
             self.troubles |= save_mirror_state(folder, state)
+        done = add_edits(done, edits, event)
         troubles = (*state.troubles.values(), *self.troubles.values())
         done = done._replace(
-            new=done.new + len(edits.new_ids),
-            revised=done.revised + edits.revised,
-            forgotten=done.forgotten + edits.forgotten,
-            revived=done.revived + edits.revived,
             pages=tuple(dict.fromkeys((*done.pages, *written))),
-            clashes=tuple(dict.fromkeys((*done.clashes, *edits.clashes))),
             questions=list_questions(state),
             troubles=tuple(dict.fromkeys(troubles)),
-            events=(*done.events, event) if event else done.events,
         )
         return done, again
+
+    def list_seen_pages(self) -> set[str]:
+        """The pages that this round looked at."""
+        return {*self.sheets, *self.questions, *self.troubles, HIDDEN}
+
+    def concerns_other_pages(self, edits: PageEdits) -> bool:
+        """True if edited memories stand now, or stood before, on pages that were not looked at."""
+        records = self.store.changes_after(self.seq)
+        memories = self.load_memories(edits.ids)
+        concerned = list_concerned_pages(records, memories, self.folder.space)
+        return not concerned <= self.list_seen_pages()
+
+    def next_state(self, seq: int) -> MirrorState:
+        """How the space stands: what is known of pages that were not looked at stays."""
+        seen = self.list_seen_pages()
+        questions = {
+            name: counts for name, counts in self.state.questions.items() if name not in seen
+        }
+        troubles = {name: why for name, why in self.state.troubles.items() if name not in seen}
+        return MirrorState(
+            seq, self.looks, {**questions, **self.questions}, {**troubles, **self.troubles}
+        )
 
     def apply_edits(self, edits: PageEdits) -> int:
         """Apply all that people did as one event and return its number.
 
         Raises Conflict if somebody altered one of these memories meanwhile.
         """
+        payload: dict[str, Any] = {
+            "pages": [name for name, sheet in self.sheets.items() if sheet.merged],
+            "new": len(edits.new_ids),
+            "revised": edits.revised,
+            "forgotten": edits.forgotten,
+        }
+        if edits.clashes:
+            payload["clashes"] = edits.clashes
+        if edits.settled_pairs:
+            payload["settled"] = [list(pair) for pair in edits.settled_pairs]
         with self.store.transaction():
             # What was read may be older than this transaction: another process writes too.
             meanwhile = {record.memory_id for record in self.store.changes_after(self.seq)}
             if meanwhile & set(edits.ids):
                 raise Conflict
-            payload: dict[str, Any] = {
-                "pages": [name for name, sheet in self.sheets.items() if sheet.merged],
-                "new": len(edits.new_ids),
-                "revised": edits.revised,
-                "forgotten": edits.forgotten,
-            }
-            if edits.clashes:
-                payload["clashes"] = edits.clashes
-            if edits.settled_pairs:
-                payload["settled"] = [list(pair) for pair in edits.settled_pairs]
             event = Event("mirror", self.folder.space, self.work.now, payload=payload)
             return self.store.apply(edits.changes, event)
 
     def refresh_sheets(self, edits: PageEdits) -> None:
         """Put what the store says after the edits, and new memories, on the pages."""
-        memories = self.store.get(sorted(set(edits.ids)))
-        lines = group_lines_by_page(self.folder.space, memories)
+        memories = self.load_memories(edits.ids)
+        edited = set(edits.ids)
+        lines = group_lines_by_page(self.folder.space, memories.values())
         for name, sheet in self.sheets.items():
-            edited = lines.get(name, {})
-            kept = {
-                id: line
-                for id, line in sheet.store_lines.items()
-                if id not in edits.ids or id in edited
-            }
+            updated = update_lines(sheet.store_lines, edited, lines.get(name, {}))
             merged = sheet.merged._replace(page=assign_memories(sheet.merged.page, edits))
-            self.sheets[name] = sheet._replace(store_lines={**kept, **edited}, merged=merged)
+            self.sheets[name] = sheet._replace(store_lines=updated, merged=merged)
 
     def write_pages(self) -> tuple[list[str], bool]:
         """Write pages that are out of step: their names, and True if one was altered meanwhile."""
-        folder, pages, again = self.folder, [], False
+        written, again = [], False
         for name, sheet in self.sheets.items():
-            found, lines = sheet.found, sheet.store_lines
-            self.looks[name] = found.look
-            is_wanted = self.request.create_main_page and name == MAIN_PAGE
-            if found.data is None and not lines and not is_wanted:
-                continue
-            page = render_page(sheet.merged.page, folder.space, lines)
+            self.looks[name] = sheet.found.look
             try:
-                # The copy first: after a crash in between the page is an old state that the copy
-                # knows.
-                if sheet.copy.lines != lines or not sheet.copy.stamp:
-                    folder.keep_copy(name, sheet.copy.with_lines(lines))
-                if found.data is not None and page.text == found.page.text:
+                page = self.render_if_altered(name, sheet)
+                if page is None:
                     continue
-                look = folder.write(found, page)
+                look = self.folder.write(sheet.found, page)
             except PageTrouble as trouble:
                 self.troubles[name] = str(trouble)
-                continue
             except OSError as err:
-                self.troubles[name] = explain_write_error(folder, err)
-                continue
-            if look is None:
-                again = True
+                self.troubles[name] = explain_write_error(self.folder, err)
             else:
-                self.looks[name] = look
-                pages.append(name)
-        return pages, again
+                again = again or look is None
+                if look is not None:
+                    self.looks[name] = look
+                    written.append(name)
+        return written, again
+
+    def render_if_altered(self, name: str, sheet: PageSheet) -> MirrorPage | None:
+        """A page as it is to be, its hidden copy written; None if its file need not be written."""
+        found, lines = sheet.found, sheet.store_lines
+        is_wanted = self.request.create_main_page and name == MAIN_PAGE
+        if found.data is None and not lines and not is_wanted:
+            return None
+        page = render_page(sheet.merged.page, self.folder.space, lines)
+        # The copy first: after a crash in between the page is an old state that the copy knows.
+        if sheet.copy.lines != lines or not sheet.copy.stamp:
+            self.folder.keep_copy(name, sheet.copy.with_lines(lines))
+        is_same = found.data is not None and page.text == found.page.text
+        return None if is_same else page
+
+
+def compare_page(found: FoundPage, copy: BaseCopy, ours: dict[str, PageLine]) -> PageSheet:
+    """What people did to one page, of which the store says `ours` now."""
+    # An editor may have saved what it loaded several states ago: the page says which one.
+    mark = None if found.blank else found.page.mark
+    stamp = mark.stamp if mark else copy.stamp
+    # Nor may it bring back what was purged since.
+    purged = copy.filter_purged(item.marked for item in found.page.items)
+    page = remove_memories(found.page, purged, set())
+    merged = merge_page(copy.lines_at(stamp), page, ours, earlier=stamp != copy.stamp)
+    merged = merged._replace(base_unknown=not copy.has_state(stamp))
+    return PageSheet(found, copy, ours, merged)
+
+
+def update_lines(
+    before: Mapping[str, PageLine], altered: Collection[str], now: Mapping[str, PageLine]
+) -> dict[str, PageLine]:
+    """The lines of a page, once the altered memories stand on it as `now` says, or no more.
+
+    A line that was there keeps its place.
+    """
+    kept = {id: line for id, line in before.items() if id not in altered or id in now}
+    return {**kept, **now}
+
+
+def add_edits(done: MirrorReport, edits: PageEdits, event: int) -> MirrorReport:
+    """The report with what people did, applied under this event; 0 if there was nothing."""
+    return done._replace(
+        new=done.new + len(edits.new_ids),
+        revised=done.revised + edits.revised,
+        forgotten=done.forgotten + edits.forgotten,
+        revived=done.revived + edits.revived,
+        clashes=tuple(dict.fromkeys((*done.clashes, *edits.clashes))),
+        events=(*done.events, event) if event else done.events,
+    )
 
 
 def list_questions(state: MirrorState) -> tuple[tuple[str, int, int], ...]:
@@ -327,22 +371,25 @@ def list_concerned_pages(
     records: Sequence[Record], memories: Mapping[str, Memory], space: str
 ) -> set[str]:
     """The pages on which altered memories stand now, or stood before."""
+    versions = []
+    for id, fields in collect_former_fields(records).items():
+        memory = memories.get(id)
+        if memory is not None:
+            versions.append(memory)
+            if fields:
+                versions.append(with_fields(memory, fields))
+    return set(group_lines_by_page(space, versions))
+
+
+def collect_former_fields(records: Sequence[Record]) -> dict[str, dict[str, object] | None]:
+    """By memory, the fields that were otherwise before all of these; None for one that is new."""
     before: dict[str, dict[str, object] | None] = {}
     # The first record of a memory says how it was before all of them.
     for record in records:
-        old = before.setdefault(record.memory_id, None if record.op == "add" else {})
-        if old is not None:
-            before[record.memory_id] = {**record.before, **old}
-    found = set()
-    for id, old in before.items():
-        memory = memories.get(id)
-        if memory is None:
-            continue
-        for version in (memory, with_fields(memory, old) if old else memory):
-            place = place_memory(version)
-            if version.active and version.space == space and place:
-                found.add(place.page)
-    return found
+        former = before.setdefault(record.memory_id, None if record.op == "add" else {})
+        if former is not None:
+            before[record.memory_id] = {**record.before, **former}
+    return before
 
 
 def group_lines_by_page(space: str, memories: Iterable[Memory]) -> dict[str, dict[str, PageLine]]:
@@ -396,13 +443,15 @@ def assign_memories(page: MirrorPage, edits: PageEdits) -> MirrorPage:
     """
     blocks: list[PageBlock] = list(page.blocks)
     for number, block in enumerate(blocks):
-        spot = (page.name, number)
-        if not isinstance(block, PageItem):
-            continue
-        if spot in edits.refused:
-            blocks[number] = block._replace(id="")
-        elif spot in edits.prose:
-            blocks[number] = to_prose(block)
-        else:
-            blocks[number] = block._replace(id=edits.new_ids.get(spot, block.id))
+        if isinstance(block, PageItem):
+            blocks[number] = assign_memory(block, (page.name, number), edits)
     return page._replace(blocks=tuple(blocks))
+
+
+def assign_memory(item: PageItem, spot: tuple[str, int], edits: PageEdits) -> PageBlock:
+    """One item of a page with its memory, as what it became."""
+    if spot in edits.refused:
+        return item._replace(id="")
+    if spot in edits.prose:
+        return to_prose(item)
+    return item._replace(id=edits.new_ids.get(spot, item.id))

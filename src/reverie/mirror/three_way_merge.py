@@ -83,34 +83,37 @@ def merge_page(
             continue
         if not item.id:
             fresh.append(NewLine(number, item.line))
-            continue
-        if item.emptied:
+        elif item.emptied:
             emptied.add(item.id)
-            continue
-        present.add(item.id)
-        line = item.line
-        # An id without a text is left by an editor that wrapped or cut the line.
-        if not line.text.strip():
-            continue
-        old = base.get(item.id, ours.get(item.id))
-        if earlier and old and is_unblanked(old.text, line.text):
-            line = line._replace(text=old.text)
-        if old is None or list_differing_fields(old, line):
-            reworded.append(RewordedLine(item.id, line, old))
+        else:
+            present.add(item.id)
+            old = base.get(item.id, ours.get(item.id))
+            edit = compare_line(item, old, earlier=earlier)
+            if edit:
+                reworded.append(edit)
     # An id that stands elsewhere, in a heading say, was not deleted.
     present |= find_memory_ids(page.text) - emptied
-    gone = (id for id in (*base, *sorted(emptied - base.keys())) if id not in present)
-    dropped = tuple(id for id in gone if id in ours)
+    written = (*base, *sorted(emptied - base.keys()))
+    dropped = tuple(id for id in written if id in ours and id not in present)
     return PageMerge(page, tuple(reworded), tuple(fresh), dropped, base)
+
+
+def compare_line(item: PageItem, old: PageLine | None, *, earlier: bool) -> RewordedLine | None:
+    """What a person did to a memory's line; None for nothing. For `earlier` see `merge_page`."""
+    line = item.line
+    # An id without a text is left by an editor that wrapped or cut the line.
+    if not line.text.strip():
+        return None
+    if earlier and old and is_unblanked(old.text, line.text):
+        line = line._replace(text=old.text)
+    is_reworded = old is None or bool(list_differing_fields(old, line))
+    return RewordedLine(item.id, line, old) if is_reworded else None
 
 
 def list_differing_fields(old: PageLine, new: PageLine) -> tuple[str, ...]:
     """The fields in which a line differs from before; an empty heading or time is no edit."""
-    return tuple(
-        name
-        for name in PageLine._fields
-        if getattr(new, name) != getattr(old, name) and (name == "text" or getattr(new, name))
-    )
+    values = zip(PageLine._fields, old, new, strict=True)
+    return tuple(name for name, was, now in values if now != was and (now or name == "text"))
 
 
 def is_unblanked(text: str, before: str) -> bool:
@@ -145,13 +148,7 @@ def identify_items(base: PageLines, page: MirrorPage, ours: PageLines) -> Mirror
     # Nearly always every item has an id of its own, and there is nothing to decide.
     if "" not in marked and len(marked) == len(page.items):
         return page
-    lost: dict[str, list[tuple[str, PageLine]]] = {}
-    for lines in (ours, base):
-        for id, line in lines.items():
-            candidates = lost.setdefault(line.text, [])
-            # What the page has lost stands before what the store has besides.
-            if id not in marked and (id, line) not in candidates:
-                candidates.insert(0, (id, line))
+    lost = _list_lost_lines(base, ours, marked)
     torn = _find_torn_line(base, page, marked)
     under_ours = {item.marked for item in page.items if item.line.heading}
     taken: set[str] = set()
@@ -170,6 +167,21 @@ def identify_items(base: PageLines, page: MirrorPage, ours: PageLines) -> Mirror
         blocks[number] = item._replace(id="" if id in taken else id, line=line)
         taken.add(id)
     return page._replace(blocks=tuple(blocks))
+
+
+def _list_lost_lines(
+    base: PageLines, ours: PageLines, marked: set[str]
+) -> dict[str, list[tuple[str, PageLine]]]:
+    """By text, the lines whose id does not stand on the page: what the page has lost stands before
+    what the store has besides.
+    """
+    lost: dict[str, list[tuple[str, PageLine]]] = {}
+    for lines in (ours, base):
+        for id, line in lines.items():
+            candidates = lost.setdefault(line.text, [])
+            if id not in marked and (id, line) not in candidates:
+                candidates.insert(0, (id, line))
+    return lost
 
 
 def _find_lost_id(candidates: Iterable[tuple[str, PageLine]], heading: str, taken: set[str]) -> str:
@@ -202,9 +214,6 @@ def is_doubtful_deletion(dropped: int, written: int, blank: bool) -> bool:
 
     A page may have been emptied, cut off, or deleted.
     """
-    return bool(dropped) and (
-        blank
-        or dropped >= written
-        or dropped > MAX_DROPPED_LINES
-        or (dropped >= MIN_DOUBTED_LINES and dropped > MAX_DROPPED_SHARE * written)
-    )
+    is_large_share = dropped >= MIN_DOUBTED_LINES and dropped > MAX_DROPPED_SHARE * written
+    is_many = blank or dropped >= written or dropped > MAX_DROPPED_LINES
+    return dropped > 0 and (is_many or is_large_share)
