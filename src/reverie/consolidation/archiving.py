@@ -39,14 +39,16 @@ def has_faded(memory: Memory, now: float) -> bool:
 def archive_faded(view: PassView) -> list[PassStep]:
     """Steps that retire what has faded."""
     return [
-        PassStep(
-            (Retire(memory.id, view.now, why="faded"),),
-            (memory.id,),
-            f"{effective_confidence(memory, view.now):.1%} left of it",
-        )
+        archive_memory(memory, view.now)
         for memory in view.memories.values()
         if memory.active and has_faded(memory, view.now)
     ]
+
+
+def archive_memory(memory: Memory, now: float, why: str = "") -> PassStep:
+    """The step that retires one memory as faded; `why` there is more to say about it."""
+    left = f"{why}{effective_confidence(memory, now):.1%} left of it"
+    return PassStep((Retire(memory.id, now, why="faded"),), (memory.id,), left)
 
 
 def find_over_capacity(
@@ -75,10 +77,8 @@ def find_over_capacity(
 
 def archive_over_capacity(view: PassView, types: Mapping[str, str]) -> list[PassStep]:
     """Steps that retire what is beyond the capacity of its type."""
-    steps = []
-    for id, memory in view.memories.items():
-        if memory.active:
-            left = effective_confidence(memory, view.now)
-            why = f"more {types[id]} memories than are kept; {left:.1%} left of it"
-            steps.append(PassStep((Retire(id, view.now, why="faded"),), (id,), why))
-    return steps
+    return [
+        archive_memory(memory, view.now, f"more {types[id]} memories than are kept; ")
+        for id, memory in view.memories.items()
+        if memory.active
+    ]

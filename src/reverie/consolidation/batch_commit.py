@@ -5,11 +5,10 @@ once more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 from typing import TypeVar
 
 from reverie.consolidation.sleep_run import PlannedStep, SleepRun, save_progress
-from reverie.core.model import Add, Event, Retire, Revise
+from reverie.core.model import Add, Event, Retire, Revise, index_memories
 from reverie.pipeline.event_reader import MAX_ATTEMPTS
 from reverie.reconciliation.pass_view import ClosePair, PassStep, PassView, index_edges
 
@@ -50,14 +49,15 @@ def commit_items(
 
 def exclude_restored(run: SleepRun, steps: list[PassStep]) -> list[PassStep]:
     """The steps without those that archive what a person has restored: it stays."""
+    return [step for step in steps if not archives_restored(run, step)]
 
-    def archives_restored(step: PassStep) -> bool:
-        return any(
-            isinstance(change, Retire) and change.why == "faded" and was_restored(run, change.id)
-            for change in step.changes
-        )
 
-    return [step for step in steps if not archives_restored(step)]
+def archives_restored(run: SleepRun, step: PassStep) -> bool:
+    """True if a step archives what a person has restored."""
+    faded = [
+        change.id for change in step.changes if isinstance(change, Retire) and change.why == "faded"
+    ]
+    return any(was_restored(run, id) for id in faded)
 
 
 def was_restored(run: SleepRun, id: str) -> bool:
@@ -73,28 +73,33 @@ def apply_steps(run: SleepRun, space: str, steps: Sequence[PassStep], view: Pass
     altered.
     """
     if run.request.dry_run:
-        for step in steps:
-            run.plan.append(PlannedStep(run.pass_name, step, collect_step_texts(view, step)))
-        run.steps += len(steps)
-        return True
-    if not steps:
-        return True
-    store, ids = run.work.store, sorted({id for step in steps for id in step.rests_on})
+        run.plan += [
+            PlannedStep(run.pass_name, step, collect_step_texts(view, step)) for step in steps
+        ]
+    elif steps and not commit_steps(run, space, steps, view):
+        return False
+    run.steps += len(steps)
+    return True
+
+
+def commit_steps(run: SleepRun, space: str, steps: Sequence[PassStep], view: PassView) -> bool:
+    """Commit the steps in one transaction; False if what they rest on was altered."""
+    store = run.work.store
+    ids = sorted({id for step in steps for id in step.rests_on})
     with store.transaction():
-        current = {memory.id: memory for memory in store.get(ids)}
+        current = index_memories(store.get(ids))
         if any(view.memories.get(id, memory) != memory for id, memory in current.items()):
             return False
         if not are_edges_unchanged(run, view, ids):
             return False
         # A step whose memory was erased meanwhile is left out.
-        whole = [step for step in steps if all(id in current for id in step.rests_on)]
+        whole = [step for step in steps if current.keys() >= set(step.rests_on)]
         changes = [change for step in whole for change in step.changes]
         pairs = [list(step.ruling) for step in whole if step.ruling]
         payload = {"run": run.number, "by": run.pass_name, "pairs": pairs}
         store.apply(changes, Event("sleep", space, run.work.now, payload=payload))
         save_progress(run)
     run.retired += [change.id for change in changes if isinstance(change, Retire)]
-    run.steps += len(steps)
     return True
 
 
@@ -102,28 +107,29 @@ def are_edges_unchanged(run: SleepRun, view: PassView, ids: Sequence[str]) -> bo
     """True if the edges of these memories are as the pass saw them."""
     wanted = set(ids)
     relations = tuple({relation for _, relation, _ in view.edges}) or ("none",)
-    seen = {ends: weight for ends, weight in view.edges.items() if not wanted.isdisjoint(ends[::2])}
+    seen = {
+        (src, rel, dst): weight
+        for (src, rel, dst), weight in view.edges.items()
+        if src in wanted or dst in wanted
+    }
     return seen == index_edges(run.work.store.edges(ids, relations))
 
 
 def collect_step_texts(view: PassView, step: PassStep) -> dict[str, str]:
     """The texts of all memories that a step adds, changes or rests on, by id."""
-    texts = {}
+    added = {}
     ids = set(step.rests_on)
     for change in step.changes:
         if isinstance(change, Add):
-            texts[change.memory.id] = change.memory.text
+            added[change.memory.id] = change.memory.text
         elif isinstance(change, (Revise, Retire)):
             ids.add(change.id)
-    return {id: view.memories[id].text for id in ids if id in view.memories} | texts
+    known = {id: view.memories[id].text for id in ids & view.memories.keys()}
+    return known | added
 
 
 def commit_in_batches(run: SleepRun, space: str, steps: Iterable[PassStep], view: PassView) -> None:
     """Commit independent steps, MAX_CHANGES at a time."""
-    rest = iter(steps)
     run.reached = (run.pass_name, space, "")
-    while run.may_continue():
-        batch = list(islice(rest, MAX_CHANGES))
-        if not batch:
-            break
+    for batch in run.take_batches(steps, MAX_CHANGES):
         apply_steps(run, space, batch, view)

@@ -17,6 +17,9 @@ from reverie.consolidation.sleep_run import NameGroup
 from reverie.pipeline.event_reader import WorkContext
 from reverie.reconciliation.pass_view import EdgeWeights, PassStep, PassView, index_edges
 
+# (src, rel, dst) → weight
+EdgeTable = dict[tuple[str, str, str], float]
+
 # memories looked up at once
 BATCH = 500
 # members by which a group is named
@@ -34,30 +37,37 @@ def recluster_space(
     """The clusters of a space found anew, under their old names where most members stay."""
     vectors = load_own_vectors(work, space)
     try:
-        near = find_nearest(
-            vectors.vectors,
-            MAX_NEIGHBOURS,
-            clusters.MIN_NEIGHBOUR_COSINE,
-            may_continue=may_continue,
-        )
-        labels = clusters.find_clusters(near, may_continue=may_continue)
+        groups = find_groups(vectors, may_continue)
     except SearchStopped:
         return PassView(work.now, {}), ()
-    groups = clusters.group_by_label(labels, vectors.ids)
     edges = load_membership_edges(work, vectors)
-    label_of = {id: label for label, members in groups.items() for id in members}
-    words, everywhere = count_group_words(work, vectors, label_of)
+    words, everywhere = count_group_words(work, vectors, groups)
     before = collect_members(edges)
     given: dict[int, str] = {}
     if name_group:
-        new = groups.keys() - clusters.match_old_clusters(groups, before).keys()
+        known = clusters.match_old_clusters(groups, before)
+        new = {label: members for label, members in groups.items() if label not in known}
 
         def ask_name(texts: Sequence[str]) -> str | None:
             return name_group(texts, space) if texts and may_continue() else None
 
-        given = name_new_groups(work, {label: groups[label] for label in new}, words, ask_name)
+        given = name_new_groups(work, new, words, ask_name)
     named = clusters.name_clusters(space, groups, before, words, everywhere, given)
     return plan_memberships(work, vectors, named, edges)
+
+
+def find_groups(
+    vectors: SpaceVectors, may_continue: Callable[[], bool]
+) -> dict[int, frozenset[str]]:
+    """The members of each cluster that is found, by its number; SearchStopped if it must end."""
+    near = find_nearest(
+        vectors.vectors,
+        MAX_NEIGHBOURS,
+        clusters.MIN_NEIGHBOUR_COSINE,
+        may_continue=may_continue,
+    )
+    labels = clusters.find_clusters(near, may_continue=may_continue)
+    return clusters.group_by_label(labels, vectors.ids)
 
 
 def name_new_groups(
@@ -92,15 +102,13 @@ def load_own_vectors(work: WorkContext, space: str) -> SpaceVectors:
     return found if found.is_own.all() else found.take(np.flatnonzero(found.is_own))
 
 
-def load_membership_edges(
-    work: WorkContext, matrix: SpaceVectors
-) -> dict[tuple[str, str, str], float]:
+def load_membership_edges(work: WorkContext, matrix: SpaceVectors) -> EdgeTable:
     """The edges `in_cluster` of these memories."""
     wanted = frozenset(matrix.ids)
-    found: dict[tuple[str, str, str], float] = {}
+    found: EdgeTable = {}
     for ids in batch_ids(matrix.ids):
-        edges = index_edges(work.store.edges(ids, ("in_cluster",)))
-        found |= {ends: weight for ends, weight in edges.items() if ends[0] in wanted}
+        edges = work.store.edges(ids, ("in_cluster",))
+        found |= index_edges(edge for edge in edges if edge.src in wanted)
     return found
 
 
@@ -119,27 +127,34 @@ def collect_members(edges: EdgeWeights) -> dict[str, frozenset[str]]:
 
 
 def count_group_words(
-    work: WorkContext, matrix: SpaceVectors, label: Mapping[str, int]
+    work: WorkContext, matrix: SpaceVectors, groups: Mapping[int, frozenset[str]]
 ) -> tuple[dict[int, Counter[str]], Counter[str]]:
     """How many members of each group, and how many memories of all, have a word."""
+    label_of = {id: label for label, members in groups.items() for id in members}
     words: dict[int, Counter[str]] = {}
     everywhere: Counter[str] = Counter()
     for ids in batch_ids(matrix.ids):
         for memory in work.store.get(ids):
             terms = clusters.extract_name_words(memory.text)
             everywhere.update(terms)
-            if memory.id in label:
-                words.setdefault(label[memory.id], Counter()).update(terms)
+            if memory.id in label_of:
+                words.setdefault(label_of[memory.id], Counter()).update(terms)
     return words, everywhere
 
 
 def locate_centres(matrix: SpaceVectors, groups: clusters.Members) -> dict[str, Floats]:
     """The centre of each cluster."""
-    row = {id: i for i, id in enumerate(matrix.ids)}
+    row_of = number_rows(matrix)
     rows: dict[str, Ints] = {}
     for name, members in groups.items():
-        rows[name] = np.array([row[id] for id in sorted(members) if id in row], np.int64)
+        present = [row_of[id] for id in sorted(members) if id in row_of]
+        rows[name] = np.array(present, np.int64)
     return clusters.compute_centres(rows, matrix.vectors)
+
+
+def number_rows(matrix: SpaceVectors) -> dict[str, int]:
+    """The row of each memory."""
+    return {id: row for row, id in enumerate(matrix.ids)}
 
 
 def plan_memberships(
@@ -149,8 +164,7 @@ def plan_memberships(
 
     The view is empty: an edge of a member that was retired meanwhile harms nobody.
     """
-    row = {id: i for i, id in enumerate(matrix.ids)}
-    steps = clusters.diff_memberships(
-        groups, locate_centres(matrix, groups), lambda id: matrix.vectors[row[id]], edges
-    )
+    row_of = number_rows(matrix)
+    centres = locate_centres(matrix, groups)
+    steps = clusters.diff_memberships(groups, centres, lambda id: matrix.vectors[row_of[id]], edges)
     return PassView(work.now, {}), steps

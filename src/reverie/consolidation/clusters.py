@@ -140,9 +140,11 @@ def to_distance_graph(table: NeighbourTable) -> Any:
 
     n, k = table.rows.shape
     is_filled = (table.rows >= 0).ravel()
-    rows, others = np.repeat(np.arange(n), k)[is_filled], table.rows.ravel()[is_filled]
+    rows = np.repeat(np.arange(n), k)[is_filled]
+    others = table.rows.ravel()[is_filled]
     cosines = table.cosines.ravel()[is_filled].astype(np.float64)
-    one_way = csr_matrix((np.maximum(1.0 - cosines, MIN_DISTANCE), (rows, others)), shape=(n, n))
+    distances = np.maximum(1.0 - cosines, MIN_DISTANCE)
+    one_way = csr_matrix((distances, (rows, others)), shape=(n, n))
     return one_way.maximum(one_way.T).tocsr()
 
 
@@ -178,14 +180,11 @@ def match_old_clusters(groups: Mapping[int, frozenset[str]], before: Members) ->
     matches = []
     for label, members in groups.items():
         shared = Counter(old_of[id] for id in members if id in old_of)
-        matches += [
-            (count, label, name)
-            for name, count in shared.items()
-            if 2 * count >= min(len(members), len(before[name]))
-        ]
-    matches.sort(key=lambda match: (-match[0], match[2], min(groups[match[1]])))
+        for name, count in shared.items():
+            if 2 * count >= min(len(members), len(before[name])):
+                matches.append((-count, name, min(members), label))
     names: dict[int, str] = {}
-    for _, label, name in matches:
+    for _, name, _, label in sorted(matches):
         if label not in names and name not in names.values():
             names[label] = name
     return names
@@ -198,13 +197,16 @@ def sanitize_cluster_name(name: str | None, counts: Counter[str]) -> str:
     own. A name with numbers is not taken.
     """
     words = re.findall(r"[^\W_]+", (name or "").lower())
-    telling = any(counts[term] == 1 for term in extract_name_words(" ".join(words)))
-    return "" if telling or not all(word.isalpha() for word in words) else "-".join(words)
+    if any(not word.isalpha() for word in words):
+        return ""
+    is_telling = any(counts[term] == 1 for term in extract_name_words(" ".join(words)))
+    return "" if is_telling else "-".join(words)
 
 
 def choose_distinctive_words(counts: Counter[str], size: int, everywhere: Counter[str]) -> str:
     """A few words that many of the `size` members share and few others have; else "mixed"."""
-    common = [word for word, count in counts.items() if count >= max(2, MIN_SHARED_PART * size)]
+    least = max(2, MIN_SHARED_PART * size)
+    common = [word for word, count in counts.items() if count >= least]
     common.sort(key=lambda word: (-(counts[word] ** 2) / everywhere[word], word))
     return "-".join(common[:MAX_NAME_WORDS]) or "mixed"
 
@@ -229,8 +231,12 @@ def extract_name_words(text: str) -> set[str]:
 
 def compute_centres(rows: Mapping[str, Ints], vectors: Floats) -> dict[str, Floats]:
     """The centre of each cluster: the mean of its members, of unit length."""
-    means = {name: vectors[members].mean(axis=0) for name, members in rows.items() if len(members)}
-    return {name: mean / (np.linalg.norm(mean) or 1.0) for name, mean in means.items()}
+    centres = {}
+    for name, members in rows.items():
+        if len(members):
+            mean = vectors[members].mean(axis=0)
+            centres[name] = mean / (np.linalg.norm(mean) or 1.0)
+    return centres
 
 
 def merge_small_clusters(
@@ -269,11 +275,16 @@ def diff_memberships(
     wanted = {(id, name) for name, members in clusters.items() for id in members}
     current = {(src, dst) for src, _, dst in edges}
     for id, name in sorted(current - wanted):
-        yield PassStep((Link(Edge(id, "in_cluster", name, 0.0)),), (id,), "left the cluster")
+        yield make_membership_step(id, name, 0.0, "left the cluster")
     for id, name in sorted(wanted - current):
         cosine = float(vector(id) @ centres[name])
         weight = round(min(1.0, max(0.05, cosine)), 2)
-        yield PassStep((Link(Edge(id, "in_cluster", name, weight)),), (id,), "in the cluster")
+        yield make_membership_step(id, name, weight, "in the cluster")
+
+
+def make_membership_step(id: str, name: str, weight: float, why: str) -> PassStep:
+    """The step that gives a member's edge this weight; 0 removes it."""
+    return PassStep((Link(Edge(id, "in_cluster", name, weight)),), (id,), why)
 
 
 def group_by_label(labels: Ints, ids: Sequence[str]) -> dict[int, frozenset[str]]:

@@ -10,11 +10,12 @@ from itertools import combinations
 
 from reverie.core.model import Edge, Event, Link
 from reverie.reconciliation.pass_view import PassStep, PassView, has_edge
+from reverie.retrieval.graph_walk import strengthen_weight
 
 # conversations in which a pair was given together until that counts
 MIN_SESSIONS = 2
-# a link's first weight, what each run adds, and the most that it gets
-FIRST_WEIGHT, WEIGHT_STEP, MAX_WEIGHT = 0.6, 0.05, 0.95
+# a link's first weight
+FIRST_WEIGHT = 0.6
 # memories of one turn whose pairs are counted: a block holds five
 MAX_PER_TURN = 8
 
@@ -39,13 +40,9 @@ def strengthen_links(view: PassView, met: Mapping[tuple[str, str], int]) -> list
             continue
         src, dst = (other, one) if (other, "relates_to", one) in view.edges else (one, other)
         had = view.edges.get((src, "relates_to", dst), 0.0)
-        weight = FIRST_WEIGHT if not had else max(had, min(MAX_WEIGHT, round(had + WEIGHT_STEP, 4)))
+        weight = max(had, round(strengthen_weight(had, FIRST_WEIGHT), 4))
         if weight != had:
-            steps.append(
-                PassStep(
-                    (Link(Edge(src, "relates_to", dst, weight)),),
-                    (one, other),
-                    f"used together in {sessions} sessions",
-                )
-            )
+            link = Link(Edge(src, "relates_to", dst, weight))
+            why = f"used together in {sessions} sessions"
+            steps.append(PassStep((link,), (one, other), why))
     return steps

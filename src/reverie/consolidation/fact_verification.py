@@ -34,48 +34,49 @@ def verify_code_facts(run: SleepRun) -> str:
 
     Returns why nothing was done, if that is so.
     """
-    from reverie.code.anchor_tracking import RepositoryView
-
-    work, why = run.work, ""
-    for root in load_anchored_roots(work.store):
+    why = ""
+    for root in load_anchored_roots(run.work.store):
         try:
             is_indexed = run.may_continue() and renew_code_index(
-                work, root, f"{run.holder}:code", run.may_continue
+                run.work, root, f"{run.holder}:code", run.may_continue
             )
         except ExtraMissing as err:
             return str(err)
-        if not is_indexed:
+        if is_indexed:
+            verify_repository(run, root)
+        else:
             why = f"{root} is not there, or is being indexed"
-            continue
-        repository = RepositoryView(work.store.code, root, work.now, work.policy)
-        for page in find_anchored_memories(work, root):
-            for space in sorted(
-                {memory.space for memory in page if memory.space >= run.resume_at[0]}
-            ):
-                memories = {memory.id: memory for memory in page if memory.space == space}
-                verified = verify_memories(run, repository, memories)
-                view = PassView(work.now, memories)
-                commit_in_batches(run, space, verified, view)
     return "" if run.steps else why
+
+
+def verify_repository(run: SleepRun, root: str) -> None:
+    """Verify the anchors of all memories that speak of one repository."""
+    from reverie.code.anchor_tracking import RepositoryView
+
+    work = run.work
+    repository = RepositoryView(work.store.code, root, work.now, work.policy)
+    for page in find_anchored_memories(work, root):
+        spaces = {memory.space for memory in page}
+        for space in sorted(space for space in spaces if space >= run.resume_at[0]):
+            memories = {memory.id: memory for memory in page if memory.space == space}
+            verified = verify_memories(run, repository, memories)
+            commit_in_batches(run, space, verified, PassView(work.now, memories))
 
 
 def verify_memories(
     run: SleepRun, sights: RepositoryView, memories: dict[str, Memory]
 ) -> Iterator[PassStep]:
     """A step for each memory whose anchors are to be altered."""
+    check = run.request.check_fact
     for memory in memories.values():
         anchors = refresh_anchors(sights, memory)
-        check = run.request.check_fact
         if check is not None:
             anchors = [judge_anchor(sights, partial(check, memory), anchor) for anchor in anchors]
         changes = replace_anchors(memory, anchors, run.work.now)
         if changes:
-            notice = outdated_notice(memory._replace(details=details_with_anchors(memory, anchors)))
-            yield PassStep(
-                tuple(changes),
-                (memory.id,),
-                notice or "the code that it speaks of is there, as it was",
-            )
+            updated = memory._replace(details=details_with_anchors(memory, anchors))
+            why = outdated_notice(updated) or "the code that it speaks of is there, as it was"
+            yield PassStep(tuple(changes), (memory.id,), why)
 
 
 def judge_anchor(

@@ -47,7 +47,9 @@ class NeighbourTable(NamedTuple):
 
 def empty_neighbours(n: int, k: int) -> NeighbourTable:
     """A table of n rows without neighbours."""
-    return NeighbourTable(np.full((n, k), -1, np.int64), np.full((n, k), -1.0, np.float32))
+    rows = np.full((n, k), -1, np.int64)
+    cosines = np.full((n, k), -1.0, np.float32)
+    return NeighbourTable(rows, cosines)
 
 
 class SearchStopped(Exception):
@@ -87,7 +89,8 @@ def find_nearest(
 
 def iter_exact_blocks(n: int, rows: Ints) -> Iterator[tuple[Ints, Ints]]:
     """These rows against all n, in blocks that are smaller where n is large."""
-    among, step = np.arange(n), max(16, min(BLOCK_ROWS, BLOCK_ROWS * MAX_EXACT_ROWS // n))
+    among = np.arange(n)
+    step = max(16, min(BLOCK_ROWS, BLOCK_ROWS * MAX_EXACT_ROWS // n))
     for start in range(0, len(rows), step):
         yield rows[start : start + step], among
 
@@ -108,26 +111,30 @@ def compare_block(
     others = vectors if len(among) == len(vectors) else vectors[among]  # the whole is not copied
     cosines = vectors[asked] @ others.T
     cosines[asked[:, None] == among[None, :]] = -1.0
-    many = min(k, len(among))
-    top = (
-        np.argpartition(-cosines, many - 1, axis=1)[:, :many]
-        if many < len(among)
-        else (np.broadcast_to(np.arange(many), (len(asked), many)))
-    )
+    top = select_highest(cosines, k)
     found = np.take_along_axis(cosines, top, 1)
-    rows = np.where(found >= floor, among[top], -1)
-    return rows, np.where(found >= floor, found, np.float32(-1.0))
+    is_near = found >= floor
+    return np.where(is_near, among[top], -1), np.where(is_near, found, np.float32(-1.0))
+
+
+def select_highest(values: Floats, k: int) -> Ints:
+    """The columns of the k highest values of each row, in no order; all if there are fewer."""
+    width = values.shape[1]
+    if width <= k:
+        return np.broadcast_to(np.arange(width), values.shape)
+    return np.argpartition(-values, k - 1, axis=1)[:, :k]
 
 
 def merge_neighbours(best: NeighbourTable, asked: Ints, rows: Ints, cosines: Floats) -> None:
     """Merge what one cell found into what is known, each neighbour once."""
-    had, k = best.rows[asked], best.rows.shape[1]
-    known = ((rows[:, :, None] == had[:, None, :]) & (rows[:, :, None] >= 0)).any(axis=2)
-    all_rows = np.concatenate([had, np.where(known, -1, rows)], axis=1)
-    all_cosines = np.concatenate(
-        [best.cosines[asked], np.where(known, np.float32(-1.0), cosines)], axis=1
-    )
-    top = np.argpartition(-all_cosines, k - 1, axis=1)[:, :k]
+    had = best.rows[asked]
+    is_repeated = (rows[:, :, None] == had[:, None, :]) & (rows[:, :, None] >= 0)
+    known = is_repeated.any(axis=2)
+    new_rows = np.where(known, -1, rows)
+    new_cosines = np.where(known, np.float32(-1.0), cosines)
+    all_rows = np.concatenate([had, new_rows], axis=1)
+    all_cosines = np.concatenate([best.cosines[asked], new_cosines], axis=1)
+    top = select_highest(all_cosines, had.shape[1])
     best.rows[asked] = np.take_along_axis(all_rows, top, 1)
     best.cosines[asked] = np.take_along_axis(all_cosines, top, 1)
 
@@ -137,10 +144,8 @@ def assign_cells(vectors: Floats, may_continue: Callable[[], bool]) -> Iterator[
     centres = learn_centres(vectors, round(len(vectors) ** 0.5), may_continue)
     homes = np.empty((len(vectors), CELLS_PER_ROW), np.int64)
     for start in range(0, len(vectors), BLOCK_ROWS):
-        cosines = vectors[start : start + BLOCK_ROWS] @ centres.T
-        homes[start : start + BLOCK_ROWS] = np.argpartition(-cosines, CELLS_PER_ROW - 1, axis=1)[
-            :, :CELLS_PER_ROW
-        ]
+        block = slice(start, start + BLOCK_ROWS)
+        homes[block] = select_highest(vectors[block] @ centres.T, CELLS_PER_ROW)
     flat = homes.ravel()
     order = np.argsort(flat, kind="stable")
     ends = np.searchsorted(flat[order], np.arange(len(centres) + 1))
@@ -151,21 +156,30 @@ def assign_cells(vectors: Floats, may_continue: Callable[[], bool]) -> Iterator[
 def learn_centres(vectors: Floats, count: int, may_continue: Callable[[], bool]) -> Floats:
     """The centres of `count` cells, by spherical k-means on a sample with a fixed seed."""
     rng = np.random.default_rng(0)
-    size = min(len(vectors), SAMPLED_ROWS_PER_CELL * count)
-    sample = vectors[np.sort(rng.choice(len(vectors), size, replace=False))]
-    centres = sample[np.sort(rng.choice(len(sample), count, replace=False))].copy()
+    sample = draw_rows(vectors, min(len(vectors), SAMPLED_ROWS_PER_CELL * count), rng)
+    centres = draw_rows(sample, count, rng)
     for _ in range(KMEANS_ROUNDS):
         if not may_continue():
             raise SearchStopped
-        # in blocks, to bound the memory that the product takes
-        nearest = [
-            np.argmax(sample[start : start + BLOCK_ROWS] @ centres.T, axis=1)
-            for start in range(0, len(sample), BLOCK_ROWS)
-        ]
-        home = np.concatenate(nearest)
-        order = np.argsort(home, kind="stable")
-        taken, firsts = np.unique(home[order], return_index=True)
-        centres[taken] = np.add.reduceat(sample[order], firsts, axis=0)
-        length = np.linalg.norm(centres, axis=1, keepdims=True)
-        centres /= np.where(length > 0, length, 1)
+        move_centres(centres, sample)
     return centres
+
+
+def draw_rows(rows: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """A copy of so many rows, drawn by chance, in their order."""
+    return rows[np.sort(rng.choice(len(rows), count, replace=False))]
+
+
+def move_centres(centres: Floats, sample: Floats) -> None:
+    """Move each centre to the middle of the rows that are nearest to it."""
+    # in blocks, to bound the memory that the product takes
+    nearest = [
+        np.argmax(sample[start : start + BLOCK_ROWS] @ centres.T, axis=1)
+        for start in range(0, len(sample), BLOCK_ROWS)
+    ]
+    home = np.concatenate(nearest)
+    order = np.argsort(home, kind="stable")
+    taken, firsts = np.unique(home[order], return_index=True)
+    centres[taken] = np.add.reduceat(sample[order], firsts, axis=0)
+    length = np.linalg.norm(centres, axis=1, keepdims=True)
+    centres /= np.where(length > 0, length, 1)

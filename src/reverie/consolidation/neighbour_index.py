@@ -9,7 +9,7 @@ altered since.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -97,18 +97,24 @@ class NeighbourIndex:
 
         In the order of the newer memory's id, from `after` on; the nearest of each first.
         """
-        rows, columns = np.nonzero(self.neighbours.cosines >= floor)
-        others = self.neighbours.rows[rows, columns]
-        cosines = self.neighbours.cosines[rows, columns]
-        has_own = self.is_own[rows] | self.is_own[others]
-        wanted = has_own & (self.is_new[rows] | self.is_new[others])
-        old, new = np.minimum(rows, others)[wanted], np.maximum(rows, others)[wanted]
-        # Two rows may each name the other: the pair counts once.
-        _, first = np.unique(old * len(self.ids) + new, return_index=True)
-        old, new, cosines = old[first], new[first], cosines[wanted][first]
+        old, new, cosines = self.select_pairs(floor)
         for i in np.lexsort((old, -cosines, new)):
             if self.ids[new[i]] >= after:
                 yield ClosePair(self.ids[old[i]], self.ids[new[i]], float(cosines[i]))
+
+    def select_pairs(self, floor: float) -> tuple[Ints, Ints, Floats]:
+        """The older row, the newer and the cosine of each wanted pair, in no order that matters."""
+        rows, columns = np.nonzero(self.neighbours.cosines >= floor)
+        others = self.neighbours.rows[rows, columns]
+        has_own = self.is_own[rows] | self.is_own[others]
+        has_new = self.is_new[rows] | self.is_new[others]
+        wanted = has_own & has_new
+        old = np.minimum(rows, others)[wanted]
+        new = np.maximum(rows, others)[wanted]
+        cosines = self.neighbours.cosines[rows, columns][wanted]
+        # Two rows may each name the other: the pair counts once.
+        _, first = np.unique(old * len(self.ids) + new, return_index=True)
+        return old[first], new[first], cosines[first]
 
 
 def index_neighbours(
@@ -140,12 +146,9 @@ def index_neighbours(
 def search_neighbours(matrix: SpaceVectors, may_continue: Callable[[], bool]) -> NeighbourTable:
     """The neighbours of what is new, or of all where that is less work."""
     new_rows = np.flatnonzero(matrix.is_new)
-    products = len(new_rows) * len(matrix.ids)
     # Cells cost the same whatever is asked for, so few new rows are better compared with all.
-    if products > MAX_EXACT_ROWS * MAX_EXACT_ROWS or len(new_rows) == len(matrix.ids):
-        rows = None
-    else:
-        rows = new_rows
+    is_much = len(new_rows) * len(matrix.ids) > MAX_EXACT_ROWS * MAX_EXACT_ROWS
+    rows = None if is_much or len(new_rows) == len(matrix.ids) else new_rows
     return find_nearest(
         matrix.vectors, MAX_NEIGHBOURS, MIN_NEIGHBOUR_COSINE, rows=rows, may_continue=may_continue
     )
@@ -156,14 +159,25 @@ def load_space_vectors(
 ) -> SpaceVectors:
     """A space and those above it, read page by page into one matrix."""
     counts = work.store.stats().spaces
-    most = sum(counts.get(name, 0) for name in visible_spaces(space))
+    spaces = visible_spaces(space)
+    most = sum(counts.get(name, 0) for name in spaces)
+    found = fill_matrix(iter_with_vectors(work, spaces, mark), space, most)
+    # Ids rise in the order of their making; only those of several spaces, or imported, are mixed.
+    order = np.argsort(np.array(found.ids, np.str_), kind="stable")
+    return found if (np.diff(order) == 1).all() else found.take(order)
+
+
+def fill_matrix(
+    rows: Iterable[tuple[Memory, Floats | None, bool]], space: str, most: int
+) -> SpaceVectors:
+    """Memories with their vectors, `most` at most, in one matrix in the reverse order."""
     ids: list[str] = []
     vectors = np.zeros((0, 0), np.float32)
     own, new = np.zeros(most, np.bool_), np.zeros(most, np.bool_)
     newest = ""
     # Pages come newest first, so the matrix is filled from its end: then it is in the order of the
     # ids already, and need not be copied.
-    for memory, vector, is_new in iter_with_vectors(work, visible_spaces(space), mark):
+    for memory, vector, is_new in rows:
         if memory.space == space:
             newest = "" if vector is None else newest or memory.id
         # One more than were counted came meanwhile: it is for the next run.
@@ -175,10 +189,7 @@ def load_space_vectors(
         row = most - len(ids)
         vectors[row], own[row], new[row] = vector, memory.space == space, is_new
     first = most - len(ids)
-    found = SpaceVectors(ids[::-1], vectors[first:], own[first:], new[first:], newest)
-    # Ids rise in the order of their making; only those of several spaces, or imported, are mixed.
-    order = np.argsort(np.array(found.ids, np.str_), kind="stable")
-    return found if (np.diff(order) == 1).all() else found.take(order)
+    return SpaceVectors(ids[::-1], vectors[first:], own[first:], new[first:], newest)
 
 
 def iter_with_vectors(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, filterfalse, islice, takewhile
+from itertools import chain, filterfalse, takewhile
 
 from reverie.consolidation import archiving, clusters, co_use_links, tag_tidying
 from reverie.consolidation.batch_commit import commit_in_batches, commit_items
@@ -19,7 +19,7 @@ from reverie.consolidation.sleep_run import RUN_EVENT_SPACE, SleepRun, iter_enab
 from reverie.core import clock
 from reverie.core.errors import ModelAway
 from reverie.core.kinds import CAPACITY
-from reverie.core.model import RELATIONS, Edge, Event, Filter, Memory
+from reverie.core.model import RELATIONS, Edge, Event, Filter, Memory, index_memories
 from reverie.extraction.retrieval_feedback import CLUSTERS_CURSOR
 from reverie.pipeline.decided_pairs import load_settled_pairs
 from reverie.pipeline.event_reader import RETRY_CURSOR, EventReader, process_event
@@ -61,11 +61,8 @@ def run_pair_pass(run: SleepRun) -> str:
     for space in iter_enabled_spaces(run):
         index = index_neighbours(work, space, mark, run.neighbour_indexes, run.may_continue)
         newest[space] = index.newest
-        pairs = iter(index.pairs(PASSES[name].floor, resume_id(run, space)))
-        while run.may_continue():
-            batch = list(islice(pairs, PAIRS_PER_VIEW))
-            if not batch:
-                break
+        pairs = index.pairs(PASSES[name].floor, resume_id(run, space))
+        for batch in run.take_batches(pairs, PAIRS_PER_VIEW):
             commit_items(run, space, batch, load_pair_view, decide)
     if not run.request.dry_run and not run.stopped:
         Watermark(work.embedding_model, work.now, newest).write(work, name)
@@ -100,8 +97,10 @@ def choose_pair_decision(run: SleepRun) -> Callable[[PassView], list[PassStep]]:
 
 def load_pair_view(run: SleepRun, pairs: Sequence[ClosePair]) -> PassView:
     """Pairs with all that judging them takes."""
-    view = load_view(run, (id for pair in pairs for id in (pair.one, pair.other)))
-    return view._replace(pairs=pairs, wordings=load_wordings(run.work.store, set(view.memories)))
+    ids = [id for pair in pairs for id in (pair.one, pair.other)]
+    view = load_view(run, ids)
+    wordings = load_wordings(run.work.store, set(view.memories))
+    return view._replace(pairs=pairs, wordings=wordings)
 
 
 def run_memory_pass(run: SleepRun) -> str:
@@ -145,10 +144,8 @@ def run_capacity_pass(run: SleepRun) -> str:
         pages = iter_memory_pages(run, Filter(spaces=(space,), limit=PAGE))
         types = archiving.find_over_capacity(chain.from_iterable(pages), run.work.now, CAPACITY)
         decide = partial(archiving.archive_over_capacity, types=types)
-        ids = sorted(types)
-        for start in range(0, len(ids), PAGE):
-            if run.may_continue():
-                commit_items(run, space, ids[start : start + PAGE], load_memory_view, decide)
+        for ids in run.take_batches(sorted(types), PAGE):
+            commit_items(run, space, ids, load_memory_view, decide)
     return ""
 
 
@@ -166,19 +163,20 @@ def run_tag_pass(run: SleepRun) -> str:
 
 def remove_orphan_edges(run: SleepRun) -> None:
     """Remove edges of tags that no memory carries, active or retired."""
-
-    def is_tag(node: str) -> bool:
-        return node.startswith(tag_tidying.TAG_NODE_PREFIX)
-
     store = run.work.store
     for page in iter_edge_pages(run):
         edges = index_edges(edge for edge in page if is_tag(edge.src) or is_tag(edge.dst))
         nodes = {end for src, _, dst in edges for end in (src, dst)}
-        memories = {memory.id: memory for memory in store.get(sorted(filterfalse(is_tag, nodes)))}
+        memories = index_memories(store.get(sorted(filterfalse(is_tag, nodes))))
         orphans = tag_tidying.drop_orphan_edges(
             memories, edges, lambda node: bool(store.edges([node], ("has_tag",)))
         )
         commit_in_batches(run, RUN_EVENT_SPACE, orphans, PassView(run.work.now, memories))
+
+
+def is_tag(node: str) -> bool:
+    """True for the node of a tag."""
+    return node.startswith(tag_tidying.TAG_NODE_PREFIX)
 
 
 def iter_edge_pages(run: SleepRun) -> Iterator[list[Edge]]:
@@ -226,7 +224,8 @@ def run_cluster_pass(run: SleepRun) -> str:
         else:
             view, wanted = tidy_small_clusters(work, space)
         commit_in_batches(run, space, wanted, view)
-    if anew and not (run.request.dry_run or run.stopped):
+    is_done = not run.request.dry_run and not run.stopped
+    if anew and is_done:
         work.store.advance(CLUSTERS_CURSOR, work.store.last_event())
     return ""
 
@@ -274,12 +273,13 @@ def retry_failed_events(run: SleepRun) -> str:
 
 def retry_failed_event(run: SleepRun, readers: Mapping[str, EventReader], failed: Event) -> bool:
     """Try an event once more unless it was tried MAX_TRIES times; True if it went well."""
-    store, dry = run.work.store, run.request.dry_run
+    store, is_dry = run.work.store, run.request.dry_run
     reader = readers.get(str(failed.payload.get("reader")))
     event = store.event(int(failed.payload.get("event", 0)))
-    if reader and event and int(failed.payload.get("tries", 0)) < MAX_TRIES:
-        return dry or not process_event(run.work, reader, event, failed).failed
-    if not dry:
+    tries = int(failed.payload.get("tries", 0))
+    if reader and event and tries < MAX_TRIES:
+        return is_dry or not process_event(run.work, reader, event, failed).failed
+    if not is_dry:
         store.advance(RETRY_CURSOR, failed.seq)
     return False
 

@@ -114,15 +114,11 @@ def is_idle_holder(run: SleepRun, other: str) -> bool:
 
 def run_remaining_passes(run: SleepRun) -> SleepReport:
     """One run from its beginning, or from where the last one stopped, to its end."""
-    store, passes = run.work.store, run.request.passes
+    passes = run.request.passes
     last = load_progress(run)
-    if last.run:
-        run.number = last.run
-        passes = passes[passes.index(last.reached) :] if last.reached else passes
-    else:
-        going_through = {"going_through": list(passes)}
-        begin = Event("sleeping", RUN_EVENT_SPACE, run.work.now, payload=going_through)
-        run.number = store.append([begin])[0]
+    run.number = last.run or record_sleep_begin(run)
+    if last.reached:
+        passes = passes[passes.index(last.reached) :]
     done: list[PassReport] = []
     for name in passes:
         if not run.may_continue():
@@ -135,6 +131,13 @@ def run_remaining_passes(run: SleepRun) -> SleepReport:
     elif not run.lost:
         save_progress(run)
     return report
+
+
+def record_sleep_begin(run: SleepRun) -> int:
+    """Log the beginning of a run; its number."""
+    payload = {"going_through": list(run.request.passes)}
+    begin = Event("sleeping", RUN_EVENT_SPACE, run.work.now, payload=payload)
+    return run.work.store.append([begin])[0]
 
 
 def record_sleep_end(run: SleepRun, report: SleepReport) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
 from reverie.consolidation.neighbour_index import NeighbourIndex
 from reverie.consolidation.sleep_schedule import PROGRESS_KEY
@@ -28,6 +29,8 @@ PATIENCE_SECONDS = 30.0
 RUN_EVENT_SPACE = "me"
 
 
+# What a pass goes over.
+Item = TypeVar("Item")
 # A name for a group of memories with these texts, in a space; None where there is none to give.
 NameGroup = Callable[[Sequence[str], str], str | None]
 # Whether a memory holds, from the code as it was and as it is: ("yes", "no" or "unsure", why);
@@ -126,6 +129,12 @@ class SleepRun:
             self.stopped = self.find_hindrance()
         return not self.stopped
 
+    def take_batches(self, items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+        """The items, so many at a time, as long as the run may go on."""
+        rest = iter(items)
+        while self.may_continue() and (batch := list(islice(rest, size))):
+            yield batch
+
     def find_hindrance(self) -> str:
         """Why the run must stop, "" if it need not. Renews the lease every RENEW_SECONDS."""
         store, request = self.work.store, self.request
@@ -161,7 +170,8 @@ def save_progress(run: SleepRun) -> None:
 def iter_enabled_spaces(run: SleepRun) -> Iterator[str]:
     """The spaces in which memory is on, from `resume_at` on, as long as the run may go on."""
     for space in sorted(run.work.store.stats().spaces):
-        if space >= run.resume_at[0] and not run.work.settings.is_off(space):
-            if not run.may_continue():
-                return
-            yield space
+        if space < run.resume_at[0] or run.work.settings.is_off(space):
+            continue
+        if not run.may_continue():
+            return
+        yield space

@@ -59,14 +59,13 @@ def retag_memory(memory: Memory, instead: Mapping[str, str], view: PassView) -> 
 
     A tag's edge of an odd weight is removed by itself, so that undo brings that weight back.
     """
+    changes: list[Change] = []
+    for tag in memory.tags:
+        ends = memory.id, "has_tag", TAG_NODE_PREFIX + tag
+        if tag in instead and view.edges.get(ends, 1.0) != 1.0:
+            changes.append(Link(Edge(*ends, 0.0)))
     tags = tuple(dict.fromkeys(instead.get(tag, tag) for tag in memory.tags))
-    gone = [
-        Edge(memory.id, "has_tag", TAG_NODE_PREFIX + tag, 0.0)
-        for tag in memory.tags
-        if tag in instead
-        and view.edges.get((memory.id, "has_tag", TAG_NODE_PREFIX + tag), 1.0) != 1.0
-    ]
-    return (*map(Link, gone), Revise(memory.id, {"tags": tags, "updated_at": view.now}))
+    return (*changes, Revise(memory.id, {"tags": tags, "updated_at": view.now}))
 
 
 def drop_orphan_edges(

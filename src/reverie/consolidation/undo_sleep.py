@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from reverie.consolidation.sleep_schedule import PROGRESS_KEY, find_unfinished_run
 from reverie.core.errors import NotFound
-from reverie.core.model import Event, Record
+from reverie.core.model import Event, Record, index_memories
 from reverie.memory.memory_changes import invert_records
 from reverie.pipeline.decided_pairs import reverse_pair_decisions
 from reverie.storage import Store
@@ -45,11 +45,8 @@ def find_last_run(store: Store) -> int:
 
 def list_run_batches(store: Store, run: int) -> list[Event]:
     """The batches of a run, undone or not, oldest first."""
-    return [
-        event
-        for event in iter_events_after(store, run, ("sleep",))
-        if event.payload.get("run") == run
-    ]
+    batches = iter_events_after(store, run, ("sleep",))
+    return [event for event in batches if event.payload.get("run") == run]
 
 
 def undo_sleep_run(store: Store, run: int, now: float, *, force: bool = False) -> int:
@@ -84,45 +81,56 @@ def undo_batch(store: Store, event: Event, now: float, *, force: bool) -> None:
         reversible = [
             record for record in records if record.memory_id in present or record.op == "link"
         ]
-        decisions = reverse_pair_decisions(event)
-        payload = {"of": event.seq, "run": event.payload["run"], **decisions}
+        payload = {"of": event.seq, "run": event.payload["run"], **reverse_pair_decisions(event)}
         undo = Event("undo", event.space, now, payload=payload)
         store.apply(invert_records(reversible, now), undo)
 
 
 def keep_unaltered(store: Store, records: Sequence[Record]) -> list[Record]:
     """The records without what somebody has altered since."""
+    altered = find_altered_places(store, records)
+    kept = []
+    for record in records:
+        if record.op == "add":
+            kept.append(record)
+        elif record.op == "link":
+            if altered.isdisjoint(list_altered_places(record)):
+                kept.append(record)
+        else:
+            before = {
+                name: value
+                for name, value in record.before.items()
+                if (record.memory_id, name) not in altered
+            }
+            if before:
+                kept.append(record._replace(before=before))
+    return kept
+
+
+def find_altered_places(store: Store, records: Sequence[Record]) -> set[Place]:
+    """Where somebody has altered since what these records left."""
     ids = list(dict.fromkeys(record.memory_id for record in records))
-    memories = {memory.id: memory for memory in store.get(ids)}
+    memories = index_memories(store.get(ids))
     edges: dict[Place, float] = {edge[:3]: edge.weight for edge in store.edges(ids)}
     # Several records of a run may be about one place: only the last one says how it was left.
     last: dict[Place, object] = {}
     for record in records:
         last.update(list_altered_places(record))
-    altered = set()
-    for place, value in last.items():
-        is_edge, memory = len(place) == 3, memories.get(place[0])
-        now = edges.get(place, 0.0) if is_edge else memory and getattr(memory, place[1])
-        if value != now:
-            altered.add(place)
-    kept = []
-    for record in records:
-        places = list_altered_places(record)
-        if record.op == "add" or (record.op == "link" and altered.isdisjoint(places)):
-            kept.append(record)
-        elif record.op != "link":
-            id, fields = record.memory_id, record.before.items()
-            before = {name: value for name, value in fields if (id, name) not in altered}
-            kept += [record._replace(before=before)] if before else []
-    return kept
+
+    def value_now(place: Place) -> object:
+        if len(place) == 3:
+            return edges.get(place, 0.0)
+        memory = memories.get(place[0])
+        return memory and getattr(memory, place[1])
+
+    return {place for place, value in last.items() if value != value_now(place)}
 
 
 def list_altered_places(record: Record) -> dict[Place, object]:
     """What a record left where: (id, field) → value, or (src, rel, dst) → weight."""
     if record.op == "link":
-        return {
-            (record.memory_id, record.after["rel"], record.after["dst"]): record.after["weight"]
-        }
+        rel, dst, weight = (record.after[name] for name in ("rel", "dst", "weight"))
+        return {(record.memory_id, rel, dst): weight}
     return {(record.memory_id, name): value for name, value in record.after.items()}
 
 

@@ -191,9 +191,10 @@ def can_merge_upward(old: Memory, new: Memory) -> bool:
 
 def covers_own_fields(old: Memory, new: Memory) -> bool:
     """True if the old one is found by all that the new one is found by, and for as long."""
-    return old.expires_at == new.expires_at and all(
-        set(getattr(new, name)) <= set(getattr(old, name)) for name in OWN_FIELDS
-    )
+    if old.expires_at != new.expires_at:
+        return False
+    pairs = [(getattr(new, name), getattr(old, name)) for name in OWN_FIELDS]
+    return all(set(own) <= set(known) for own, known in pairs)
 
 
 def holds_knowledge(memory: Memory) -> bool:
@@ -219,10 +220,11 @@ def is_worth_review(old: Memory, new: Memory, cosine: float | None) -> bool:
         return False
     if {old.kind, new.kind} == {PROCEDURE, NEGATIVE}:
         return False
-    ones, others = read_statement(old.text).concepts, read_statement(new.text).concepts
+    ones = read_statement(old.text).concepts
+    others = read_statement(new.text).concepts
     shared = len(ones & others)
-    many_shared = shared >= NEAR_WORD_SHARE * len(ones | others)
-    return shared > 0 and ((cosine or 0.0) >= NEAR_COSINE or many_shared)
+    is_close = (cosine or 0.0) >= NEAR_COSINE
+    return shared > 0 and (is_close or shared >= NEAR_WORD_SHARE * len(ones | others))
 
 
 # What becomes of two
@@ -286,7 +288,8 @@ def is_mixed_authorship(one: Memory, other: Memory) -> bool:
 
 def order_by_authorship(kept: Memory, gone: Memory) -> tuple[Memory, Memory]:
     """(the one that stays, the one that goes): what others wrote never stays in place of ours."""
-    return (gone, kept) if is_mixed_authorship(kept, gone) and is_unverified(kept) else (kept, gone)
+    is_foreign = is_unverified(kept) and not is_unverified(gone)
+    return (gone, kept) if is_foreign else (kept, gone)
 
 
 def union_in_order(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
@@ -319,10 +322,15 @@ def pick_believed(old: Memory, new: Memory, at: float) -> Memory | None:
     A correction by the user wins over anything else, then the source that is trusted more; of
     equals what was said later, where `at` is when the new one was said (last).
     """
-    old_rank, new_rank = ((m.provenance == "user_corrected", m.trust) for m in (old, new))
-    if old_rank != new_rank:
-        return new if new_rank > old_rank else None
-    return new if at >= old.at else old
+    old_rank, new_rank = rank_source(old), rank_source(new)
+    if old_rank == new_rank:
+        return new if at >= old.at else old
+    return new if new_rank > old_rank else None
+
+
+def rank_source(memory: Memory) -> tuple[bool, float]:
+    """How much is believed who said it: the higher the more."""
+    return memory.provenance == "user_corrected", memory.trust
 
 
 def pick_successor(
@@ -363,10 +371,12 @@ def resolve_merged(memories: Mapping[str, Memory], id: str) -> Memory | None:
     """
     seen: set[str] = set()
     memory = memories.get(id)
-    while memory and not memory.active and memory.retired_why == "merged" and memory.id not in seen:
+    while memory and not memory.active:
+        if memory.retired_why != "merged" or memory.id in seen:
+            return None
         seen.add(memory.id)
         memory = memories.get(memory.superseded_by or "")
-    return memory if memory and memory.active else None
+    return memory
 
 
 def is_same_family(one: KnownMemory, other: KnownMemory, cosine: float | None) -> bool:
@@ -410,8 +420,7 @@ def diff_memory(before: Memory, after: Memory) -> list[Change]:
     changes: list[Change] = []
     if before.active and after.retired_at is not None:
         changes = [Retire(after.id, after.retired_at, after.retired_why, after.superseded_by)]
-        for name in RETIRED_FIELDS:
-            fields.pop(name, None)
+        fields = {name: new for name, new in fields.items() if name not in RETIRED_FIELDS}
     return [Revise(after.id, fields), *changes] if fields else changes
 
 

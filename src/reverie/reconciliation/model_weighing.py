@@ -75,7 +75,8 @@ def can_ask_model(work: WorkContext, event: Event) -> bool:
     """True if there is a model that may be asked about all of an event's pairs now."""
     if work.llm is None:
         return False
-    return work.llm.available(TOKENS_PER_QUESTION * min(MAX_PAIRS, len(list_event_pairs(event))))
+    questions = min(MAX_PAIRS, len(list_event_pairs(event)))
+    return work.llm.available(TOKENS_PER_QUESTION * questions)
 
 
 def list_event_pairs(event: Event) -> list[tuple[str, str]]:
@@ -121,13 +122,11 @@ def find_open_pairs(work: WorkContext, pairs: Sequence[tuple[str, str]]) -> Open
     edges = work.store.edges(list(memories), UNDECIDED_RELATIONS) if memories else []
     ties = {}
     for old, new in pairs:
-        between = tuple(edge for edge in edges if {edge.src, edge.dst} == {old, new})
-        if (
-            between
-            and {old, new} <= memories.keys()
-            and frozenset((old, new)) not in settled
-            and memories[old].space == memories[new].space
-        ):
+        ends = frozenset((old, new))
+        between = tuple(edge for edge in edges if {edge.src, edge.dst} == ends)
+        if not between or ends in settled or not ends <= memories.keys():
+            continue
+        if memories[old].space == memories[new].space:
             ties[old, new] = between
     return OpenPairs(memories, ties)
 
@@ -139,47 +138,59 @@ def is_doubtful(work: WorkContext, memories: Mapping[str, Memory], pair: tuple[s
     old, new = (memories[id] for id in pair)
     vectors = work.store.vectors(work.embedding_model, pair) if work.embedder else {}
     cosine = float(vectors[old.id] @ vectors[new.id]) if len(vectors) == 2 else None
-    verdict = judge_pair(old, new, cosine, load_wordings(work.store, {old.id}).get(old.id, ()))
+    wordings = load_wordings(work.store, {old.id}).get(old.id, ())
+    verdict = judge_pair(old, new, cosine, wordings)
     return is_unsure(verdict.relation, verdict.confidence)
 
 
 def decide_answers(work: WorkContext, asked: Sequence[AskedPair]) -> ReaderDecision:
     """One decision from all answers, about what is stored now."""
     still_open = find_open_pairs(work, [(one.old.id, one.new.id) for one in asked])
-    ties = still_open.ties
     memories = dict(still_open.memories)
     changes: list[Change] = []
     outcomes = Counter[str]()
     pairs: list[list[str]] = []
     settled: list[list[str]] = []
-    for old, new, opinion in asked:
-        if opinion is None:
-            outcomes[NO_ANSWER] += 1
-            continue
-        pair = old.id, new.id
-        if pair not in ties or not all(is_unchanged_since(memories[m.id], m) for m in (old, new)):
-            outcomes[TOO_LATE] += 1
-            continue
-        outcome, made = apply_opinion(
-            memories[old.id], memories[new.id], opinion, ties[pair], work.now
-        )
+    for answer in asked:
+        outcome, made = decide_answer(answer, still_open.ties, memories, work.now)
         outcomes[outcome] += 1
         changes += made
-        memories.update({id: apply_to_memory(memories[id], made) for id in pair})
+        old, new = answer.old.id, answer.new.id
+        if made:
+            memories |= {id: apply_to_memory(memories[id], made) for id in (old, new)}
         if outcome == "parted":
-            settled.append(sorted(pair))
-        elif made:
-            pairs.append([new.id, old.id, opinion.relation])
+            settled.append(sorted((old, new)))
+        elif made and answer.opinion:
+            pairs.append([new, old, answer.opinion.relation])
     result = {"outcomes": dict(outcomes), "pairs": pairs, "settled": settled}
     if not changes:
         return ReaderDecision([], (), result, ())
-    read_ids = sorted({id for pair in ties for id in pair})
+    read_ids = sorted({id for pair in still_open.ties for id in pair})
     return ReaderDecision(
         changes,
         [still_open.memories[id] for id in read_ids],
         result,
-        [edge for edges in ties.values() for edge in edges],
+        [edge for edges in still_open.ties.values() for edge in edges],
     )
+
+
+def decide_answer(
+    answer: AskedPair,
+    ties: Mapping[tuple[str, str], tuple[Edge, ...]],
+    memories: Mapping[str, Memory],
+    now: float,
+) -> tuple[str, list[Change]]:
+    """The outcome of one answer, and its changes; none if the two are otherwise by now."""
+    old, new, opinion = answer
+    if opinion is None:
+        return NO_ANSWER, []
+    between = ties.get((old.id, new.id))
+    if between is None:
+        return TOO_LATE, []
+    old_now, new_now = memories[old.id], memories[new.id]
+    if not (is_unchanged_since(old_now, old) and is_unchanged_since(new_now, new)):
+        return TOO_LATE, []
+    return apply_opinion(old_now, new_now, opinion, between, now)
 
 
 def is_unchanged_since(now: Memory, before: Memory) -> bool:

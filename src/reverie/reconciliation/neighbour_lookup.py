@@ -62,10 +62,11 @@ def find_neighbours(
 
 def find_by_words(work: WorkContext, new: Memory, *, older: bool) -> list[Neighbour]:
     """Memories that share words with this one, best first."""
-    found = work.store.search_words(
-        tokenize_query(new.text), visible_spaces(new.space), MAX_NEIGHBOURS + 1, now=work.now
-    )
-    return [Neighbour(id, None) for id, _ in found if id != new.id and (id < new.id or not older)]
+    spaces = visible_spaces(new.space)
+    terms = tokenize_query(new.text)
+    found = work.store.search_words(terms, spaces, MAX_NEIGHBOURS + 1, now=work.now)
+    others = [id for id, _ in found if id != new.id]
+    return [Neighbour(id, None) for id in others if id < new.id or not older]
 
 
 def find_farther_by_words(
@@ -93,7 +94,8 @@ def find_by_vector(
     ids = [memory.id for memory in fresh]
     asked = np.stack([vectors[id] for id in ids]).astype(np.float32)
     found: dict[str, list[Neighbour]] = {id: [] for id in ids}
-    for shard in work.store.corpus(work.embedding_model, visible_spaces(fresh[0].space)).shards:
+    corpus = work.store.corpus(work.embedding_model, visible_spaces(fresh[0].space))
+    for shard in corpus.shards:
         if shard.dims != asked.shape[1]:
             continue
         own = find_shard_rows(shard, ids)
@@ -117,12 +119,12 @@ def find_shard_rows(shard: Shard, ids: Sequence[str]) -> Ints:
     # New memories stand at the end, so the search goes backwards.
     wanted = dict.fromkeys(ids, -1)
     left = len(wanted)
-    for row in range(shard.n - 1, -1, -1):
+    for row in reversed(range(shard.n)):
+        if not left:
+            break
         if shard.ids[row] in wanted:
             wanted[shard.ids[row]] = row
             left -= 1
-            if not left:
-                break
     return np.array([wanted[id] for id in ids], np.int64)
 
 

@@ -20,7 +20,6 @@ from reverie.reconciliation.merge_rules import (
     NEAR_COSINE,
     RELATES_WEIGHT,
     SURE_OPINION,
-    KnownMemory,
     PairRuling,
     can_merge,
     can_replace,
@@ -113,7 +112,8 @@ def make_pair_step(
     old: Memory, new: Memory, relation: str, changes: Sequence[Change], why: str
 ) -> PassStep:
     """The step that notes what the newer of two memories is to the older."""
-    return PassStep(tuple(changes), (old.id, new.id), why, PairRuling(new.id, old.id, relation))
+    ruling = PairRuling(new.id, old.id, relation)
+    return PassStep(tuple(changes), (old.id, new.id), why, ruling)
 
 
 # Merging
@@ -123,8 +123,7 @@ def is_same_by_wordings(pair: PairInView) -> bool:
     """True if the wordings of two memories show that they are the same, and nothing is flagged."""
     if pair.has_edge("contradicts", "supersedes"):
         return False
-    known = pair.view.wordings
-    one, other = (KnownMemory(m, known.get(m.id, ())) for m in (pair.one, pair.other))
+    one, other = pair.view.to_known(pair.one), pair.view.to_known(pair.other)
     return is_same_family(one, other, pair.cosine)
 
 
@@ -142,7 +141,7 @@ def merge_pair(pair: PairInView) -> PassStep | None:
     ranked = sorted((old, new), key=lambda memory: (-memory.trust, -memory.strength))
     for keep, gone in (ranked, ranked[::-1]):
         if can_replace(keep, gone, view.wordings.get(keep.id, ())):
-            changes = *plan_merge(keep, gone, view.now), *move_edges(keep, gone, view.edges)
+            changes = [*plan_merge(keep, gone, view.now), *move_edges(keep, gone, view.edges)]
             step = make_pair_step(old, new, "same", changes, f"the same ({pair.cosine:.2f})")
             return step._replace(rests_on=(keep.id, gone.id))
     return None
@@ -152,9 +151,10 @@ def move_edges(keep: Memory, gone: Memory, edges: EdgeWeights) -> list[Change]:
     """The edges of the memory that goes, as edges of the one that stays."""
     moved: list[Change] = []
     for (src, rel, dst), weight in edges.items():
-        if rel not in MOVED_RELATIONS or gone.id not in (src, dst) or keep.id in (src, dst):
+        ends = src, dst
+        if rel not in MOVED_RELATIONS or gone.id not in ends or keep.id in ends:
             continue
-        start, end = (keep.id if id == gone.id else id for id in (src, dst))
+        start, end = (keep.id if id == gone.id else id for id in ends)
         if not has_edge(edges, start, end, rel):
             moved.append(Link(Edge(start, rel, end, weight)))
     return moved
@@ -171,17 +171,10 @@ def unite_pair(
     """
     now = pair.view.now
     old, new, verdict = compare_in_order(pair)
-    same_frame = (old.space, old.kind, old.trust) == (new.space, new.kind, new.trust)
-    if not same_frame or verdict.relation != "same" or not can_merge(old, new):
-        return None
-    if {old.provenance, new.provenance} & USER_PROVENANCES:
+    if verdict.relation != "same" or not can_merge(old, new) or not may_reword(old, new):
         return None
     text = merge_text(old.text, new.text)
-    if not isinstance(text, str) or not text.strip():
-        return None
-    if len(text) > 2 * (len(old.text) + len(new.text)):
-        return None
-    if not (holds_marks(text, old.text) and holds_marks(text, new.text)):
+    if not holds_both(text, old.text, new.text):
         return None
     united = apply_to_memory(old, plan_merge(old, new, now))._replace(
         id=new_id(), text=text, created_at=now, confidence=min(old.confidence, new.confidence)
@@ -193,6 +186,22 @@ def unite_pair(
         changes += move_edges(united, memory, pair.view.edges)
     why = f"two wordings of one thing ({pair.cosine:.2f})"
     return make_pair_step(old, new, "same", changes, why)
+
+
+def may_reword(old: Memory, new: Memory) -> bool:
+    """True if a third text may take the place of two: of one kind and source, not the user's."""
+    if {old.provenance, new.provenance} & USER_PROVENANCES:
+        return False
+    return (old.space, old.kind, old.trust) == (new.space, new.kind, new.trust)
+
+
+def holds_both(text: object, one: str, other: str) -> bool:
+    """True for a text that holds what must not be lost of two others, and is not much longer."""
+    if not isinstance(text, str) or not text.strip():
+        return False
+    if len(text) > 2 * (len(one) + len(other)):
+        return False
+    return holds_marks(text, one) and holds_marks(text, other)
 
 
 # Questions for a person
@@ -275,12 +284,7 @@ def relate_pair(pair: PairInView, relate: RelateMemories | None) -> PassStep | N
         return None
     if any({src, dst} == {one.id, other.id} for src, _, dst in view.edges):
         return None
-    relation, confidence = "relates_to", 1.0
-    common = set(one.files) & set(other.files) or find_marks(one.text) & find_marks(other.text)
-    why = f"two sessions, one subject: {', '.join(sorted(common)[:3])}"
-    if not common:
-        judgement = relate(one, other) if relate else None
-        relation, confidence, why = judgement or ("none", 0.0, "")
+    relation, confidence, why = find_common_subject(one, other, relate)
     if confidence < SURE_OPINION or relation == "none":
         return None
     if relation == "relates_to":
@@ -289,3 +293,14 @@ def relate_pair(pair: PairInView, relate: RelateMemories | None) -> PassStep | N
     if is_unquestioned(pair) or has_enough_questions(pair):
         return None
     return make_pair_step(one, other, relation, flag_contradiction(other, one, view.now), why)
+
+
+def find_common_subject(
+    one: Memory, other: Memory, relate: RelateMemories | None
+) -> tuple[str, float, str]:
+    """How two memories belong together, as `RelateMemories` says it; "none" if they do not."""
+    common = set(one.files) & set(other.files) or find_marks(one.text) & find_marks(other.text)
+    if common:
+        return "relates_to", 1.0, f"two sessions, one subject: {', '.join(sorted(common)[:3])}"
+    judgement = relate(one, other) if relate else None
+    return judgement or ("none", 0.0, "")

@@ -21,7 +21,7 @@ from reverie.core.model import (
     Revise,
     with_fields,
 )
-from reverie.reconciliation.merge_rules import IdPair, PairRuling, is_reconcilable
+from reverie.reconciliation.merge_rules import IdPair, KnownMemory, PairRuling, is_reconcilable
 
 EdgeWeights = Mapping[tuple[str, str, str], float]  # (src, rel, dst) → weight
 
@@ -43,6 +43,10 @@ class PassView(NamedTuple):
     pairs: Sequence[ClosePair] = ()
     wordings: Mapping[str, Sequence[str]] = EMPTY_MAPPING  # further texts of a memory
     settled: frozenset[IdPair] = frozenset()  # pairs about which a person has decided
+
+    def to_known(self, memory: Memory) -> KnownMemory:
+        """A memory with the further texts by which it is known."""
+        return KnownMemory(memory, self.wordings.get(memory.id, ()))
 
 
 class PassStep(NamedTuple):
@@ -110,19 +114,27 @@ def visit_pairs(view: PassView, judge: Callable[[PairInView], PassStep | None]) 
     current = view._replace(memories=memories, edges=edges)
     steps: list[PassStep] = []
     for pair in view.pairs:
-        one, other = memories.get(pair.one), memories.get(pair.other)
-        if one is None or other is None or frozenset((pair.one, pair.other)) in view.settled:
+        both = select_pair(current, pair)
+        if both is None:
             continue
-        if not (is_reconcilable(one, view.now) and is_reconcilable(other, view.now)):
-            continue
-        step = judge(PairInView(current, one, other, pair.cosine))
+        step = judge(both)
         if step is None:
             continue
         steps.append(step)
-        for memory in (one, other):
+        for memory in (both.one, both.other):
             memories[memory.id] = apply_to_memory(memory, step.changes)
         edges.update(index_edges(c.edge for c in step.changes if isinstance(c, Link)))
     return steps
+
+
+def select_pair(view: PassView, pair: ClosePair) -> PairInView | None:
+    """A pair with its memories; None if it is settled, or one of them no longer takes part."""
+    one, other = view.memories.get(pair.one), view.memories.get(pair.other)
+    if one is None or other is None or frozenset((pair.one, pair.other)) in view.settled:
+        return None
+    if not (is_reconcilable(one, view.now) and is_reconcilable(other, view.now)):
+        return None
+    return PairInView(view, one, other, pair.cosine)
 
 
 def render_step_diff(step: PassStep, texts: Mapping[str, str]) -> list[str]:

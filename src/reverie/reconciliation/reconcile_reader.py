@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from reverie.core.model import UNDECIDED_RELATIONS, Event, Memory
+from reverie.core.model import UNDECIDED_RELATIONS, Event, Memory, index_memories
 from reverie.pipeline.decided_pairs import load_settled_pairs
 from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
 from reverie.reconciliation.merge_rules import (
@@ -78,16 +78,7 @@ def reconcile_event(work: WorkContext, event: Event) -> ReaderDecision:
     relatives = {id: select_relatives(found, known, work.now) for id, found in neighbours.items()}
     if not any(relatives.values()):
         return ReaderDecision()
-    ends = [
-        resolve_merged(known, neighbour.id) for found in relatives.values() for neighbour in found
-    ]
-    plan = ReconciliationPlan(
-        known.values(),
-        load_wordings(work.store, {end.id for end in ends if end}),
-        load_settled_pairs(work.store),
-        work.now,
-        count_open_cases(work.store, known),
-    )
+    plan = start_plan(work, known, relatives)
     for memory in fresh:
         plan.place_memory(memory.id, relatives[memory.id])
     return ReaderDecision(
@@ -97,15 +88,32 @@ def reconcile_event(work: WorkContext, event: Event) -> ReaderDecision:
     )
 
 
+def start_plan(
+    work: WorkContext,
+    known: Mapping[str, Memory],
+    relatives: Mapping[str, Sequence[Neighbour]],
+) -> ReconciliationPlan:
+    """A plan with all that is known of these memories, in which none is placed yet."""
+    near = [neighbour for found in relatives.values() for neighbour in found]
+    ends = [resolve_merged(known, neighbour.id) for neighbour in near]
+    return ReconciliationPlan(
+        known.values(),
+        load_wordings(work.store, {end.id for end in ends if end}),
+        load_settled_pairs(work.store),
+        work.now,
+        count_open_cases(work.store, known),
+    )
+
+
 def load_merge_families(store: Store, memories: Sequence[Memory]) -> dict[str, Memory]:
     """These memories by id, with those that they were merged into, to the active end."""
-    known = {memory.id: memory for memory in memories}
+    known = index_memories(memories)
     for _ in range(MAX_MERGE_DEPTH):
         merged = [memory for memory in known.values() if memory.retired_why == "merged"]
         heirs = {memory.superseded_by for memory in merged if memory.superseded_by} - set(known)
         if not heirs:
             break
-        known.update({memory.id: memory for memory in store.get(sorted(heirs))})
+        known.update(index_memories(store.get(sorted(heirs))))
     return known
 
 
@@ -115,14 +123,18 @@ def select_relatives(
     """The nearest MAX_RELATIVES that take part, a few that only share words, and all merged
     wordings.
     """
-    there = [neighbour for neighbour in neighbours if neighbour.id in known]
     close: list[Neighbour] = []
     far: list[Neighbour] = []
-    for neighbour in there:
-        if is_reconcilable(known[neighbour.id], now):
+    merged: list[Neighbour] = []
+    for neighbour in neighbours:
+        memory = known.get(neighbour.id)
+        if memory is None:
+            continue
+        if memory.retired_why == "merged":
+            merged.append(neighbour)
+        elif is_reconcilable(memory, now):
             is_close = neighbour.cosine is None or neighbour.cosine >= MIN_COSINE
             (close if is_close else far).append(neighbour)
-    merged = [neighbour for neighbour in there if known[neighbour.id].retired_why == "merged"]
     return [*close[:MAX_RELATIVES], *far[:MAX_WORD_RELATIVES], *merged]
 
 
@@ -148,21 +160,15 @@ def load_merged_memories(store: Store, ids: set[str]) -> dict[str, list[Memory]]
     heir_of = {id: id for id in ids}
     asked = sorted(ids)
     while asked:
-        edges = [
-            edge
-            for edge in store.edges(asked, ("derived_from",))
-            if edge.src in asked and edge.dst not in heir_of
-        ]
-        expected = {(edge.dst, edge.src) for edge in edges}
-        merged = [
-            memory
-            for memory in store.get(sorted({edge.dst for edge in edges}))
-            if memory.retired_why == "merged" and (memory.id, memory.superseded_by) in expected
-        ]
-        for memory in merged:
-            heir_of[memory.id] = heir_of[str(memory.superseded_by)]
-            found.setdefault(heir_of[memory.id], []).append(memory)
-        asked = sorted(memory.id for memory in merged)
+        edges = store.edges(asked, ("derived_from",))
+        expected = {(edge.dst, edge.src) for edge in edges if edge.dst not in heir_of}
+        asked = []
+        for memory in store.get(sorted({id for id, _ in expected})):
+            heir = memory.superseded_by or ""
+            if memory.retired_why == "merged" and (memory.id, heir) in expected:
+                heir_of[memory.id] = heir_of[heir]
+                found.setdefault(heir_of[heir], []).append(memory)
+                asked.append(memory.id)
     return found
 
 

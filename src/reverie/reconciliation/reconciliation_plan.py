@@ -9,7 +9,7 @@ rules for two are those of `merge_rules`. Always true: what a person has decided
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from reverie.core.model import EMPTY_MAPPING, Change, Edge, Link, Memory, Revise
+from reverie.core.model import EMPTY_MAPPING, Change, Edge, Link, Memory, Revise, index_memories
 from reverie.memory.memory_changes import flag_contradiction
 from reverie.reconciliation.merge_rules import (
     DOUBTED_VERDICT,
@@ -58,7 +58,7 @@ class ReconciliationPlan:
         now: float,
         cases: Mapping[str, int] = EMPTY_MAPPING,
     ) -> None:
-        self.before = {memory.id: memory for memory in memories}
+        self.before = index_memories(memories)
         self.after = dict(self.before)
         self.wordings = {id: tuple(texts) for id, texts in wordings.items()}
         self.settled = settled
@@ -74,8 +74,11 @@ class ReconciliationPlan:
             return
         nearest = self.find_nearest(new, near)
         compared = self.compare_with(new, nearest)
-        repeated = [pair for pair in compared if pair.verdict.relation == "same"]
-        same = [pair for pair in repeated if can_merge(pair.old, new)]
+        same = [
+            pair
+            for pair in compared
+            if pair.verdict.relation == "same" and can_merge(pair.old, new)
+        ]
         stands = new
         if same:
             known = {pair.old.id for pair in compared} | self.wordings.keys()
@@ -89,12 +92,12 @@ class ReconciliationPlan:
     def find_nearest(self, new: Memory, near: Sequence[Neighbour]) -> dict[str, float | None]:
         """The active neighbours, or what they were merged into, with the highest cosine of each."""
         nearest: dict[str, float | None] = {}
-        for neighbour in near:
-            old = resolve_merged(self.after, neighbour.id)
-            if old and old.id != new.id and self.is_comparable(old, new):
-                known = nearest.get(old.id)
-                cosine = neighbour.cosine
-                nearest[old.id] = cosine if known is None else max(known, cosine or 0.0)
+        for id, cosine in near:
+            old = resolve_merged(self.after, id)
+            if old is None or old.id == new.id or not self.is_comparable(old, new):
+                continue
+            known = nearest.get(old.id)
+            nearest[old.id] = cosine if known is None else max(known, cosine or 0.0)
         return nearest
 
     def compare_with(
@@ -137,12 +140,11 @@ class ReconciliationPlan:
         lies near (`family`, by id with its cosine) may turn out to be the same now.
         """
 
-        def rank(pair: PairComparison) -> tuple[bool, bool, int, str]:
-            old = pair.old
+        def rank(old: Memory) -> tuple[bool, bool, int, str]:
             is_mixed = is_mixed_authorship(old, new)
             return is_mixed, old.space != new.space, -old.strength, old.id
 
-        best = min(same, key=rank).old
+        best = min((pair.old for pair in same), key=rank)
         stands = self.merge_memories(best, new)
         if is_mixed_authorship(best, new):
             return stands
@@ -223,19 +225,28 @@ class ReconciliationPlan:
 
     def resolve_conflicts(self, id: str, compared: Sequence[PairComparison], at: float) -> None:
         """Retire or flag what contradicts a memory, the surest first and MAX_RIVALS at most."""
-        others = [pair for pair in compared if pair.old.id != id]
-        against = [pair for pair in others if pair.verdict.relation in OPPOSED_RELATIONS]
-        against.sort(key=lambda pair: -pair.verdict.confidence)
-        rivals = against[:1]
-        for pair in against[1:]:
-            if pair.verdict.relation == "updates" or not self.is_crowded(pair.old):
-                rivals.append(pair)
-        rivals = rivals[:MAX_RIVALS]
+        against = [
+            pair
+            for pair in compared
+            if pair.old.id != id and pair.verdict.relation in OPPOSED_RELATIONS
+        ]
+        rivals = self.choose_rivals(against)
         for pair in sorted(rivals, key=lambda pair: self.is_crowded(pair.old)):
             # A correction puts one thing right: the others are only flagged.
-            plain = pair is rivals[0] or pair.verdict.relation == "updates"
-            verdict = pair.verdict if plain else DOUBTED_VERDICT
+            is_plain = pair is rivals[0] or pair.verdict.relation == "updates"
+            verdict = pair.verdict if is_plain else DOUBTED_VERDICT
             self.resolve_conflict(self.after[pair.old.id], self.after[id], verdict, at)
+
+    def choose_rivals(self, against: list[PairComparison]) -> list[PairComparison]:
+        """The surest contradictions, MAX_RIVALS at most; but for the first and for updates none
+        about which as many questions are open as may be.
+        """
+        ranked = sorted(against, key=lambda pair: -pair.verdict.confidence)
+        rivals = ranked[:1]
+        for pair in ranked[1:]:
+            if pair.verdict.relation == "updates" or not self.is_crowded(pair.old):
+                rivals.append(pair)
+        return rivals[:MAX_RIVALS]
 
     def resolve_conflict(self, old: Memory, new: Memory, verdict: Verdict, at: float) -> None:
         """Retire one of two that contradict each other, or flag both.
@@ -274,8 +285,7 @@ class ReconciliationPlan:
 
     def tie_to_nearest(self, new: Memory, compared: Sequence[PairComparison]) -> None:
         """Tie a new memory to its nearest near-duplicate, for a person to decide."""
-        close = [pair for pair in compared if pair.verdict.relation in ("near", "same")]
-        near = [pair for pair in close if self.is_open_question(pair, new)]
+        near = [pair for pair in compared if self.is_open_question(pair, new)]
         if not near:
             return
         # The nearest, but rather one about which fewer questions are open.
@@ -288,7 +298,8 @@ class ReconciliationPlan:
     def is_open_question(self, pair: PairComparison, new: Memory) -> bool:
         """True if a person may be asked whether a new memory repeats this one."""
         return (
-            pair.old.space == new.space
+            pair.verdict.relation in ("near", "same")
+            and pair.old.space == new.space
             and self.after[pair.old.id].active
             and is_worth_review(pair.old, new, pair.cosine)
             and not is_mixed_authorship(pair.old, new)

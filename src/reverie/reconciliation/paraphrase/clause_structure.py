@@ -28,6 +28,8 @@ _LEAVES, _GOES = load_words("LEAVES"), load_words("GOES")
 # With what was done: "stopped drinking coffee".
 _ENDED = ("stop", "stopped", "quit", "ceased")
 _SENTENCE_ENDS = ".!?;\n"
+# Before what was done to a thing: "was replaced".
+_PASSIVES = ("was", "were", "is", "are", "been", "got")
 # Words behind "instead of" that it can give up.
 _MAX_GIVEN_UP_WORDS = 7
 
@@ -194,10 +196,7 @@ def _find_numbered_order(lows: Words, concepts: Words) -> Sides:
         return frozenset(), frozenset()
     for mark in ("then", "second", "AFTER", "later"):
         if mark in lows:
-            end = lows.index(mark)
-            joints = (",", ";", ".", "and") if "first" in lows[:end] else (",", ";", ".")
-            cut = _find_stop(lows, range(end, -1, -1), joints)
-            cut = end if cut < 0 else cut
+            cut = _find_cut(lows, lows.index(mark))
             return drop_empty(concepts[:cut]), drop_empty(concepts[cut:])
     place = lows.index("first") if "first" in lows else 0
     # "Write tests first", not "the first test".
@@ -206,6 +205,13 @@ def _find_numbered_order(lows: Words, concepts: Words) -> Sides:
         start = _find_start(lows, place, LIMB_BOUNDARIES)
         return drop_empty(concepts[start:place]), frozenset()
     return frozenset(), frozenset()
+
+
+def _find_cut(lows: Words, end: int) -> int:
+    """Where the limb begins whose "then" stands at this place; there itself without a joint."""
+    joints = (",", ";", ".", "and") if "first" in lows[:end] else (",", ";", ".")
+    cut = _find_stop(lows, range(end, -1, -1), joints)
+    return end if cut < 0 else cut
 
 
 # What stands together, what is no more
@@ -234,7 +240,7 @@ def find_given_up_concepts(lows: Words, concepts: Words) -> Concepts:
         if low in _LEAVES or (low == "from" and tells_change):
             end = min(i + 1 + _MAX_GIVEN_UP_WORDS, len(lows))
             gone += concepts[i + 1 : _find_stop(lows, range(i + 1, end), stops)]
-        is_passive = i > 0 and lows[i - 1] in ("was", "were", "is", "are", "been", "got")
-        if low in _GOES and (is_passive or low in ("GONE", "left")):
+        is_gone = low in ("GONE", "left") or (i > 0 and lows[i - 1] in _PASSIVES)
+        if low in _GOES and is_gone:
             gone += concepts[max(0, i - 5) : i]
     return drop_empty(gone)

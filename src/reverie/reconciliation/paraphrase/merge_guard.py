@@ -147,16 +147,13 @@ def guard_verdict(
         return verdict
     if verdict.relation == "updates":
         return _check_update(texts, new.text, verdict)
-    may_concern = verdict.relation != "apart" or verdict.confidence < CERTAINLY_APART
-    if may_concern and _names_replacement(old.text, new.text):
+    is_certain = verdict.relation == "apart" and verdict.confidence >= CERTAINLY_APART
+    if not is_certain and _names_replacement(old.text, new.text):
         return verdict._replace(relation="updates", why="it says itself what it replaces")
     if verdict.relation == "same":
         return _check_repetition(texts, new, verdict)
-    if (
-        verdict.relation in ("near", "apart")
-        and may_concern
-        and _differs_in_measure(old.text, new.text)
-    ):
+    is_other = verdict.relation in ("near", "apart") and not is_certain
+    if is_other and _differs_in_measure(old.text, new.text):
         return verdict._replace(relation="contradicts", why="the same words with another measure")
     return verdict
 
@@ -194,8 +191,10 @@ def _content_of(text: str) -> Concepts:
     """What a text speaks of: concepts, bare numbers, and letters that tell a thing from another."""
     known = load_number_words()
     words = _NUMBERS.findall(text.lower())
-    numbers = {str(known.get(word, word)) for word in words if word[0].isdigit() or word in known}
-    return read_statement(text).concepts | numbers | set(_LETTERED.findall(text))
+    digits = {word for word in words if word[0].isdigit()}
+    numbers = {str(known[word]) for word in words if word in known}
+    letters = set(_LETTERED.findall(text))
+    return read_statement(text).concepts | digits | numbers | letters
 
 
 def _content_beyond(text: str, held: Concepts) -> Concepts:
@@ -206,8 +205,12 @@ def _content_beyond(text: str, held: Concepts) -> Concepts:
 
 def _is_same_word(a: str, b: str) -> bool:
     """True if two concepts are forms of one word, hyphens and call brackets apart."""
-    a, b = ("".join(map(to_concept, word.removesuffix("()").split("-"))) for word in (a, b))
+    a, b = _to_plain_form(a), _to_plain_form(b)
     return a == b or has_common_start(a, b)
+
+
+def _to_plain_form(word: str) -> str:
+    return "".join(map(to_concept, word.removesuffix("()").split("-")))
 
 
 def _is_affirmed(name: str, text: str) -> bool:
@@ -239,10 +242,10 @@ def _check_update(texts: Sequence[str], new: str, verdict: "Verdict") -> "Verdic
             why = f"what it gives up is something else: {name}"
             return _lower_verdict(verdict, "near" if says_all else "apart", why)
     narrower = frozenset() if given.clauses else _find_narrowing(given.rest, texts, held)
-    if narrower:
-        relation = "contradicts" if given.names else "near"
-        return _lower_verdict(verdict, relation, f"it speaks only of: {format_concepts(narrower)}")
-    return verdict
+    if not narrower:
+        return verdict
+    relation = "contradicts" if given.names else "near"
+    return _lower_verdict(verdict, relation, f"it speaks only of: {format_concepts(narrower)}")
 
 
 def _relate_other_clause(clause: str, beyond: Concepts, old: str, held: Concepts) -> str:
@@ -277,10 +280,8 @@ def _names_replacement(old: str, new: str) -> bool:
     """True if the new text names what the old one says as given up, says what holds instead, and
     nothing else.
     """
-    given, reading, known = find_given_up(new), read_statement(new), read_statement(old)
-    if not (given.names or given.clauses) or known.is_question or known.is_ban:
-        return False
-    if reading.is_question or reading.hedges or reading.is_truncated:
+    given = find_given_up(new)
+    if not (given.names or given.clauses) or not _may_replace(old, new):
         return False
     held = _content_of(old)
     if not _denies_all(given, old):
@@ -288,14 +289,25 @@ def _names_replacement(old: str, new: str) -> bool:
         if not named or held.isdisjoint(_contents_of(given.rest)):
             return False
     subjects = Concepts().union(*map(_subjects_of, given.rest))
-    known_words = _raw_words(old)
-    raw_words = [word for limb in given.rest for word in _raw_words(limb)]
-    own = [word for word in raw_words if word not in known_words]
     return (
-        0 < len(own) <= MAX_NEW_WORDS
+        0 < _count_new_words(given.rest, old) <= MAX_NEW_WORDS
         and not subjects - held - CHANGE_CONCEPTS
         and not _find_narrowing(given.rest, [old], held)
     )
+
+
+def _may_replace(old: str, new: str) -> bool:
+    """True if one text states something, and the other says for sure what holds."""
+    known, reading = read_statement(old), read_statement(new)
+    if known.is_question or known.is_ban:
+        return False
+    return not (reading.is_question or reading.hedges or reading.is_truncated)
+
+
+def _count_new_words(limbs: Iterable[str], old: str) -> int:
+    """How many words of these limbs the old text has not."""
+    known = _raw_words(old)
+    return sum(word not in known for limb in limbs for word in _raw_words(limb))
 
 
 def _denies_all(given: GivenUpParts, old: str) -> bool:
@@ -341,10 +353,8 @@ def _check_repetition(texts: Sequence[str], new: Memory, verdict: "Verdict") -> 
 
 def _drops_something(text: str) -> bool:
     """True if a limb says forget, scrap, drop …; a "not" or "and" at its beginning says less."""
-    return any(
-        _STARTS.match(limb) and not limb.lower().split()[0].startswith(("not", "and"))
-        for limb in _LIMB.split(text)
-    )
+    limbs = filter(_STARTS.match, _LIMB.split(text))
+    return any(not limb.lower().split()[0].startswith(("not", "and")) for limb in limbs)
 
 
 def _plain_words(text: str) -> tuple[str, ...]:
@@ -360,12 +370,16 @@ def _compare_exact_values(old: str, new: str) -> str:
     """
     gone = [value for value in _exact_values(old) if not _stands_in_text(value, new, exact=True)]
     come = [value for value in _exact_values(new) if not _stands_in_text(value, old, exact=True)]
-    other_case = any(value.lower() in new.lower() for value in gone) or any(
-        value.lower() in old.lower() for value in come
-    )
-    if (gone and come) or other_case or _has_name_variant(old, new):
+    if (gone and come) or _holds_in_other_case(gone, new) or _holds_in_other_case(come, old):
+        return "swap"
+    if _has_name_variant(old, new):
         return "swap"
     return "more" if gone or come else ""
+
+
+def _holds_in_other_case(values: Iterable[str], text: str) -> bool:
+    """True if one of these values stands in a text with other capitals."""
+    return any(value.lower() in text.lower() for value in values)
 
 
 def _has_name_variant(old: str, new: str) -> bool:
@@ -426,21 +440,31 @@ def _stands_in_text(value: str, text: str, *, exact: bool = False) -> bool:
 
 def _differs_in_measure(old: str, new: str) -> bool:
     """True if two texts differ in one measure only: 5s and 5m, version 1.2 and 1.20."""
-    a, b = ([word.strip(".,;:!?()") for word in text.lower().split()] for text in (old, new))
-    if len(a) != len(b):
+    mine, theirs = _split_words(old), _split_words(new)
+    if len(mine) != len(theirs):
         return False
-    differ = [i for i, (mine, theirs) in enumerate(zip(a, b, strict=True)) if mine != theirs]
+    differ = [i for i, (a, b) in enumerate(zip(mine, theirs, strict=True)) if a != b]
     if len(differ) != 1:
         return False
     i = differ[0]
-    if not (_MEASURED.match(a[i]) and _MEASURED.match(b[i])):
+    if not (_MEASURED.match(mine[i]) and _MEASURED.match(theirs[i])):
         return False
-    is_value = i > 0 and (a[i - 1] in ("version", "release") or bool(_AUXILIARY & set(a[:i])))
     return (
-        is_value
+        _is_value_place(mine, i)
         and read_statement(old).verb not in OPEN_VERBS
-        and read_value(a, i) != read_value(b, i)
+        and read_value(mine, i) != read_value(theirs, i)
     )
+
+
+def _split_words(text: str) -> list[str]:
+    return [word.strip(".,;:!?()") for word in text.lower().split()]
+
+
+def _is_value_place(words: Sequence[str], i: int) -> bool:
+    """True if a number at this place is what something is: behind "version", or a verb."""
+    if not i:
+        return False
+    return words[i - 1] in ("version", "release") or not _AUXILIARY.isdisjoint(words[:i])
 
 
 _AUXILIARY = frozenset(

@@ -98,25 +98,29 @@ def compare_statements(
     swaps = [*find_swaps(old.words, new.words, missing, extra)]
     if not agreeing:
         swaps += find_opposite_swaps(old, new)
-        turned = frozenset(
-            a for a, b in pairs.items() if (a in old.affirmed) != (b in new.affirmed)
-        )
-        if turned and _wants_same_side(old, new):
-            turned = Concepts()
+        turned = _find_turned(old, new, pairs)
     unknown = extra.difference(known)
     elsewhere = _is_ordered_elsewhere(old, new)
     seen = StatementSimilarity({}, shared, tuple(swaps), turned, unknown, missing, elsewhere)
     # The order of these lines is the order of the scorer's sums.
-    seen.features.update(_overlap_features(old, new, seen, cosine))
-    seen.features["not the opposite"] = bool(agreeing)
-    seen.features.update(_leftover_features(old, new, seen))
-    seen.features.update(_rest_features(seen))
-    seen.features.update(_swap_features(seen.swaps))
-    seen.features.update(_polarity_features(old, new, seen, agreeing))
-    seen.features.update(_circumstance_features(old, new, seen))
-    seen.features.update(_change_features(old, new, seen))
-    seen.features.update(_combined_features(seen.features))
+    features = seen.features
+    features.update(_overlap_features(old, new, seen, cosine))
+    features["not the opposite"] = bool(agreeing)
+    features.update(_leftover_features(old, new, seen))
+    features.update(_rest_features(seen))
+    features.update(_swap_features(seen.swaps))
+    features.update(_polarity_features(old, new, seen, agreeing))
+    features.update(_circumstance_features(old, new, seen))
+    features.update(_change_features(old, new, seen))
+    _cancel_explained_swaps(features)
+    features.update(_combined_features(features))
     return seen
+
+
+def _find_turned(old: Statement, new: Statement, pairs: dict[str, str]) -> Concepts:
+    """What one affirms and the other denies, of the concepts that both have."""
+    turned = frozenset(a for a, b in pairs.items() if (a in old.affirmed) != (b in new.affirmed))
+    return Concepts() if turned and _wants_same_side(old, new) else turned
 
 
 def _match_concepts(mine: Concepts, theirs: Concepts) -> dict[str, str]:
@@ -226,8 +230,8 @@ def _rest_features(seen: StatementSimilarity) -> Features:
     }
 
 
-def _combined_features(f: Features) -> Features:
-    """What several features say together, as the scorer only adds up; some are set to 0 for it."""
+def _cancel_explained_swaps(f: Features) -> None:
+    """Set swaps to 0 that something else about the two statements explains."""
     f["open swap"] = f["open verb"] * f["swaps"]
     # Slower the other way about is faster.
     if f["swap opposite"] and f["order crossed"]:
@@ -235,6 +239,10 @@ def _combined_features(f: Features) -> Features:
         f["said swap, rest agrees"] = 0.0
     if f["one holder"] and f["swap subject"]:
         f["swap subject"], f["said swap, rest agrees"] = 0.0, f["swap, rest agrees"]
+
+
+def _combined_features(f: Features) -> Features:
+    """What several features say together, as the scorer only adds up."""
     clash = any(f[name] for name in CLASHES)
     aside = any(f[name] for name in ASIDES)
     more = f["extra"] + f["extra value"] + f["extra name"] - f["swaps"]
@@ -266,12 +274,9 @@ def _polarity_features(
 ) -> Features:
     turned, shared = seen.turned, seen.shared
     crossed, agreed = _compare_orders((old.first, old.then), (new.first, new.then))
-    if_crossed, _ = _compare_orders(
-        (old.condition, old.consequence), (new.condition, new.consequence)
-    )
-    both_ways = bool(turned & old.affirmed) and bool(turned & old.denied)
-    # "never this before that" asks for that: it shares no ban with "never that".
-    both_bar = old.is_ban and new.is_ban and not both_ways and bool(old.first) == bool(new.first)
+    old_case, new_case = (old.condition, old.consequence), (new.condition, new.consequence)
+    is_case_crossed, _ = _compare_orders(old_case, new_case)
+    both_bar = _bar_alike(old, new, turned)
     one_bars = old.is_ban != new.is_ban
     return {
         "turned": len(turned) / len(shared) if shared and not both_bar else 0.0,
@@ -281,13 +286,22 @@ def _polarity_features(
         "bars differ": one_bars,
         "order crossed": crossed,
         "order agrees": agreed,
-        "condition crossed": if_crossed,
+        "condition crossed": is_case_crossed,
         "order new": bool(new.first and new.then) and not (old.first and old.then),
         "roles": _has_swapped_roles(old, new),
         "one holder": not shared.isdisjoint(SINGLE_HOLDER_ROLES),
         "open verb": old.verb == new.verb and old.verb in OPEN_VERBS,
         "denies more": one_bars and not (agreed or agreeing or old.denied & new.denied),
     }
+
+
+def _bar_alike(old: Statement, new: Statement, turned: Concepts) -> bool:
+    """True if both forbid, and what they deny is turned one way only.
+
+    "never this before that" asks for that: it shares no ban with "never that".
+    """
+    both_ways = bool(turned & old.affirmed) and bool(turned & old.denied)
+    return old.is_ban and new.is_ban and not both_ways and bool(old.first) == bool(new.first)
 
 
 def _compare_orders(old: Sides, new: Sides) -> tuple[bool, bool]:
@@ -353,25 +367,50 @@ def _is_copula(statement: Statement) -> bool:
 
 def _circumstance_features(old: Statement, new: Statement, seen: StatementSimilarity) -> Features:
     """Where, when, how surely and for whom."""
-    old_words, new_words = set(old.plain), set(new.plain)
-    condition = (new.condition | old.condition) - seen.shared - WEAK_CONCEPTS
-    joints = {"and", "or"}
+    return {
+        **_place_features(old, new),
+        **_limit_features(old, new),
+        **_condition_features(old, new, seen),
+        **_wording_features(old, new, seen),
+    }
+
+
+def _place_features(old: Statement, new: Statement) -> Features:
     return {
         "other place": bool(old.sited and new.sited) and old.sited.isdisjoint(new.sited),
         "more places": bool(new.places - old.places),
         "fewer places": bool(old.places - new.places),
         "only new sited": bool(new.sited) and not old.places,
         "only old sited": bool(old.sited) and not new.places,
+    }
+
+
+def _limit_features(old: Statement, new: Statement) -> Features:
+    return {
         "hedge new": bool(new.hedges - old.hedges),
         "hedge old": bool(old.hedges - new.hedges),
         "limit new": len(new.limits - old.limits - {"unless" if new.first else ""}),
         "limit old": len(old.limits - new.limits - {"unless" if old.first else ""}),
         "only differs": _limits_by_only(old) != _limits_by_only(new),
         "not all": _is_not_all(old, new) or _is_not_all(new, old),
+    }
+
+
+def _condition_features(old: Statement, new: Statement, seen: StatementSimilarity) -> Features:
+    own = (new.condition | old.condition) - seen.shared - WEAK_CONCEPTS
+    is_one_sided = bool(new.condition) != bool(old.condition)
+    return {
         "condition new": bool(new.condition) and not old.condition,
         "condition old": bool(old.condition) and not new.condition,
-        "condition of its own": bool(condition) and bool(new.condition) != bool(old.condition),
+        "condition of its own": bool(own) and is_one_sided,
         "will differs": new.is_future != old.is_future,
+    }
+
+
+def _wording_features(old: Statement, new: Statement, seen: StatementSimilarity) -> Features:
+    old_words, new_words = set(old.plain), set(new.plain)
+    joints = {"and", "or"}
+    return {
         "and new": bool(seen.extra and joints & new_words) and not joints & old_words,
         "too": not new_words.isdisjoint(("also", "too")),
         "when differs": bool(old.when and new.when) and old.when != new.when,
@@ -401,16 +440,19 @@ def _is_past_event(statement: Statement) -> bool:
 
 def _change_features(old: Statement, new: Statement, seen: StatementSimilarity) -> Features:
     """Whether the new one says that something changed, and whether that is about the old one."""
-    told, soft = new.changes - old.changes, new.soft - old.soft
+    told = new.changes - old.changes
+    soft = new.soft - old.soft
     tells, turns = bool(told), bool(seen.turned)
-    gives_up = not new.given_up.isdisjoint(old.affirmed.difference(s.new for s in seen.swaps))
+    kept = old.affirmed.difference(swap.new for swap in seen.swaps)
+    gives_up = not new.given_up.isdisjoint(kept)
+    has_sure_swap = any(swap.how in SURE_SWAPS for swap in seen.swaps)
     return {
         "change": tells,
         "change told": bool(told - {"stop", "switch"}),
         "soft change": bool(soft),
         "change × gives up": tells and gives_up,
         "change × turned": tells and turns,
-        "change × swap": tells and any(swap.how in SURE_SWAPS for swap in seen.swaps),
+        "change × swap": tells and has_sure_swap,
         "soft × gives up": bool(soft) and gives_up,
         "soft × turned": bool(soft) and turns and (gives_up or soft != {"INSTEADOF"}),
         "gives up": gives_up,

@@ -181,9 +181,7 @@ def propose_verdict(
         return Verdict("apart", 1.0, apart)
     texts = (old.text, *wordings)
     known = [read_statement(text) for text in texts]
-    whole = [statement for statement in known if not statement.is_truncated]
-    same_words = not claim.is_truncated and any(one.plain == claim.plain for one in whole)
-    if same_words or fold_text(new.text) in map(fold_text, texts):
+    if _has_same_words(known, claim) or fold_text(new.text) in map(fold_text, texts):
         return limit_verdict(old, new, Verdict("same", 1.0, "the same words"))
     nearest = pick_nearest_wordings(known, claim)
     if not claim.words or not nearest[0].words:
@@ -196,6 +194,13 @@ def propose_verdict(
     seen = compare_statements(nearest[0], claim, cosine)
     verdict = decide_relation(seen, estimate_relations(seen, cosine))
     return limit_verdict(old, new, protect_repeated(old, seen, verdict))
+
+
+def _has_same_words(known: Sequence[Statement], claim: Statement) -> bool:
+    """True if a claim has the words of one of these statements, and both were read as a whole."""
+    if claim.is_truncated:
+        return False
+    return any(one.plain == claim.plain and not one.is_truncated for one in known)
 
 
 def protect_repeated(old: Memory, seen: StatementSimilarity, verdict: Verdict) -> Verdict:
@@ -232,12 +237,13 @@ def vote_by_wordings(
     Where the first few agree that it is something else altogether, the others are not asked.
     """
     vocabulary = collect_concepts(known)
-    seen = [compare_statements(one, claim, cosine, vocabulary) for one in nearest[:FIRST_WORDINGS]]
-    votes = [cast_vote(one, cosine) for one in seen]
-    if any(vote.relation != "apart" for vote in votes):
-        rest = nearest[FIRST_WORDINGS:]
-        seen += [compare_statements(one, claim, cosine, vocabulary) for one in rest]
-        votes += [cast_vote(one, cosine) for one in seen[FIRST_WORDINGS:]]
+    seen: list[StatementSimilarity] = []
+    votes: list[WordingVote] = []
+    for one in nearest:
+        if len(votes) == FIRST_WORDINGS and all(vote.relation == "apart" for vote in votes):
+            break
+        seen.append(compare_statements(one, claim, cosine, vocabulary))
+        votes.append(cast_vote(seen[-1], cosine))
     relation, sure = decide_vote(votes)
     agreeing = [one for one, vote in zip(seen, votes, strict=True) if vote.relation == relation]
     return Verdict(relation, round(sure, 3), explain_verdict(relation, (agreeing or seen)[0]))

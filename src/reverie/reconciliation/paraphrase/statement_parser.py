@@ -137,8 +137,9 @@ def _read_cached(text: str) -> Statement:
     low_set = frozenset(lows)
     concepts = list_concepts(lows)
     words = tuple(_classify_words(tokens, concepts))
-    affirmed = frozenset(w.concept for w in words if w.sort != LIGHT and w.affirmed)
-    denied = frozenset(w.concept for w in words if w.sort != LIGHT and not w.affirmed)
+    heavy = [word for word in words if word.sort != LIGHT]
+    affirmed = frozenset(word.concept for word in heavy if word.affirmed)
+    denied = frozenset(word.concept for word in heavy if not word.affirmed)
     first, then = find_order(lows, concepts)
     condition, consequence = find_condition(lows, concepts)
     main_verb = _find_main_verb(lows, concepts)
@@ -146,25 +147,20 @@ def _read_cached(text: str) -> Statement:
     wishes = bool(_REQUEST.search(text))
     # "Only small ones, please": an "only" that limits nothing.
     stresses = "only" in low_set and not verb and not low_set & _SCOPES
-    hedges = low_set & load_words("HEDGES")
-    if "than" in low_set:
-        hedges -= load_words("COMPARED")
-    if wishes:
-        hedges -= {"could"}
     limits = low_set & load_words("LIMITS")
     return Statement(
         plain=tuple(low for low in lows if low not in LIMB_BOUNDARIES),
         words=words,
         affirmed=affirmed,
         denied=denied - affirmed,
-        light=frozenset(w.concept for w in words if w.sort == LIGHT),
+        light=frozenset(word.concept for word in words if word.sort == LIGHT),
         first=first,
         then=then,
         condition=condition,
         consequence=consequence,
         places=_places_among(words),
         sited=_places_among(word for word in words if word.place != SAID),
-        hedges=hedges,
+        hedges=_find_hedges(low_set, wishes),
         limits=limits - {"only"} if stresses else limits,
         changes=low_set & load_words("CHANGES"),
         soft=low_set & load_words("SOFT_CHANGES"),
@@ -183,6 +179,14 @@ def _read_cached(text: str) -> Statement:
     )
 
 
+def _find_hedges(words: Concepts, wishes: bool) -> Concepts:
+    """The words by which a text is less sure; in a polite wish "could" is none."""
+    hedges = words & load_words("HEDGES")
+    if "than" in words:
+        hedges -= load_words("COMPARED")
+    return hedges - {"could"} if wishes else hedges
+
+
 def _places_among(words: Iterable[StatementWord]) -> Concepts:
     return PLACE_CONCEPTS.intersection(word.concept for word in words)
 
@@ -198,7 +202,8 @@ def _split_tokens(text: str) -> Iterator[_Token]:
 
 def _classify_words(tokens: list[_Token], concepts: Words) -> Iterator[StatementWord]:
     lows = [token.lower for token in tokens]
-    signs, places = find_affirmed(lows), _find_sections(lows, concepts)
+    signs = find_affirmed(lows)
+    places = _find_sections(lows, concepts)
     skip = -1
     for i, token in enumerate(tokens):
         low = token.lower
@@ -219,7 +224,9 @@ def _concept_beside(lows: Words, i: int, step: int) -> str:
     j = i + step
     while 0 <= j < len(lows) and lows[j] in _ARTICLES:
         j += step
-    return to_concept(lows[j]) if 0 <= j < len(lows) and lows[j] not in LIMB_BOUNDARIES else ""
+    if not 0 <= j < len(lows) or lows[j] in LIMB_BOUNDARIES:
+        return ""
+    return to_concept(lows[j])
 
 
 def _classify_token(token: _Token) -> tuple[str, str]:
@@ -243,11 +250,14 @@ def _find_main_verb(lows: Words, concepts: Words) -> int:
             return i
     # Sends, depends: something with an s before a small word.
     for i in range(1, len(lows) - 1):
-        low = lows[i]
-        has_ending = low.endswith("s") and not low.endswith("ss") and low not in STOP_WORDS
-        if has_ending and lows[i + 1] in _SMALL and concepts[i - 1]:
+        if concepts[i - 1] and lows[i + 1] in _SMALL and _may_be_verb(lows[i]):
             return i
     return -1
+
+
+def _may_be_verb(low: str) -> bool:
+    """True for a word that ends as verbs do: with an s, but not with two."""
+    return low.endswith("s") and not low.endswith("ss") and low not in STOP_WORDS
 
 
 def _find_sections(lows: Words, concepts: Words) -> Words:

@@ -76,7 +76,8 @@ def find_swaps(
             continue
         used_gone.add(i)
         used_come.add(j)
-        yield WordSwap(gone[i].concept, come[j].concept, how, _shared_place(gone[i], come[j]))
+        a, b = gone[i], come[j]
+        yield WordSwap(a.concept, b.concept, how, _shared_place(a, b))
 
 
 def first_occurrences(

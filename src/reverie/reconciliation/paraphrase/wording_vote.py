@@ -48,12 +48,12 @@ class WordingVote(NamedTuple):
 def compute_vote_shares(looks: Sequence[WordingVote]) -> dict[str, float]:
     """The votes as numbers: what share of the wordings says what, and how surely."""
     count = len(looks)
+    denied = [look.likelihoods[relation] for look in looks for relation in OPPOSED_RELATIONS]
     return {
         "say the same": sum(look.relation == "same" for look in looks) / count,
         "are denied": sum(look.relation in OPPOSED_RELATIONS for look in looks) / count,
         "likely the same": sum(look.likelihoods["same"] for look in looks) / count,
-        "likely denied": sum(look.likelihoods[r] for look in looks for r in OPPOSED_RELATIONS)
-        / count,
+        "likely denied": sum(denied) / count,
         "nothing forbids": sum(not look.barred for look in looks) / count,
         "new words": min(MAX_NEW_WORDS, *(look.new_words for look in looks)),
     }
@@ -85,17 +85,14 @@ def decide_vote(looks: Sequence[WordingVote]) -> tuple[str, float]:
     """
     likely = estimate_same(looks)
     barred = sum(look.barred for look in looks)
-    if likely >= NEAR_LIKELIHOOD and barred > UPDATE_SHARE * len(looks):
-        return "near", likely
-    if likely >= SAME_LIKELIHOOD:
-        return "same", likely
     if likely >= NEAR_LIKELIHOOD:
-        return "near", likely
+        is_same = likely >= SAME_LIKELIHOOD and barred <= UPDATE_SHARE * len(looks)
+        return "same" if is_same else "near", likely
     updates = [look for look in looks if look.relation == "updates"]
     if len(updates) >= UPDATE_SHARE * len(looks) and any(look.gives_up for look in updates):
         return "updates", max(look.confidence for look in updates)
-    against = [look for look in looks if look.relation in OPPOSED_RELATIONS]
-    if against:
-        return "contradicts", max(look.confidence for look in against)
-    near = [look for look in looks if look.relation in ("near", "same")]
-    return ("near", max(look.confidence for look in near)) if near else ("apart", 1 - likely)
+    for name, relations in (("contradicts", OPPOSED_RELATIONS), ("near", ("near", "same"))):
+        sure = [look.confidence for look in looks if look.relation in relations]
+        if sure:
+            return name, max(sure)
+    return "apart", 1 - likely
