@@ -98,8 +98,9 @@ def as_instance(found: ResolvedName | None) -> ResolvedName | None:
     return found._replace(is_instance=True, how="type") if is_inside(found) else found
 
 
-# a question that was asked: the template of its key, and what that is filled with
-Lookup = tuple[str, ...]
+# a question that was asked: the template of its key, and what that is filled with; of a file, which
+# every step of resolving asks for, only the path
+Lookup = tuple[str, ...] | str
 DefinitionTest = Callable[[SymbolDefinition], bool]
 # what a mention in a file means
 ResolveMention = Callable[["NameResolver", str, Mention], ResolvedName | None]
@@ -144,8 +145,7 @@ class NameResolver:
 
     def find_file(self, path: str) -> FileTables | None:
         """The tables of a file; None if there is no such file."""
-        # not by `note_lookup`: every step of resolving passes here
-        self.asked.add((FILE_KEY, path))
+        self.asked.add(path)
         if path not in self._tables:
             facts = self._source.facts(path)
             self._tables[path] = FileTables(facts) if facts else None
@@ -153,7 +153,9 @@ class NameResolver:
 
     def file(self, path: str) -> FileTables:
         """The tables of a file that is there."""
-        tables = self.find_file(path)
+        self.asked.add(path)
+        # every step of resolving passes here
+        tables = self._tables.get(path) or self.find_file(path)
         assert tables is not None
         return tables
 
@@ -233,15 +235,17 @@ class NameResolver:
         """A name that the file itself defines, or imports by name."""
         file = self.file(path)
         self.note_lookup(NAME_IN_FILE_KEY, path, name)
-        index = file.top_names.get(name, NO_SYMBOL)
-        own = ResolvedName(path, index, how="same file")
-        if is_symbol(own) and file.symbols[index].kind != "variable":
+        index = file.top_names.get(name)
+        own = None if index is None else ResolvedName(path, index, how="same file")
+        if index is not None and file.symbols[index].kind != "variable":
             return own
-        results = [self.resolve_import(path, one, depth + 1) for one in file.imports.get(name, ())]
-        imported = [found for found in results if found]
-        if imported:
-            return next(filter(is_inside, imported), imported[0])
-        return own if is_symbol(own) else None
+        imported = None
+        for one in file.imports.get(name, ()):
+            found = self.resolve_import(path, one, depth + 1)
+            if is_inside(found):
+                return found
+            imported = imported or found
+        return imported or own
 
     def _resolve_starred(
         self,
@@ -251,8 +255,7 @@ class NameResolver:
     ) -> ResolvedName | None:
         """A name of a module whose names are all imported, here or on the way."""
         files = self._list_star_files(path)
-        for file in files:
-            self.note_lookup(FILE_KEY, file)
+        self.asked.update(files)
         if depth >= MAX_DEPTH:
             return None
         for file in files:

@@ -25,9 +25,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from reverie.code.name_resolution import (
     COMMON_METHODS,
+    FILE_KEY,
     NAME_IN_FILE_KEY,
     OUTSIDE,
     UNRESOLVED,
+    Lookup,
     NameResolver,
     ResolvedName,
     as_instance,
@@ -69,8 +71,15 @@ def link_files(
         edges = tuple(find_file_edges(resolver, path))
         # its own names go without saying: a file that changed is resolved anew
         keys = (key for key in resolver.asked if key[:2] != (NAME_IN_FILE_KEY, path))
-        rests_on = frozenset(template.format(*parts) for template, *parts in keys)
-        yield LinkedFile(path, edges, rests_on)
+        yield LinkedFile(path, edges, frozenset(map(to_dependency_key, keys)))
+
+
+def to_dependency_key(lookup: Lookup) -> str:
+    """A question that was asked, as the index keeps it."""
+    if isinstance(lookup, str):
+        return FILE_KEY.format(lookup)
+    template, *parts = lookup
+    return template.format(*parts)
 
 
 def resolve_mention(
@@ -89,15 +98,15 @@ def find_file_edges(resolver: NameResolver, path: str) -> Iterator[CodeEdge]:
         yield from find_import_edges(resolver, path, one)
     for mention in mentions.file.facts.mentions:
         found = mentions.resolve(mention)
-        edge = CodeEdge(path, mention.scope, mention.kind, mention.name, mention.line)
+        site = (path, mention.scope, mention.kind, mention.name, mention.line)
         if is_inside(found):
             # what uses itself is no use, but what calls itself is recursion
             if mention.kind == "calls" or found.place != (path, mention.scope):
-                yield edge._replace(to=found.path, symbol=found.num, how=found.how)
+                yield CodeEdge(*site, found.path, found.num, found.how)
             continue
         is_unknown = found is None or found.how == UNRESOLVED
         if is_unknown and mention.kind != "uses" and resolver.is_defined(mention.name):
-            yield edge._replace(how=UNRESOLVED)
+            yield CodeEdge(*site, how=UNRESOLVED)
 
 
 def find_import_edges(
