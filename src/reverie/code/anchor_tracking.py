@@ -37,7 +37,7 @@ from reverie.code.parsed_facts import strip_qualifiers
 from reverie.code.symbol_tables import group_by_key
 from reverie.core.code_anchors import CHANGED, GIVEN, GONE, CodeAnchor
 from reverie.core.errors import BadInput
-from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.core.privacy_policy import Policy
 from reverie.notes.folder_walk import admit_path, read_text_file, walk_folder
 from reverie.notes.watched_roots import WatchedRoot
 from reverie.storage.indexed_code import CodeIndex, Symbol
@@ -91,7 +91,7 @@ class RepositoryView:
         index: CodeIndex,
         root: str,
         now: float,
-        policy: Policy = DEFAULT_POLICY,
+        policy: Policy,
     ) -> None:
         self.index, self.root, self.now, self.policy = index, root, now, policy
         self.known = index.indexed_files(root)
@@ -147,7 +147,7 @@ def view_repository(
     root: str,
     now: float,
     views: RepositoryViews,
-    policy: Policy = DEFAULT_POLICY,
+    policy: Policy,
 ) -> RepositoryView:
     """The view of one repository: the same for all who share `views`.
 

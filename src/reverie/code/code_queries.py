@@ -136,7 +136,7 @@ def find_callers(
     index: CodeIndex,
     root: str,
     name: str,
-    unsure: bool = True,
+    unsure: bool,
 ) -> list[SymbolUse]:
     """Where the functions and classes of a name are called, by path and line.
 

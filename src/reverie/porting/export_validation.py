@@ -182,7 +182,7 @@ def load_export(
     now: float,
     *,
     skip_bad: bool,
-    policy: Policy = DEFAULT_POLICY,
+    policy: Policy,
 ) -> ImportReport:
     """Check all rows, then load them in one transaction.
 

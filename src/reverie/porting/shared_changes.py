@@ -154,9 +154,7 @@ def build_line_revision(memory: Memory, work: WorkContext, fields: Fields) -> Re
     return revision._replace(fields={**revision.fields, "confidence": confidence})
 
 
-def build_revised_fields(
-    memory: Memory, stated: Fields, *, trusted: bool = False
-) -> dict[str, Any]:
+def build_revised_fields(memory: Memory, stated: Fields, *, trusted: bool) -> dict[str, Any]:
     """The fields to revise by what a line says of a memory of ours.
 
     Other words are not those of who said it first, nor those that somebody has looked at.

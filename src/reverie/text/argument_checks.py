@@ -28,6 +28,11 @@ def check_text_list(values: object, what: str) -> tuple[str, ...]:
     return tuple(map(clean_text, found))
 
 
+def check_texts(values: object, what: str) -> tuple[str, ...]:
+    """One text, or several; BadInput for anything else."""
+    return check_text_list([values] if isinstance(values, str) else values, what)
+
+
 def check_options(verb: str, given: Mapping[str, Any], options: type) -> None:
     """Raise TypeError, as Python does, for a name that the verb's further arguments do not have."""
     allowed = options.__annotations__

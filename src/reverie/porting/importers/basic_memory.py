@@ -8,22 +8,21 @@ notes; what kind it is stands in the details of the note that names it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from reverie.core.errors import BadInput
 from reverie.core.kinds import KINDS
 from reverie.porting.importers.foreign_texts import (
     exclude_links,
     fingerprint_passage,
+    list_pages,
     read_page,
-    remark_sensitive_pages,
+    read_pages,
     split_frontmatter,
     split_passages,
 )
 from reverie.porting.importers.import_records import (
-    BadRecord,
     ForeignRecord,
     FoundRecord,
     ImportItem,
@@ -75,9 +74,9 @@ class ParsedNote(NamedTuple):
 
 def fits(path: Path) -> bool:
     """True if notes with a permalink, or with observations, lie here."""
-    files = [path] if path.suffix == ".md" else []
-    if path.is_dir():
-        files, _ = exclude_links(path, sorted(path.rglob("*.md")))
+    files: list[Path] = []
+    if path.is_dir() or path.suffix == ".md":
+        files, _ = exclude_links(*list_pages(path))
     for file in [one for one in files if one.is_file()][:MAX_PROBED]:
         note = parse_note(file, file.name)
         if "permalink" in note.head.values or note.observations:
@@ -87,19 +86,16 @@ def fits(path: Path) -> bool:
 
 def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     """Every note with its observations and relations."""
-    root = path if path.is_dir() else path.parent
-    pages = sorted(path.rglob("*.md")) if path.is_dir() else [path]
-    files, link_remarks = exclude_links(root, pages)
-    notes = []
-    for file in files:
-        name = file.relative_to(root).as_posix()
-        try:
-            if not any(part.startswith(".") for part in name.split("/")):
-                notes.append(parse_note(file, name, reading.zone))
-        except (BadInput, OSError) as err:
-            yield BadRecord(name, str(err))
-    yield from remark_sensitive_pages(files)
-    yield from link_remarks
+    notes: list[ParsedNote] = []
+
+    def read_note(file: Path, name: str) -> Iterable[ImportItem]:
+        notes.append(parse_note(file, name, reading.zone))
+        return ()
+
+    root, pages = list_pages(path)
+    visible = [page for page in pages if "/." not in f"/{page.relative_to(root).as_posix()}"]
+    # All are read before the first is told: a note may name any other one.
+    yield from read_pages(root, visible, read_note)
     known: dict[str, str] = {}
     # Between the brackets people write titles, and programs permalinks.
     for note in notes:

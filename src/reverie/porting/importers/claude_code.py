@@ -9,21 +9,19 @@ here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from reverie.core.errors import BadInput
 from reverie.porting.importers.foreign_texts import (
-    exclude_links,
     fingerprint_passage,
+    list_pages,
     read_page,
-    remark_sensitive_pages,
+    read_pages,
     split_frontmatter,
     split_passages,
     to_passage_record,
 )
 from reverie.porting.importers.import_records import (
-    BadRecord,
     ForeignRecord,
     FoundRecord,
     ImportItem,
@@ -57,28 +55,20 @@ def find_memory_folder(path: Path) -> Path | None:
 
 def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     """Every page, and what the index says besides."""
-    folder = find_memory_folder(path) or path
-    root = folder if folder.is_dir() else path.parent
-    pages = sorted(folder.rglob("*.md")) if folder.is_dir() else [path]
-    files, link_remarks = exclude_links(root, pages)
-    yield from remark_sensitive_pages(files)
+    root, pages = list_pages(find_memory_folder(path) or path)
     topics: list[FoundRecord] = []
-    for file in files:
-        if file.name == INDEX:
-            continue
-        name = file.relative_to(root).as_posix()
-        try:
-            topic = read_topic_page(file, name, reading)
-        except (BadInput, OSError) as err:
-            yield BadRecord(name, str(err))
-            continue
-        if topic is not None:
-            topics.append(topic)
+    rest: list[FoundRecord] = []
+
+    def read_one(file: Path, name: str) -> Iterable[ImportItem]:
+        if name == INDEX:
+            rest.extend(read_index_rest(file, root))
+        elif file.name != INDEX:
+            topics.extend(read_topic_page(file, name, reading))
+        return ()
+
+    yield from read_pages(root, pages, read_one)
     yield from link_topics(topics)
-    index = root / INDEX
-    if index in files:
-        yield from read_index_rest(index, root)
-    yield from link_remarks
+    yield from rest
 
 
 def link_topics(topics: Sequence[FoundRecord]) -> Iterator[FoundRecord]:
@@ -90,19 +80,19 @@ def link_topics(topics: Sequence[FoundRecord]) -> Iterator[FoundRecord]:
         yield one._replace(ties=tuple(ties))
 
 
-def read_topic_page(file: Path, name: str, reading: ReadingContext) -> FoundRecord | None:
-    """A page; None if it says nothing."""
+def read_topic_page(file: Path, name: str, reading: ReadingContext) -> Iterator[FoundRecord]:
+    """A page, if it says anything."""
     head, body, line = split_frontmatter(read_page(file))
     text = body.strip()
     if not text:
-        return None
+        return
     record = ForeignRecord(head, f"{name}, line {line}", reading.zone)
     # Later versions put the type and the time one level deeper.
     meta = record.part("metadata")
     type = record.text("type") or meta.text("type")
     dated = record if head.get("modified") else meta
     found = dated.to_found(f"{name}#{fingerprint_passage(text)}", text, "modified")
-    return found._replace(
+    yield found._replace(
         seen=file.stat().st_mtime,
         personal=type == "user",
         fields={

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from reverie.porting.importers.import_records import (
     BadRecord,
     ForeignRecord,
     FoundRecord,
+    ImportItem,
     ImportRemark,
     as_mapping,
 )
@@ -94,15 +94,30 @@ def read_page(path: Path) -> str:
     return "" if is_marked_sensitive(text) else hide_private_passages(text, keep_lines=True)
 
 
-def remark_sensitive_pages(files: Iterable[Path]) -> Iterator[ImportRemark]:
-    """A remark on each page that is sensitive."""
+def read_pages(
+    root: Path, pages: Iterable[Path], read_one: Callable[[Path, str], Iterable[ImportItem]]
+) -> Iterator[ImportItem]:
+    """What stands in the pages of a folder, links apart, and remarks on those that say nothing.
+
+    `read_one` is given a page and its name in the folder. One that cannot be read is a bad record.
+    """
+    files, link_remarks = exclude_links(root, pages)
+    yield from link_remarks
     for file in files:
-        # who reads the file says what is wrong with it
-        with suppress(BadInput):
+        name = file.relative_to(root).as_posix()
+        try:
             if is_marked_sensitive(read_import_text(file)):
                 yield ImportRemark(
                     f"{file.name} says that it is sensitive: nothing of it was taken in"
                 )
+            yield from read_one(file, name)
+        except (BadInput, OSError) as err:
+            yield BadRecord(name, str(err))
+
+
+def list_pages(path: Path) -> tuple[Path, list[Path]]:
+    """The folder that a path means, and the Markdown pages that are meant with it."""
+    return (path, sorted(path.rglob("*.md"))) if path.is_dir() else (path.parent, [path])
 
 
 def parse_lenient_json(text: str) -> Any:

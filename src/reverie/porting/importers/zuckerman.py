@@ -26,7 +26,7 @@ from reverie.porting.importers.foreign_texts import (
     read_file_head,
     read_import_text,
     read_page,
-    remark_sensitive_pages,
+    read_pages,
     split_passages,
     to_passage_record,
 )
@@ -367,16 +367,11 @@ def read_zuckerman_pages(folder: Path, reading: ReadingContext) -> Iterator[Impo
     """
     page = next((folder / name for name in LONG_TERM if (folder / name).is_file()), None)
     pages = [page] if page else []
-    files, link_remarks = exclude_links(folder, [*pages, *list_daily_pages(folder)])
-    yield from remark_sensitive_pages(files)
-    yield from link_remarks
-    for file in files:
-        name = file.relative_to(folder).as_posix()
-        kind = "note" if file == page else "event"
-        try:
-            yield from read_zuckerman_page(file, name, kind, reading)
-        except (BadInput, OSError) as err:
-            yield BadRecord(name, str(err))
+
+    def read_one(file: Path, name: str) -> Iterator[ImportItem]:
+        return read_zuckerman_page(file, name, "note" if file == page else "event", reading)
+
+    yield from read_pages(folder, [*pages, *list_daily_pages(folder)], read_one)
 
 
 def read_zuckerman_page(

@@ -6,7 +6,7 @@ what a tool returns or raises. `unrecorded` counts what could not be written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -217,24 +217,14 @@ class ActivityVerbs(VerbGroup):
         home = self._resolve_space(space)
         most = check_limit(limit)
         names = self._file_names(path, home)
-        # One event may name the file by several of its names.
-        events: dict[int, Event] = {}
-        for name in names:
-            found = self._store.search_events(
-                (TOOL, FILE, COMMIT), space=home, containing=[name], limit=MAX_ACTIVITY_EVENTS
-            )
-            events.update((event.seq, event) for event in found)
-        touches = file_history.build_file_history(names, events.values())[:most]
+        events = self._events_naming(names, (TOOL, FILE, COMMIT), home)
+        touches = file_history.build_file_history(names, events)[:most]
         if not touches:
             return []
         # Commands around the touches, by which it is seen what broke.
-        runs = self._store.search_events(
-            (TOOL,),
-            space=home,
-            since=touches[-1].at - remedies.MAX_SECONDS_BETWEEN,
-            until=touches[0].at + remedies.MAX_SECONDS_BETWEEN,
-            limit=MAX_ACTIVITY_EVENTS,
-        )
+        around = remedies.MAX_SECONDS_BETWEEN
+        since, until = touches[-1].at - around, touches[0].at + around
+        runs = self._search_log((TOOL,), home, since=since, until=until)
         return file_history.add_broken_commands(touches, runs)
 
     def stats(self, days: float = 7.0, *, space: str | None = None) -> WorkStatistics:
@@ -246,12 +236,8 @@ class ActivityVerbs(VerbGroup):
         from reverie.activity import activity_events
 
         self._flush()
-        events = self._store.search_events(
-            (TOOL, FILE),
-            space=self._resolve_space(space),
-            since=self._now() - max(0.0, float(days)) * SECONDS_PER_DAY,
-            limit=MAX_ACTIVITY_EVENTS,
-        )
+        since = self._now() - max(0.0, float(days)) * SECONDS_PER_DAY
+        events = self._search_log((TOOL, FILE), self._resolve_space(space), since=since)
         return activity_events.measure_work(events)
 
     def suggest_fix(
@@ -385,11 +371,7 @@ class ActivityVerbs(VerbGroup):
             )
         )
         # Each verb has its own limit: many edits must not crowd out the commits.
-        changes = [
-            event
-            for verb in (COMMIT, FILE)
-            for event in self._store.search_events((verb,), space=home, limit=MAX_ACTIVITY_EVENTS)
-        ]
+        changes = self._search_log((COMMIT,), home) + self._search_log((FILE,), home)
         touched = co_change.list_file_changes(changes, co_change.collect_renames(changes))
         return learned_patterns.list_learned_patterns(
             self._browse_lessons(home, remedies.REMEDY), procedures, touched, self._now()
@@ -419,10 +401,21 @@ class ActivityVerbs(VerbGroup):
         """The renames that commits made."""
         from reverie.activity.co_change import collect_renames
 
-        commits = self._store.search_events(
-            (COMMIT,), space=home, containing=[RENAMES_KEY], limit=MAX_ACTIVITY_EVENTS
-        )
-        return collect_renames(commits)
+        return collect_renames(self._search_log((COMMIT,), home, containing=[RENAMES_KEY]))
+
+    def _search_log(self, verbs: Sequence[str], home: str, **which: Any) -> list[Event]:
+        """The newest events of these verbs in the space, above it and below it."""
+        return self._store.search_events(verbs, space=home, limit=MAX_ACTIVITY_EVENTS, **which)
+
+    def _events_naming(
+        self, names: Iterable[str], verbs: Sequence[str], home: str
+    ) -> Collection[Event]:
+        """The events that have one of these names in them, each once."""
+        found: dict[int, Event] = {}
+        for name in names:
+            naming = self._search_log(verbs, home, containing=[name])
+            found.update((event.seq, event) for event in naming)
+        return found.values()
 
     def _browse_lessons(self, space: str | None, having: str) -> list[Memory]:
         """The newest lessons that can be seen from a space."""
@@ -438,17 +431,12 @@ class ActivityVerbs(VerbGroup):
             return []
         renames = self._renames(home)
         now = self._now()
-        edits = self._store.search_events((FILE,), space=home, limit=MAX_ACTIVITY_EVENTS)
+        edits = self._search_log((FILE,), home)
         # Edits are read once for all files; commits are looked up by the names of each.
         found: list[list[CoChange]] = []
         for path in paths:
-            commits: dict[int, Event] = {}
-            for name in list_former_paths(path, renames):
-                naming = self._store.search_events(
-                    (COMMIT,), space=home, containing=[name], limit=MAX_ACTIVITY_EVENTS
-                )
-                commits.update((event.seq, event) for event in naming)
-            changes = list_file_changes([*commits.values(), *edits], renames)
+            commits = self._events_naming(list_former_paths(path, renames), (COMMIT,), home)
+            changes = list_file_changes([*commits, *edits], renames)
             found.append(find_co_changes(path, changes, now))
         return found
 
@@ -473,7 +461,7 @@ class ActivityVerbs(VerbGroup):
                 verb=verb,
                 space=home,
                 at=self._now(),
-                session=redact_short_text(session, self._policy),
+                session=self._redact(session),
                 payload=payload(),
             )
             recorder.enqueue(event, is_redacted=is_redacted)

@@ -11,9 +11,8 @@ from reverie.core import clock, config
 from reverie.core.code_anchors import OUTDATED, CodeAnchor, anchors_of, outdated_notice
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import Filter, Memory
-from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclusively
-from reverie.text.argument_checks import check_question, check_text_list, check_whole_number
+from reverie.text.argument_checks import check_question, check_texts, check_whole_number
 
 if TYPE_CHECKING:
     from reverie.code.anchor_tracking import RepositoryViews
@@ -212,8 +211,8 @@ class CodeVerbs(VerbGroup):
 
         memory = self._get_memory(id)
         now = self._now()
-        places = check_text_list([about] if isinstance(about, str) else about, "about")
-        removed = check_text_list([off] if isinstance(off, str) else off, "off")
+        places = check_texts(about, "about")
+        removed = check_texts(off, "off")
         new = anchor_places(self._work, places)
         old = anchors_of(memory)
         # An anchor that is set again replaces the one that was there.
@@ -243,11 +242,8 @@ class CodeVerbs(VerbGroup):
         changes = replace_anchors(memory, confirm_anchors(self._work, anchors_of(memory)), now)
         if not changes:
             return memory
-        said = {
-            "confirmed": redact_short_text(by, self._policy),
-            "note": redact_short_text(note, self._policy),
-        }
-        return self._change(memory, changes, "anchor", now, **said)
+        confirmed, said = self._redact(by), self._redact(note)
+        return self._change(memory, changes, "anchor", now, confirmed=confirmed, note=said)
 
     def outdated(self, *, space: str | None = None, limit: int = 20) -> list[Memory]:
         """Memories in a space and above it that speak of code that has changed or gone since,

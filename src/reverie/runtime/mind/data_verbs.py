@@ -5,7 +5,7 @@ Always true: only `purge` and `scrub` are for good; everything else can be taken
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,34 +39,24 @@ class DataVerbs(VerbGroup):
 
         return [
             *self._store.verify(repair),
-            *self._check_file_index(repair),
-            *self._check_code_index(repair),
+            *self._check_indexes(repair),
             *find_mirror_problems(self._work, repair),
         ]
 
-    def _check_file_index(self, repair: bool) -> list[Problem]:
-        """The problem of the index of files, if any; to repair it is to clear it."""
+    def _check_indexes(self, repair: bool) -> Iterator[Problem]:
+        """The problems of the indexes of files and of code; to repair one is to clear it."""
         from reverie.storage import Problem
 
-        broken = self._store.files.verify()
-        if not broken:
-            return []
-        if repair:
-            self._store.files.clear()
-        advice = f"{broken}. `reverie files sync --afresh` indexes them again"
-        return [Problem("files", advice, repair)]
-
-    def _check_code_index(self, repair: bool) -> list[Problem]:
-        """The problem of the index of code, if any; to repair it is to clear it."""
-        from reverie.storage import Problem
-
-        broken = self._store.code.verify() or self._store.code_chunks.verify()
-        if not broken:
-            return []
-        if repair:
-            self._store.code.clear()
-            self._store.code_chunks.clear()
-        return [Problem("code", f"{broken}. `reverie code index` makes it again", repair)]
+        store = self._store
+        for what, indexes, advice in (
+            ("files", (store.files,), "`reverie files sync --afresh` indexes them again"),
+            ("code", (store.code, store.code_chunks), "`reverie code index` makes it again"),
+        ):
+            broken = next(filter(None, (index.verify() for index in indexes)), "")
+            if broken:
+                for index in indexes if repair else ():
+                    index.clear()
+                yield Problem(what, f"{broken}. {advice}", repair)
 
     def stats(self) -> Stats:
         """Counts of everything stored, and of what the last 10,000 extractions kept

@@ -28,7 +28,6 @@ from reverie.memory.memory_validation import (
     redact_or_refuse,
     validate_tags,
 )
-from reverie.privacy.redacted_text import redact_short_text
 from reverie.retrieval.graph_walk import strengthen_weight
 from reverie.runtime.mind.mind_context import VerbGroup, run_exclusively
 
@@ -155,7 +154,7 @@ class EditVerbs(VerbGroup):
         """
         memory = self._get_memory(id)
         now = self._now()
-        session = redact_short_text(session, self._policy)
+        session = self._redact(session)
         use = memory_changes.record_use(memory, now, helpful=helpful, session=session, by=by)
         return self._change(memory, [use], "feedback", now, session=session, helpful=helpful, by=by)
 
@@ -166,7 +165,7 @@ class EditVerbs(VerbGroup):
         # What has been retired before keeps its own time and reason.
         active = [memory for memory in self._get_memories(ids) if memory.active]
         if active:
-            why = redact_short_text(why, self._policy)
+            why = self._redact(why)
             changes = [Retire(id=memory.id, at=now, why=why) for memory in active]
             self._apply_changes(changes, "forget", active[0].space, now)
         return len(active)

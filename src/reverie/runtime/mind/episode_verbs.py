@@ -235,8 +235,7 @@ class EpisodeVerbs(VerbGroup):
         return [
             event
             for event in runs
-            if is_in_time_range(event.at, first, last)
-            and (event.space == home or event.space.startswith(f"{home}/"))
+            if is_in_time_range(event.at, first, last) and home in visible_spaces(event.space)
         ]
 
 

@@ -17,7 +17,7 @@ from reverie.core.model import Change, Event, Memory, Retire, Revise, visible_sp
 from reverie.core.privacy_policy import Policy
 from reverie.memory.memory_validation import resolve_space
 from reverie.privacy.redacted_text import redact_short_text
-from reverie.text.argument_checks import check_text_list, check_whole_number
+from reverie.text.argument_checks import check_texts, check_whole_number
 from reverie.text.tokenization import MAX_QUERY
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class MindContext:
 
     def get_memories(self, ids: Sequence[str] | str) -> list[Memory]:
         """The memories, in the order asked; NotFound if one of the ids is unknown."""
-        asked = check_text_list([ids] if isinstance(ids, str) else ids, "ids")
+        asked = check_texts(ids, "ids")
         wanted = tuple(dict.fromkeys(asked))
         found = self.store.get(wanted)
         known = {memory.id for memory in found}
@@ -227,6 +227,10 @@ class VerbGroup:
     @property
     def _work(self) -> WorkContext:
         return self._context.work
+
+    def _redact(self, text: str) -> str:
+        """A short text without what the policy takes out."""
+        return redact_short_text(text, self._policy)
 
     def _change(
         self, memory: Memory, changes: Sequence[Change], verb: str, now: float, **payload: Any

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reverie.core.errors import BadInput
-from reverie.core.model import Hit, Memory
+from reverie.core.model import Change, Hit, Memory
 from reverie.core.trigger_patterns import context_of_conversation, context_of_tool_call
 from reverie.runtime.mind.mind_context import VerbGroup, run_exclusively
 from reverie.text.argument_checks import check_question, check_text_list
@@ -91,27 +91,27 @@ class ReminderVerbs(VerbGroup):
         """Cancel a reminder, all its occurrences. `restore` and `undo` bring it back."""
         return self._end(id, "cancel")
 
-    @run_exclusively
     def _end(self, id: str, how: str) -> Memory:
-        from reverie.memory import intention
+        from reverie.memory.intention import end_reminder
 
-        memory = self._get_memory(id)
-        now = self._now()
-        self._apply_changes(intention.end_reminder(memory, how, now), how, memory.space, now)
-        # A block that waits may show it.
-        self._context.no_longer_active.append(id)
-        return self._get_memory(id)
+        return self._alter(id, how, lambda memory, now: end_reminder(memory, how, now))
 
-    @run_exclusively
     def snooze(self, id: str, until: When) -> Memory:
         """Put a reminder off: "in 20 minutes", "tomorrow at 9". Of one that recurs, only the next
         occurrence.
         """
-        from reverie.memory import intention
+        from reverie.memory.intention import snooze_reminder
 
+        return self._alter(id, "snooze", lambda memory, now: [snooze_reminder(memory, until, now)])
+
+    @run_exclusively
+    def _alter(
+        self, id: str, verb: str, decide: Callable[[Memory, float], Sequence[Change]]
+    ) -> Memory:
+        """A reminder as it is after the changes that are decided for it."""
         memory = self._get_memory(id)
         now = self._now()
-        change = intention.snooze_reminder(memory, until, now)
-        self._apply_changes([change], "snooze", memory.space, now)
+        altered = self._change(memory, decide(memory, now), verb, now)
+        # A block that waits may show it.
         self._context.no_longer_active.append(id)
-        return self._get_memory(id)
+        return altered

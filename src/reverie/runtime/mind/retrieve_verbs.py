@@ -24,12 +24,11 @@ from reverie.core.model import (
 )
 from reverie.memory.memory_validation import validate_tags
 from reverie.mirror.page_placement import to_calendar_time
-from reverie.privacy.redacted_text import redact_short_text
 from reverie.retrieval import search_memories
 from reverie.retrieval.search_query import SearchQuery
 from reverie.retrieval.tag_search import MIN_TAG_CHARS
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclusively
-from reverie.text.argument_checks import check_question, check_text_list, check_whole_number
+from reverie.text.argument_checks import check_question, check_texts, check_whole_number
 from reverie.text.tokenization import tokenize_query
 
 # Verb of the event that says which ids were named to a conversation.
@@ -68,7 +67,7 @@ class RetrieveVerbs(VerbGroup):
         from reverie.retrieval.tag_search import search_tags
 
         home = self._resolve_space(space)
-        name = redact_short_text(session, self._policy)
+        name = self._redact(session)
         spaces = visible_spaces(home)
         if (
             not check_question(prompt, "prompt").strip()
@@ -123,7 +122,7 @@ class RetrieveVerbs(VerbGroup):
         counts as used.
         """
         spaces = self._visible_from(space)
-        wanted = check_text_list([ids] if isinstance(ids, str) else ids, "ids")
+        wanted = check_texts(ids, "ids")
         valid_tags = validate_tags(tags, self._policy.masking)
         sought_tags = [tag for tag in valid_tags if len(tag) >= MIN_TAG_CHARS]
         if not wanted and not sought_tags:

@@ -27,7 +27,6 @@ from reverie.core.model import (
 from reverie.memory.memory_validation import (
     build_memory,
 )
-from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclusively
 from reverie.text.argument_checks import (
     check_question,
@@ -134,8 +133,8 @@ class ReviewVerbs(VerbGroup):
             apply_to_memory(memory, anchor_changes),
             state,
             now,
-            by=redact_short_text(by, self._policy),
-            note=redact_short_text(note, self._policy),
+            by=self._redact(by),
+            note=self._redact(note),
         )
         return self._change(memory, [*anchor_changes, *judged], "curate", now, state=state)
 
@@ -153,15 +152,12 @@ class ReviewVerbs(VerbGroup):
         now = self._now()
         place = Path(file).expanduser().absolute()
         is_new_file = place.parent.is_dir() and not place.exists()
-        if not is_new_file or redact_short_text(str(place), self._policy) != str(place):
+        if not is_new_file or self._redact(str(place)) != str(place):
             raise BadInput(
                 f"{file} must be a new file, without a secret in its name, "
                 "in a folder that is there"
             )
-        judgement = {
-            "by": redact_short_text(by, self._policy),
-            "note": redact_short_text(note, self._policy),
-        }
+        judgement = {"by": self._redact(by), "note": self._redact(note)}
         changes = promote_memory(memory, str(place), now, **judgement)
         edges = self._store.edges([id], ("derived_from", "supersedes"))
         sources = self._store.get([edge.dst for edge in edges if edge.src == id])

@@ -34,6 +34,7 @@ from reverie.text.argument_checks import (
     check_options,
     check_question,
     check_text_list,
+    check_texts,
     check_whole_number,
 )
 from reverie.text.text_cleaning import clean_text
@@ -240,7 +241,7 @@ class SearchVerbs(VerbGroup):
 
     def get(self, ids: Sequence[str] | str) -> list[Memory]:
         """Memories by id, in the order asked, whatever their state; unknown ids are left out."""
-        return self._store.get(check_text_list([ids] if isinstance(ids, str) else ids, "ids"))
+        return self._store.get(check_texts(ids, "ids"))
 
     def browse(
         self,

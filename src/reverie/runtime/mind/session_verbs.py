@@ -14,9 +14,9 @@ from reverie.core.model import (
     Memory,
     Retire,
     Revise,
+    visible_spaces,
 )
 from reverie.memory import working_memory
-from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclusively
 from reverie.runtime.verb_options import WindowOptions
 from reverie.text.argument_checks import (
@@ -238,9 +238,7 @@ class SessionVerbs(VerbGroup):
         from reverie.extraction.past_conversations import MESSAGE_VERBS
 
         events = self._store.events(session=session, verbs=MESSAGE_VERBS, limit=MAX_TURNS)
-        return [
-            event for event in events if event.space == space or event.space.startswith(f"{space}/")
-        ]
+        return [event for event in events if space in visible_spaces(event.space)]
 
     def _memories_of_session(self, session: str) -> tuple[Memory, ...]:
         """The memories that came of a conversation, oldest first."""
@@ -253,6 +251,6 @@ class SessionVerbs(VerbGroup):
         """(the space of a conversation's own, the redacted name of the conversation)."""
         if not isinstance(session, str):
             raise BadInput(f"session={session!r} must be a text")
-        name = redact_short_text(session, self._policy)
+        name = self._redact(session)
         home = self._writable_space(space, name) if writing else self._resolve_space(space)
         return working_memory.conversation_space(home, name), name
