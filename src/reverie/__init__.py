@@ -106,7 +106,9 @@ def open_configured_embedder(settings: Settings, progress: Progress | None) -> E
 
 
 def open_configured_llm(
-    settings: Settings, store: Store, now: Callable[[], float]
+    settings: Settings,
+    store: Store,
+    now: Callable[[], float],
 ) -> LanguageModel | None:
     """The language model of these settings; None without one, or where no connection
     may be made.

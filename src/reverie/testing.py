@@ -45,7 +45,13 @@ class Clock:
     def __call__(self) -> float:  # noqa: D102
         return self.at
 
-    def tick(self, seconds: float = 1.0, *, minutes: float = 0.0, days: float = 0.0) -> float:
+    def tick(
+        self,
+        seconds: float = 1.0,
+        *,
+        minutes: float = 0.0,
+        days: float = 0.0,
+    ) -> float:
         """Move on, or back by a negative time. Returns the new time."""
         self.at += seconds * (not (minutes or days)) + minutes * 60.0 + days * 86_400.0
         return self.at
@@ -67,7 +73,12 @@ def memory(
     wordless = embedder == "none"
     chosen = Settings(home=home, **{"embedder": "none" if wordless else "toy", **settings})
     model = None if isinstance(embedder, str) else embedder or ToyEmbedder()
-    return reverie.open(where, settings=chosen, embedder=model, now=now or Clock())
+    return reverie.open(
+        where,
+        settings=chosen,
+        embedder=model,
+        now=now or Clock(),
+    )
 
 
 def make_memory(text: str, *, now: float = NOON, **fields: Any) -> Memory:
@@ -76,13 +87,24 @@ def make_memory(text: str, *, now: float = NOON, **fields: Any) -> Memory:
         fields.pop("id", None) or new_id(),
         now,
         text,
-        **{"space": SPACE, "policy": DEFAULT_POLICY, **fields},
+        **{
+            "space": SPACE,
+            "policy": DEFAULT_POLICY,
+            **fields,
+        },
     )
 
 
 def make_event(verb: str = "remember", *, at: float = NOON, **fields: Any) -> Event:
     """An event that is not written anywhere."""
-    return Event(**{"verb": verb, "space": SPACE, "at": at, **fields})
+    return Event(
+        **{
+            "verb": verb,
+            "space": SPACE,
+            "at": at,
+            **fields,
+        }
+    )
 
 
 def make_conversation(*texts: str) -> list[dict[str, str]]:

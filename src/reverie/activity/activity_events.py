@@ -137,7 +137,10 @@ def bound_value(
 
 
 def bound_collection(
-    values: Mapping[Any, Any] | Iterable[Any], most: int, depth: int, cut: Callable[[str, int], str]
+    values: Mapping[Any, Any] | Iterable[Any],
+    most: int,
+    depth: int,
+    cut: Callable[[str, int], str],
 ) -> Any:
     """The first MAX_ITEMS of some values, each bounded."""
     if isinstance(values, Mapping):
@@ -238,7 +241,12 @@ def normalize_event_path(path: str) -> str:
     return path.strip().replace("\\", "/").removeprefix("./")
 
 
-def matches_activity(event: Event, tool: str, file: str, task: str) -> bool:
+def matches_activity(
+    event: Event,
+    tool: str,
+    file: str,
+    task: str,
+) -> bool:
     """True if an event is one of this tool and task, and names a path that holds `file`; an empty
     one means any.
     """
@@ -265,9 +273,17 @@ def get_event_task(event: Event) -> str:
     return str(event.payload.get("task") or "")
 
 
-def sort_events(events: Iterable[Event], *, newest_first: bool = False) -> list[Event]:
+def sort_events(
+    events: Iterable[Event],
+    *,
+    newest_first: bool = False,
+) -> list[Event]:
     """Events in the order in which things happened; of one moment, in that of the log."""
-    return sorted(events, key=lambda event: (event.at, event.seq), reverse=newest_first)
+    return sorted(
+        events,
+        key=lambda event: (event.at, event.seq),
+        reverse=newest_first,
+    )
 
 
 def get_run_command(event: Event) -> str:
@@ -418,4 +434,13 @@ def measure_tool_runs(tool: str, runs: Sequence[Event]) -> ToolStats:
 
 def compute_percentile(ordered: Sequence[float], share: float) -> float | None:
     """A percentile of sorted values, by nearest rank; None of none."""
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
+    return (
+        ordered[
+            max(
+                0,
+                math.ceil(share * len(ordered)) - 1,
+            )
+        ]
+        if ordered
+        else None
+    )

@@ -69,7 +69,11 @@ class ActivityRecorder:
         return self._thread is not None and self._thread.is_alive()
 
     def _start_thread(self) -> None:
-        thread = threading.Thread(target=self._run, name="reverie-recorder", daemon=False)
+        thread = threading.Thread(
+            target=self._run,
+            name="reverie-recorder",
+            daemon=False,
+        )
         # While the interpreter shuts down no thread can be started: `flush` writes what waits.
         with suppress(RuntimeError):
             thread.start()
@@ -106,7 +110,11 @@ class ActivityRecorder:
             self.trouble = f"{type(err).__name__}: {err}"
 
 
-def redact_event(event: Event, policy: Policy, is_redacted: bool = False) -> Event:
+def redact_event(
+    event: Event,
+    policy: Policy,
+    is_redacted: bool = False,
+) -> Event:
     """An event without secrets, and without what stands in sensitive files; long texts are cut
     after that. `is_redacted`: whoever handed it over has taken the secrets out.
     """

@@ -87,7 +87,11 @@ def collect_renames(events: Iterable[Event]) -> FileRenames:
     return {old: sorted(moves) for old, moves in found.items()}
 
 
-def resolve_present_path(path: str, at: float, moved: FileRenames) -> str:
+def resolve_present_path(
+    path: str,
+    at: float,
+    moved: FileRenames,
+) -> str:
     """What a file that had this name at a moment is called now."""
     seen = {path}
     while later := [move for move in moved.get(path, ()) if move[0] > at]:
@@ -144,7 +148,10 @@ def group_by_path(changes: Iterable[FileChange]) -> dict[str, list[FileChange]]:
 
 
 def find_co_changes(
-    path: str, changes: Iterable[FileChange], now: float, least: int = MIN_OCCASIONS
+    path: str,
+    changes: Iterable[FileChange],
+    now: float,
+    least: int = MIN_OCCASIONS,
 ) -> list[CoChange]:
     """Files that change together with this one, the strongest first."""
     by_path = group_by_path(changes)
@@ -159,7 +166,11 @@ def find_co_changes(
     return sorted(found, key=lambda one: (-one.weight, one.path))
 
 
-def is_pattern(occasions: Sequence[float], now: float, least: int) -> bool:
+def is_pattern(
+    occasions: Sequence[float],
+    now: float,
+    least: int,
+) -> bool:
     """True if two files changed together on enough occasions, not all of them long ago."""
     return len(occasions) >= least and sum_decayed_weights(occasions, now) >= MIN_WEIGHT
 
@@ -170,7 +181,9 @@ def sum_decayed_weights(moments: Iterable[float], now: float) -> float:
 
 
 def find_all_co_changes(
-    changes: Iterable[FileChange], now: float, least: int = MIN_OCCASIONS
+    changes: Iterable[FileChange],
+    now: float,
+    least: int = MIN_OCCASIONS,
 ) -> list[FilePair]:
     """Every two files that change together, by the same rules as `find_co_changes`."""
     by_path = group_by_path(changes)
@@ -185,7 +198,13 @@ def find_all_co_changes(
         if is_pattern(occasions, now, least):
             busier = max(often[one], often[other])
             found.append(
-                FilePair((one, other), len(occasions), busier, occasions[0], occasions[-1])
+                FilePair(
+                    (one, other),
+                    len(occasions),
+                    busier,
+                    occasions[0],
+                    occasions[-1],
+                )
             )
     return found
 
@@ -215,7 +234,10 @@ def count_near_changes(by_path: Mapping[str, Sequence[FileChange]]) -> Counter[t
     return met
 
 
-def find_occasions(ones: Sequence[FileChange], others: Sequence[FileChange]) -> list[float]:
+def find_occasions(
+    ones: Sequence[FileChange],
+    others: Sequence[FileChange],
+) -> list[float]:
     """The occasions on which both files were changed, each as its last moment, in order.
 
     The same from either side: linked changes are one occasion (a union-find over all of both).
@@ -275,7 +297,10 @@ def is_commit_change(touch: FileChange) -> bool:
     return touch.group.startswith(f"{COMMIT} ")
 
 
-def link_by_time(nodes: Sequence[FileChange], border: int) -> list[tuple[int, int]]:
+def link_by_time(
+    nodes: Sequence[FileChange],
+    border: int,
+) -> list[tuple[int, int]]:
     """Places of changes of either side within 300 seconds; nodes from `border` on are the other's.
 
     Commits are left out: when a commit is made says nothing about when its files were changed.

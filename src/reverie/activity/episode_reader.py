@@ -21,7 +21,14 @@ NAME = "experience"
 def read_experience(work: WorkContext, event: Event) -> ReaderDecision:
     """The episode that a recorded event becomes, if it is one."""
     home = get_event_project(event)
-    outcome = None if work.settings.is_off(home, event.session) else episodes.read_outcome(event)
+    outcome = (
+        None
+        if work.settings.is_off(
+            home,
+            event.session,
+        )
+        else episodes.read_outcome(event)
+    )
     if outcome is None:
         return ReaderDecision()
     memory = stamp_season(
@@ -29,7 +36,12 @@ def read_experience(work: WorkContext, event: Event) -> ReaderDecision:
         find_season(work.store, visible_spaces(home), work.now),
     )
     lately = work.store.browse(
-        Filter(spaces=(home,), kinds=(outcome.kind,), session=event.session, limit=RECENT_EPISODES)
+        Filter(
+            spaces=(home,),
+            kinds=(outcome.kind,),
+            session=event.session,
+            limit=RECENT_EPISODES,
+        )
     )
     # A test that fails fifty times is not fifty memories.
     known = fold_text(memory.text) in (fold_text(one.text) for one in lately)
@@ -43,11 +55,18 @@ def get_event_project(event: Event) -> str:
 
 
 def to_episode_memory(
-    home: str, event: Event, outcome: episodes.EpisodeOutcome, work: WorkContext
+    home: str,
+    event: Event,
+    outcome: episodes.EpisodeOutcome,
+    work: WorkContext,
 ) -> Memory:
     """An outcome as a memory that names the event it comes from."""
     told = episodes.describe_episode(outcome.what, outcome.parts)
-    details = {**told["details"], "worked": outcome.worked, "event": event.seq}
+    details = {
+        **told["details"],
+        "worked": outcome.worked,
+        "event": event.seq,
+    }
     return build_memory(
         clock.new_id(),
         work.now,
@@ -64,5 +83,8 @@ def to_episode_memory(
 
 
 READER = EventReader(
-    name=NAME, verbs=tuple(episodes.EVENT_IMPORTANCE), verb=NAME, decide=read_experience
+    name=NAME,
+    verbs=tuple(episodes.EVENT_IMPORTANCE),
+    verb=NAME,
+    decide=read_experience,
 )

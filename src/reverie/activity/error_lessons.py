@@ -129,7 +129,13 @@ _NOISE_LINE = re.compile(
 
 def parse_agent_calls(text: str) -> list[AgentCall]:
     """The tool calls that are written into an assistant's message: `[Bash {"command": "…"}]`."""
-    calls = [parse_agent_call(match["tool"], match["given"]) for match in _CALL.finditer(text)]
+    calls = [
+        parse_agent_call(
+            match["tool"],
+            match["given"],
+        )
+        for match in _CALL.finditer(text)
+    ]
     return [call for call in calls if call is not None]
 
 
@@ -196,7 +202,10 @@ def find_error_line(result: str) -> str:
     ]
     telling = [line for line in lines if _ENVIRONMENT_ERROR.search(line)]
     telling = telling or [line for line in lines if _FAILURE_TEXT.search(line)]
-    return shorten_line((telling or lines or [""])[0].strip("` \t"), MAX_ERROR_CHARS)
+    return shorten_line(
+        (telling or lines or [""])[0].strip("` \t"),
+        MAX_ERROR_CHARS,
+    )
 
 
 def pair_calls_with_results(
@@ -249,13 +258,23 @@ def find_error_fixes(messages: Sequence[tuple[str, str]]) -> tuple[list[ErrorFix
 def add_fix_step(failure: OpenFailure, call: AgentCall) -> OpenFailure:
     """The failure after one more thing was done about it; looking and testing do nothing."""
     if call.command and not is_idle_command(call.command, failure.error):
-        return failure._replace(ran=(*failure.ran, call.command), steps=failure.steps + 1)
+        return failure._replace(
+            ran=(*failure.ran, call.command),
+            steps=failure.steps + 1,
+        )
     if call.file and call.file not in failure.changed:
-        return failure._replace(changed=(*failure.changed, call.file), steps=failure.steps + 1)
+        return failure._replace(
+            changed=(*failure.changed, call.file),
+            steps=failure.steps + 1,
+        )
     return failure
 
 
-def judge_error_fix(command: str, failure: OpenFailure, place: int) -> ErrorFix | None:
+def judge_error_fix(
+    command: str,
+    failure: OpenFailure,
+    place: int,
+) -> ErrorFix | None:
     """The fix of a failure; None if nothing or too much was done, it took too long, or it was work
     in progress.
     """

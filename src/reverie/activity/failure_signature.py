@@ -158,7 +158,10 @@ def normalize_error_line(line: str) -> str:
     line = QUOTED_VALUE.sub(r"\1'<text>'", line[: 4 * MAX_LINE_CHARS])
     line = QUOTED_TEXT.sub(replace_quoted_text, line)
     # Before paths become marks: the name of a package is no path.
-    line = PACKAGE_NAME.sub(lambda name: name[0].replace("/", KEPT_SLASH), line)
+    line = PACKAGE_NAME.sub(
+        lambda name: name[0].replace("/", KEPT_SLASH),
+        line,
+    )
     for pattern, mark in VOLATILE_PATTERNS.items():
         line = pattern.sub(mark, line)
     line = SOURCE_LOCATION.sub("<path>", line).replace(KEPT_SLASH, "/")

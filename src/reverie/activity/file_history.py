@@ -47,7 +47,10 @@ class FileTouch(NamedTuple):
     broke: tuple[str, ...] = ()  # commands that failed next and had not before, each with its error
 
 
-def build_file_history(names: Collection[str], events: Iterable[Event]) -> list[FileTouch]:
+def build_file_history(
+    names: Collection[str],
+    events: Iterable[Event],
+) -> list[FileTouch]:
     """The history of a file that bore these names, newest first, from events that may name it."""
     ordered = sort_events(events, newest_first=True)
     touches = [touch for event in ordered if (touch := match_file_touch(event, names))]
@@ -63,7 +66,10 @@ def build_file_history(names: Collection[str], events: Iterable[Event]) -> list[
     ]
 
 
-def add_broken_commands(found: Iterable[FileTouch], runs: Iterable[Event]) -> list[FileTouch]:
+def add_broken_commands(
+    found: Iterable[FileTouch],
+    runs: Iterable[Event],
+) -> list[FileTouch]:
     """The touches with what each change broke; `runs` are the runs of tools around them."""
     by_session: dict[str, list[Event]] = defaultdict(list)
     for event in sort_events(runs):
@@ -76,18 +82,39 @@ def match_file_touch(event: Event, names: Collection[str]) -> FileTouch | None:
     """How an event touched a file, if it did."""
     payload = event.payload
     ok, task = read_success(payload), get_event_task(event)
-    base = FileTouch(event.seq, event.at, "", "", ok, event.session, task)
+    base = FileTouch(
+        event.seq,
+        event.at,
+        "",
+        "",
+        ok,
+        event.session,
+        task,
+    )
     if event.verb == FILE:
         path = find_named_path([str(payload.get("path") or "")], names)
         return complete_file_touch(base, payload, path) if path else None
     if event.verb == COMMIT:
         path = find_named_path(list_changed_paths(event), names)
         message = get_payload_text(payload, "message")
-        return base._replace(how=COMMIT, path=path, ok=None, context=message) if path else None
+        return (
+            base._replace(
+                how=COMMIT,
+                path=path,
+                ok=None,
+                context=message,
+            )
+            if path
+            else None
+        )
     return match_run_touch(base, event, names)
 
 
-def complete_file_touch(base: FileTouch, payload: Mapping[str, Any], path: str) -> FileTouch:
+def complete_file_touch(
+    base: FileTouch,
+    payload: Mapping[str, Any],
+    path: str,
+) -> FileTouch:
     """The touch of a `file` event."""
     return base._replace(
         how=str(payload.get("operation") or "edit"),
@@ -98,7 +125,11 @@ def complete_file_touch(base: FileTouch, payload: Mapping[str, Any], path: str) 
     )
 
 
-def match_run_touch(base: FileTouch, event: Event, names: Collection[str]) -> FileTouch | None:
+def match_run_touch(
+    base: FileTouch,
+    event: Event,
+    names: Collection[str],
+) -> FileTouch | None:
     """How a run of a tool touched a file: its command names it, or its error does."""
     # A tool that reads or edits one file is in the log as that, too.
     if event.verb != TOOL or derive_file_payload(event.payload):
@@ -107,13 +138,21 @@ def match_run_touch(base: FileTouch, event: Event, names: Collection[str]) -> Fi
     path = find_mentioned_path(command, names)
     if path:
         error = get_error_line(event)
-        return base._replace(how=RUN_NAMES_FILE, path=path, context=command, error=error)
+        return base._replace(
+            how=RUN_NAMES_FILE,
+            path=path,
+            context=command,
+            error=error,
+        )
     path = find_mentioned_path(get_run_error(event), names) if base.ok is False else ""
     if not path:
         return None
     context = command or get_payload_text(event.payload, "tool")
     return base._replace(
-        how=ERROR_NAMES_FILE, path=path, context=context, error=get_error_line(event)
+        how=ERROR_NAMES_FILE,
+        path=path,
+        context=context,
+        error=get_error_line(event),
     )
 
 

@@ -97,7 +97,11 @@ class GitImport(NamedTuple):
     known: int = 0  # of it that were in the log before
 
 
-def import_git_history(work: WorkContext, folder: Path, space: str) -> GitImport:
+def import_git_history(
+    work: WorkContext,
+    folder: Path,
+    space: str,
+) -> GitImport:
     """Take in what is new in the history of the repository at `folder`: each commit once, whoever
     else is at it.
     """
@@ -105,7 +109,10 @@ def import_git_history(work: WorkContext, folder: Path, space: str) -> GitImport
     roots = list_root_commits(folder)
     first = roots[0]
     seen = work.store.search_events(
-        (COMMIT,), space=space, containing=[first], limit=MAX_KNOWN_COMMITS
+        (COMMIT,),
+        space=space,
+        containing=[first],
+        limit=MAX_KNOWN_COMMITS,
     )
     known = [event for event in seen if event.payload.get("repository") == first]
     # The roots of a shallow clone seem to have made all files at once.
@@ -124,10 +131,17 @@ def import_git_history(work: WorkContext, folder: Path, space: str) -> GitImport
 
 
 def append_new_commits(
-    work: WorkContext, found: Iterable[Commit], done: GitImport, space: str
+    work: WorkContext,
+    found: Iterable[Commit],
+    done: GitImport,
+    space: str,
 ) -> GitImport:
     """Append those of the commits that are not in the log, and count them."""
-    seen = work.store.search_events((COMMIT,), space=space, limit=MAX_KNOWN_COMMITS)
+    seen = work.store.search_events(
+        (COMMIT,),
+        space=space,
+        limit=MAX_KNOWN_COMMITS,
+    )
     known_ids = {str(event.payload.get("commit")) for event in seen}
     # Of a commit that was rewritten the first version is kept: it is one occasion.
     known_keys = {get_rewrite_key(event.payload) for event in seen} - {None}
@@ -190,7 +204,10 @@ def is_ancestor_commit(folder: Path, commit: str) -> bool:
     return git.returncode == 0
 
 
-def start_git(folder: Path, words: tuple[str, ...]) -> subprocess.Popen[bytes]:
+def start_git(
+    folder: Path,
+    words: tuple[str, ...],
+) -> subprocess.Popen[bytes]:
     """A git process at work in a folder; BadInput where there is no folder or no git."""
     try:
         return subprocess.Popen(
@@ -213,7 +230,12 @@ def get_first_line(complaint: bytes) -> str:
     return next(iter(complaint.decode("utf-8", "replace").splitlines()), "")
 
 
-def to_commit_event(commit: Commit, repository: str, space: str, policy: Policy) -> Event:
+def to_commit_event(
+    commit: Commit,
+    repository: str,
+    space: str,
+    policy: Policy,
+) -> Event:
     """A commit as an event, free of secrets."""
     message = redact_short_text(commit.message, policy)
     payload = to_clean_json(make_commit_payload(commit, repository, message))
@@ -221,7 +243,12 @@ def to_commit_event(commit: Commit, repository: str, space: str, policy: Policy)
     for path, added, deleted, *before in payload["files"]:
         names = [redact_short_text(name, policy) for name in before]
         files.append([redact_short_text(path, policy), added, deleted, *names])
-    return Event(verb=COMMIT, space=space, at=commit.at, payload={**payload, "files": files})
+    return Event(
+        verb=COMMIT,
+        space=space,
+        at=commit.at,
+        payload={**payload, "files": files},
+    )
 
 
 # What git prints
@@ -262,7 +289,10 @@ def parse_line_count(count: str) -> int:
     return int(count) if count.isdecimal() else 0
 
 
-def make_commit(head: list[str], files: list[tuple[Any, ...]]) -> Commit:
+def make_commit(
+    head: list[str],
+    files: list[tuple[Any, ...]],
+) -> Commit:
     """A commit from git's head line and its files."""
     id, at, authored, message = (*head, "", "", "")[:4]
     return Commit(
@@ -283,7 +313,11 @@ def get_rewrite_key(payload: Mapping[str, Any]) -> tuple[Any, ...] | None:
     return (at, message) if at and message else None
 
 
-def make_commit_payload(commit: Commit, repository: str, message: str) -> dict[str, Any]:
+def make_commit_payload(
+    commit: Commit,
+    repository: str,
+    message: str,
+) -> dict[str, Any]:
     """What the log keeps of a commit; `message` is its own, without secrets."""
     is_small = len(commit.files) <= MAX_FILES_PER_CHANGE
     renamed = [file for file in commit.files if len(file) > 3 and file[0] != file[3]]

@@ -60,7 +60,14 @@ def to_error_fix(fix: FixSuggestion) -> LearnedPattern:
         "memory": fix.memory.id,
     }
     tried = fix.worked + fix.failed
-    return LearnedPattern("error_fix", data, fix.chance, tried, fix.memory.at, fix.last_at)
+    return LearnedPattern(
+        "error_fix",
+        data,
+        fix.chance,
+        tried,
+        fix.memory.at,
+        fix.last_at,
+    )
 
 
 def to_workflow_pattern(procedure: Memory) -> LearnedPattern:

@@ -128,7 +128,10 @@ def find_fix_attempt(before: Sequence[Event], again: Event) -> FixAttempt | None
 
 
 def make_fix_attempt(
-    failed: Event, between: Sequence[Event], again: Event, command: str
+    failed: Event,
+    between: Sequence[Event],
+    again: Event,
+    command: str,
 ) -> FixAttempt | None:
     """An attempt, if what was done can be named and the error tells something."""
     error = compute_failure_signature(get_run_error(failed))
@@ -139,7 +142,14 @@ def make_fix_attempt(
     steps = len(ran) + len(failure.changed)
     if not error.key or is_test_failure(error.line) or steps > MAX_REMEDY_STEPS:
         return None
-    fix = ErrorFix(command, error.line, ran, failure.changed, failed.seq, again.seq)
+    fix = ErrorFix(
+        command,
+        error.line,
+        ran,
+        failure.changed,
+        failed.seq,
+        again.seq,
+    )
     made = FixAttempt(failed, again, fix, error)
     if made.worked:
         return made
@@ -199,7 +209,11 @@ def concerns_remedy(memory: Memory, attempt: FixAttempt) -> bool:
     return (ran, changed) == (attempt.fix.ran, attempt.fix.changed)
 
 
-def record_attempt(memory: Memory, attempt: FixAttempt, now: float) -> Revise:
+def record_attempt(
+    memory: Memory,
+    attempt: FixAttempt,
+    now: float,
+) -> Revise:
     """The remedy's record with one more attempt: it worked again, failed, or was not needed."""
     record = dict(get_remedy_record(memory))
     outcome = "worked" if attempt.worked else "failed"
@@ -220,7 +234,11 @@ def record_attempt(memory: Memory, attempt: FixAttempt, now: float) -> Revise:
     return Revise(memory.id, fields)
 
 
-def estimate_success(worked: int, failed: int, alone: int = 0) -> float:
+def estimate_success(
+    worked: int,
+    failed: int,
+    alone: int = 0,
+) -> float:
     """The mean of Beta(1 + worked, 1 + failed + alone)."""
     return (1 + worked) / (2 + worked + failed + alone)
 
@@ -247,17 +265,27 @@ def find_fix_suggestions(error: str, learned: Iterable[Memory]) -> list[FixSugge
     line = compute_failure_signature(find_error_line(error))
     found = [suggest_from_memory(asked, line, memory) for memory in learned]
     good = [one for one in found if one and one.chance >= MIN_CHANCE]
-    return sorted(good, key=lambda one: (-one.likeness * one.chance, -one.last_at, one.memory.id))
+    return sorted(
+        good,
+        key=lambda one: (-one.likeness * one.chance, -one.last_at, one.memory.id),
+    )
 
 
 def rank_known_remedies(learned: Iterable[Memory]) -> list[FixSuggestion]:
     """All remedies with a record, those tried most often first."""
     records = [(memory, get_remedy_record(memory)) for memory in learned]
     found = [make_suggestion(memory, record, 1.0) for memory, record in records if record]
-    return sorted(found, key=lambda one: (-one.worked - one.failed, -one.last_at, one.memory.id))
+    return sorted(
+        found,
+        key=lambda one: (-one.worked - one.failed, -one.last_at, one.memory.id),
+    )
 
 
-def make_suggestion(memory: Memory, record: Mapping[str, Any], alike: float) -> FixSuggestion:
+def make_suggestion(
+    memory: Memory,
+    record: Mapping[str, Any],
+    alike: float,
+) -> FixSuggestion:
     """A remedy with its record."""
     worked, failed, alone = read_remedy_counts(record)
     return FixSuggestion(
@@ -275,7 +303,9 @@ def make_suggestion(memory: Memory, record: Mapping[str, Any], alike: float) -> 
 
 
 def suggest_from_memory(
-    asked: FailureSignature, line: FailureSignature, memory: Memory
+    asked: FailureSignature,
+    line: FailureSignature,
+    memory: Memory,
 ) -> FixSuggestion | None:
     """What a memory has to say about an error: a remedy, or a sentence that a conversation taught.
 

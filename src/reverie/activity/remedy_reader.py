@@ -57,7 +57,10 @@ def learn_from_run(work: WorkContext, event: Event) -> ReaderDecision:
 
 
 def update_remedies(
-    work: WorkContext, event: Event, attempt: remedies.FixAttempt, same: list[Memory]
+    work: WorkContext,
+    event: Event,
+    attempt: remedies.FixAttempt,
+    same: list[Memory],
 ) -> ReaderDecision:
     """What an attempt says of the remedies that it was one of, or a new remedy."""
     if attempt.is_without_fix:
@@ -70,7 +73,14 @@ def update_remedies(
         return ReaderDecision()
     if same:
         return ReaderDecision(
-            [remedies.record_attempt(same[0], attempt, work.now)], rests_on=same[:1]
+            [
+                remedies.record_attempt(
+                    same[0],
+                    attempt,
+                    work.now,
+                )
+            ],
+            rests_on=same[:1],
         )
     memory = build_memory(
         clock.new_id(),
@@ -98,9 +108,18 @@ def list_earlier_events(work: WorkContext, event: Event) -> list[Event]:
     )[::-1]
 
 
-def find_new_workflows(work: WorkContext, event: Event, home: str) -> ReaderDecision:
+def find_new_workflows(
+    work: WorkContext,
+    event: Event,
+    home: str,
+) -> ReaderDecision:
     """Workflows that have recurred often enough by the end of this task, as procedures."""
-    runs = work.store.search_events((TOOL,), space=home, until=event.at, limit=MAX_WORKFLOW_RUNS)
+    runs = work.store.search_events(
+        (TOOL,),
+        space=home,
+        until=event.at,
+        limit=MAX_WORKFLOW_RUNS,
+    )
     stored = work.store.browse(
         Filter(
             spaces=(home,),
@@ -118,7 +137,11 @@ def find_new_workflows(work: WorkContext, event: Event, home: str) -> ReaderDeci
     )
 
 
-def to_pending_procedure(home: str, workflow: CommandWorkflow, work: WorkContext) -> Memory:
+def to_pending_procedure(
+    home: str,
+    workflow: CommandWorkflow,
+    work: WorkContext,
+) -> Memory:
     """A workflow as a procedure that nobody has approved yet."""
     name = " → ".join(step if len(step) <= 40 else f"{step[:39]}…" for step in workflow.steps)
     told = procedure.describe_procedure(name[:200], workflow.steps, (), ())
@@ -140,4 +163,9 @@ def to_pending_procedure(home: str, workflow: CommandWorkflow, work: WorkContext
     )
 
 
-READER = EventReader(name=NAME, verbs=(TOOL, TASK), verb=NAME, decide=learn_from_run)
+READER = EventReader(
+    name=NAME,
+    verbs=(TOOL, TASK),
+    verb=NAME,
+    decide=learn_from_run,
+)

@@ -64,7 +64,10 @@ def find_workflows(events: Iterable[Event]) -> list[CommandWorkflow]:
     often = {shape: runs for shape, runs in found.items() if len(runs) >= MIN_OCCASIONS}
     whole = [shape for shape in often if not is_part_of_longer(shape, often)]
     workflows = [make_workflow(shape, often[shape]) for shape in whole]
-    return sorted(workflows, key=lambda one: (-one.occasions, -len(one.steps), one.steps))
+    return sorted(
+        workflows,
+        key=lambda one: (-one.occasions, -len(one.steps), one.steps),
+    )
 
 
 def collect_steps(events: Iterable[Event]) -> dict[str, list[CommandStep]]:
@@ -110,5 +113,13 @@ def is_subsequence(part: Shape, whole: Shape) -> bool:
 def make_workflow(shape: Shape, runs: Mapping[str, Sequence[CommandStep]]) -> CommandWorkflow:
     """A workflow as it was last run; `runs` are its steps in each piece of work."""
     # As it was last run: paths and options change with the times.
-    last = sorted(runs.values(), key=lambda run: run[-1].at)[-1]
-    return CommandWorkflow(tuple(step.command for step in last), len(runs), last[-1].at, shape)
+    last = sorted(
+        runs.values(),
+        key=lambda run: run[-1].at,
+    )[-1]
+    return CommandWorkflow(
+        tuple(step.command for step in last),
+        len(runs),
+        last[-1].at,
+        shape,
+    )

@@ -76,7 +76,12 @@ def replace_anchors(
     details = details_with_anchors(memory, kept)
     old = about_edges(memory, anchors_of(memory))
     new = about_edges(memory, kept)
-    changes: list[Change] = [Revise(memory.id, {"details": details, "updated_at": now})]
+    changes: list[Change] = [
+        Revise(
+            memory.id,
+            {"details": details, "updated_at": now},
+        )
+    ]
     changes += (Link(old[node]._replace(weight=0.0)) for node in old if node not in new)
     changes += (Link(new[node]) for node in new if node not in old)
     return changes
@@ -144,7 +149,11 @@ def find_text_anchors(
     return others + [one for one in candidates[0] if one.location not in known]
 
 
-def open_view(work: WorkContext, root: str, views: RepositoryViews) -> RepositoryView:
+def open_view(
+    work: WorkContext,
+    root: str,
+    views: RepositoryViews,
+) -> RepositoryView:
     """The view of one repository: the same for all who share `views`."""
     from reverie.code.anchor_tracking import view_repository
 
@@ -155,7 +164,10 @@ def list_space_roots(space: str, roots: Sequence[str]) -> list[str]:
     """The indexed repositories that a space belongs to, the project's own before work trees."""
     spaces = visible_spaces(space)
     mine = [root for root in roots if config.project_space_of(Path(root)) in spaces]
-    return sorted(mine, key=lambda root: (config.find_project_root(Path(root)) != Path(root), root))
+    return sorted(
+        mine,
+        key=lambda root: (config.find_project_root(Path(root)) != Path(root), root),
+    )
 
 
 def find_anchors_in_root(
@@ -335,7 +347,10 @@ def apply_when_unchanged(
             if work.store.get(ids) == memories:
                 record_anchored_roots(work.store, list_revised_anchors(changes))
                 payload = {"code": describe_anchor_changes(changes)}
-                work.store.apply(changes, Event("anchor", space, work.now, payload=payload))
+                work.store.apply(
+                    changes,
+                    Event("anchor", space, work.now, payload=payload),
+                )
                 return
 
 
@@ -373,7 +388,10 @@ def anchor_existing_memories(work: WorkContext, root: str) -> None:
 
     spaces = sorted(one for one in work.store.stats().spaces if home in visible_spaces(one))
     for space in spaces:
-        for page in read_memory_pages(work.store, Filter(spaces=(space,), limit=PAGE_SIZE)):
+        for page in read_memory_pages(
+            work.store,
+            Filter(spaces=(space,), limit=PAGE_SIZE),
+        ):
             apply_when_unchanged(work, space, [memory.id for memory in page], decide)
 
 
@@ -449,4 +467,9 @@ def check_anchors_if_due(
             work.store.append([Event("failed", config.ME, work.now, payload=payload)])
 
 
-READER = EventReader(name="anchors", verbs=ADDING_VERBS, verb="anchor", decide=anchor_named_code)
+READER = EventReader(
+    name="anchors",
+    verbs=ADDING_VERBS,
+    verb="anchor",
+    decide=anchor_named_code,
+)

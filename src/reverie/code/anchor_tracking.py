@@ -109,7 +109,12 @@ class RepositoryView:
 
     def _read_file(self, path: str) -> FileView:
         """Open and parse a file."""
-        place = admit_path(WatchedRoot(self.root, ""), path, lambda _: True, self.policy)
+        place = admit_path(
+            WatchedRoot(self.root, ""),
+            path,
+            lambda _: True,
+            self.policy,
+        )
         content = read_text_file(place, self.now, self.policy)
         mtime = place.stat().st_mtime
         data = content.text.encode("utf-8", "replace")
@@ -269,7 +274,11 @@ def update_state(anchor: CodeAnchor, present: CodeAnchor) -> CodeAnchor:
     if anchor.judged == present.shape:
         return anchor._replace(state=CHANGED)
     # what a model said of another text does not count
-    return anchor._replace(state=CHANGED, judged="", verdict="")
+    return anchor._replace(
+        state=CHANGED,
+        judged="",
+        verdict="",
+    )
 
 
 def is_unaltered(view: RepositoryView, anchor: CodeAnchor) -> bool:
@@ -288,7 +297,11 @@ def has_content(file: FileView | IndexedFile, anchor: CodeAnchor) -> bool:
 
 def mark_holding(anchor: CodeAnchor) -> CodeAnchor:
     """An anchor that holds."""
-    return anchor._replace(state="", judged="", verdict="")
+    return anchor._replace(
+        state="",
+        judged="",
+        verdict="",
+    )
 
 
 def is_mostly_unchanged(anchor: CodeAnchor, present: CodeAnchor) -> bool:
@@ -311,7 +324,10 @@ def follow_anchor(view: RepositoryView, anchor: CodeAnchor) -> CodeAnchor | None
     there = observe_found(view, find_similar(view, anchor), anchor)
     if there is None:
         return None
-    moved = anchor._replace(path=there.path, was=note_former_place(anchor, there.location))
+    moved = anchor._replace(
+        path=there.path,
+        was=note_former_place(anchor, there.location),
+    )
     if anchor.symbol:
         moved = moved._replace(
             symbol=there.symbol,

@@ -64,7 +64,10 @@ def chunk_code(
     lines = split_lines(text)
     chunks: list[Chunk] = []
     for piece in join_small_rests(split_into_ranges(lines, symbols), lines):
-        heading = make_heading(path, symbols[piece.owner].qual if piece.owner >= 0 else "")
+        heading = make_heading(
+            path,
+            symbols[piece.owner].qual if piece.owner >= 0 else "",
+        )
         for part in chunk_text("\n".join(lines[piece.first - 1 : piece.last])):
             first = piece.first + part.first - 1
             last = piece.first + part.last - 1
@@ -101,7 +104,10 @@ def split_into_ranges(
             yield LineRange(first, last, owner, is_rest)
 
 
-def find_line_owners(lines: Sequence[str], symbols: Sequence[Symbol]) -> list[int]:
+def find_line_owners(
+    lines: Sequence[str],
+    symbols: Sequence[Symbol],
+) -> list[int]:
     """Of each line the outermost function, else the innermost class, else -1.
 
     Comments and decorators right above a definition belong to it.

@@ -135,7 +135,10 @@ def apply_plan(
         facts = parse_opened_files(run, found)
         index.update_stamps(run.root, found.same)
         index.drop(run.root, found.left)
-        index.put(run.root, [to_parsed_file(*pair) for pair in facts.items()])
+        index.put(
+            run.root,
+            [to_parsed_file(*pair) for pair in facts.items()],
+        )
         counts = ParseCounts(counts.parsed + len(facts), counts.bytes + found.bytes)
         progress(f"parsing {name}", counts.bytes, total)
     index.drop(run.root, plan.gone)

@@ -61,7 +61,10 @@ def find_code_words(text: str) -> CodeWords:
         # __init__ and the like belong to every class
         if len(name) >= MIN_NAME_CHARS and not strip_qualifiers(name).startswith("__"):
             names[name] = None
-    return CodeWords(tuple(dict.fromkeys(paths))[:MAX_WORDS], tuple(names)[:MAX_WORDS])
+    return CodeWords(
+        tuple(dict.fromkeys(paths))[:MAX_WORDS],
+        tuple(names)[:MAX_WORDS],
+    )
 
 
 def resolve_code_words(

@@ -125,7 +125,10 @@ def list_file_contents(
     """What a file contains, by line; `why` names what it stands in."""
     places = index.symbols(root, [path])
     contents = []
-    for place in sorted(places, key=lambda one: (one.symbol.first, -one.symbol.last, one.num)):
+    for place in sorted(
+        places,
+        key=lambda one: (one.symbol.first, -one.symbol.last, one.num),
+    ):
         parent = place.symbol.parent
         where = places[parent].symbol.qual if parent >= 0 else "the file"
         contents.append(to_found_symbol(place, f"in {where}"))
@@ -179,7 +182,11 @@ def to_symbol_uses(
     unresolved_name: str = "",
 ) -> list[SymbolUse]:
     """Edges as answers; what leads nowhere bears `unresolved_name`."""
-    symbols = load_symbols(index, root, (path for edge in edges for path in (edge.path, edge.to)))
+    symbols = load_symbols(
+        index,
+        root,
+        (path for edge in edges for path in (edge.path, edge.to)),
+    )
     uses = []
     for edge in edges:
         scope = symbols.get((edge.path, edge.scope))

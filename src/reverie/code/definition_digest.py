@@ -140,7 +140,11 @@ def has_text_between_children(node: Node) -> bool:
     for child in node.children:
         edges += (child.start_byte, child.end_byte)
     edges.append(node.end_byte)
-    for start, end in zip(edges[::2], edges[1::2], strict=True):
+    for start, end in zip(
+        edges[::2],
+        edges[1::2],
+        strict=True,
+    ):
         between = text[start - node.start_byte : end - node.start_byte]
         if between.strip(b" \t\r\n\\"):
             return True

@@ -23,7 +23,11 @@ WRAPPER_TYPE = re.compile(
 )
 NONE_TYPES = frozenset(("none", "null", "undefined", "nil", "void"))
 LITERALS = frozenset(("None", "True", "False", "null", "true", "false", "nil", "undefined"))
-CLOSING = {"(": ")", "{": "}", "<": ">"}
+CLOSING = {
+    "(": ")",
+    "{": "}",
+    "<": ">",
+}
 
 
 def parse_chain(text: str) -> str:
@@ -95,7 +99,11 @@ def parse_type_chain(text: str) -> str:
     text = text[:MAX_EXPRESSION_CHARS]
     if has_quotes:
         # lifetimes of Rust
-        text = re.sub(r"'\w+\s", "", text.strip().removeprefix("->").strip())
+        text = re.sub(
+            r"'\w+\s",
+            "",
+            text.strip().removeprefix("->").strip(),
+        )
     text = strip_type(text)
     if text.startswith("("):
         # Go: (value, error)

@@ -136,7 +136,14 @@ def collect_areas(source: CapturedSource) -> Iterator[ScopeArea]:
         if key in seen or (role in ("class", "function") and not name):
             continue
         seen.add(key)
-        owner = source.text(captures, "of").partition("<")[0].replace("::", ".")
+        owner = (
+            source.text(captures, "of")
+            .partition("<")[0]
+            .replace(
+                "::",
+                ".",
+            )
+        )
         yield ScopeArea(
             node,
             role,
@@ -212,7 +219,14 @@ class ScopeTable:
 
     def at(self, byte: int) -> int:
         """The innermost symbol that a byte stands in."""
-        return self.bounds[bisect_right(self.bounds, byte, key=itemgetter(0)) - 1][1]
+        return self.bounds[
+            bisect_right(
+                self.bounds,
+                byte,
+                key=itemgetter(0),
+            )
+            - 1
+        ][1]
 
     def is_function(self, scope: int) -> bool:
         """True if a scope is a function or method, not a class or the file."""
@@ -238,7 +252,10 @@ class ScopeTable:
         index = self.attributes.setdefault((scope, name), len(self.symbols))
         if index < len(self.symbols):
             old = self.symbols[index]
-            self.symbols[index] = old._replace(type=old.type or type, value=old.value or value)
+            self.symbols[index] = old._replace(
+                type=old.type or type,
+                value=old.value or value,
+            )
             return
         owner = self.symbols[scope].qual if scope >= 0 else ""
         line = line_of(node)
@@ -360,7 +377,13 @@ def build_mention(
     else:
         chain = parse_type_chain(name) if kind == "inherits" else parse_chain(name)
         receiver, _, name = (chain or name).rpartition(".")
-    return Mention(kind, name, receiver, scopes.at(node.start_byte), line_of(node))
+    return Mention(
+        kind,
+        name,
+        receiver,
+        scopes.at(node.start_byte),
+        line_of(node),
+    )
 
 
 def collect_uses(

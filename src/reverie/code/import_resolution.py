@@ -109,7 +109,10 @@ class ModuleIndex:
             case _:
                 return self._locate_dotted(module, path, language)
 
-    def _list_modules(self, wanted: Sequence[str]) -> Iterator[tuple[Parts, str]]:
+    def _list_modules(
+        self,
+        wanted: Sequence[str],
+    ) -> Iterator[tuple[Parts, str]]:
         """(parts of its path, file) of the modules whose path ends in these parts."""
         for parts, file in self.by_last.get(wanted[-1], ()):
             if parts[-len(wanted) :] == tuple(wanted):

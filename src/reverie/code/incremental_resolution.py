@@ -177,7 +177,10 @@ def find_symbol_shift(
     """What was added to a file or taken out, if nothing else that others see has changed."""
     if old is None or new is None or len(old.symbols) == len(new.symbols):
         return None
-    less, more = sorted((old, new), key=lambda facts: len(facts.symbols))
+    less, more = sorted(
+        (old, new),
+        key=lambda facts: len(facts.symbols),
+    )
     places = match_symbols(less, more)
     if places is None:
         return None

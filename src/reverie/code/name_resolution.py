@@ -311,7 +311,12 @@ class NameResolver:
         if one.module == THIS_FILE:
             if one.name == one.alias:
                 return None
-            return self.resolve_top(path, one.name, self.file(path).language, depth + 1)
+            return self.resolve_top(
+                path,
+                one.name,
+                self.file(path).language,
+                depth + 1,
+            )
         files = self.locate_module(path, one.module)
         if one.every:
             return None
@@ -330,7 +335,12 @@ class NameResolver:
         for file in files:
             if file == path:
                 continue
-            found = self.resolve_top(file, one.name, self.file(file).language, depth)
+            found = self.resolve_top(
+                file,
+                one.name,
+                self.file(file).language,
+                depth,
+            )
             if is_inside(found):
                 return found._replace(how="import")
         language = self.file(path).language

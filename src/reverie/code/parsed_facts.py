@@ -74,7 +74,11 @@ def strip_qualifiers(qual: str) -> str:
 
 def facts_to_json(facts: FileFacts) -> str:
     """Facts as JSON lists without field names, as the index keeps them."""
-    return json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(
+        facts,
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )
 
 
 def facts_from_json(text: str) -> FileFacts:

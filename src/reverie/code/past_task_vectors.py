@@ -76,7 +76,10 @@ def store_past_tasks(
 def to_task_entry(key: str, text: str) -> ChunkedFile:
     """A task's text as a file of one chunk."""
     hash = fingerprint_text(text)
-    return ChunkedFile(IndexedFile(key, UNSURE_STAMP, hash), (Chunk(1, 1, text, hash),))
+    return ChunkedFile(
+        IndexedFile(key, UNSURE_STAMP, hash),
+        (Chunk(1, 1, text, hash),),
+    )
 
 
 def find_nearest_cosines(

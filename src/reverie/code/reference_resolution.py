@@ -121,7 +121,11 @@ def find_import_edges(
     edge = CodeEdge(path, NO_SYMBOL, "imports", written, one.line)
     found = resolver.resolve_import(path, one)
     if is_inside(found):
-        yield edge._replace(to=found.path, symbol=found.num, how="import")
+        yield edge._replace(
+            to=found.path,
+            symbol=found.num,
+            how="import",
+        )
         return
     files = resolver.locate_module(path, one.module)
     if not files:
@@ -173,7 +177,11 @@ class MentionResolver:
         """The only method of a name in the repository, unless everything has such a method."""
         if name in COMMON_METHODS or len(name) < MIN_METHOD_CHARS:
             return None
-        found = self.resolver.find_only(name, self.language, lambda one: one.kind == "method")
+        found = self.resolver.find_only(
+            name,
+            self.language,
+            lambda one: one.kind == "method",
+        )
         return found._replace(how="only method of that name") if found else None
 
     def resolve_bare(
@@ -200,7 +208,12 @@ class MentionResolver:
                     return self._resolve_value(ResolvedName(*found, how="own class"))
             scope = one.parent
         sibling = self._resolve_sibling(name, here)
-        return sibling or self.resolver.resolve_top(self.path, name, self.language, self.depth)
+        return sibling or self.resolver.resolve_top(
+            self.path,
+            name,
+            self.language,
+            self.depth,
+        )
 
     def _find_class_name(self, scope: int, name: str) -> SymbolRef | None:
         """The definition that a bare name refers to in the body of a class."""
@@ -236,7 +249,12 @@ class MentionResolver:
         owner = self.find_owner(scope) if name in self.language.own else None
         if owner:
             is_object = name != "cls"
-            return ResolvedName(*owner, is_instance=is_object, how="own class", is_local=True)
+            return ResolvedName(
+                *owner,
+                is_instance=is_object,
+                how="own class",
+                is_local=True,
+            )
         says_something = any(one.value or one.type for one in bindings)
         return None if says_something else some_object
 
@@ -276,9 +294,17 @@ class MentionResolver:
         name = first.removesuffix("()")
         owner = self.find_owner(scope)
         if owner and first in self.language.above:
-            return ResolvedName(*owner, is_instance=True, bases_only=True)
+            return ResolvedName(
+                *owner,
+                is_instance=True,
+                bases_only=True,
+            )
         if owner and name in self.language.own:
-            return ResolvedName(*owner, is_instance=name not in CLASS_NAMES, how="own class")
+            return ResolvedName(
+                *owner,
+                is_instance=name not in CLASS_NAMES,
+                how="own class",
+            )
         if owner and first.startswith("@"):
             place = self.resolver.find_member(owner, first.lstrip("@"))
             return self._resolve_value(ResolvedName(*place)) if place else None
@@ -325,7 +351,11 @@ class MentionResolver:
 
     def _resolve_module_name(self, path: str, name: str) -> ResolvedName | None:
         """A name at the top of another file, or a module within that."""
-        found = self.resolver.resolve_top(path, name, self.resolver.file(path).language)
+        found = self.resolver.resolve_top(
+            path,
+            name,
+            self.resolver.file(path).language,
+        )
         submodule = None if found else self.resolver.find_submodule(path, name)
         return found._replace(how="import") if found else submodule
 

@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-EDGE_WEIGHTS = {"calls": 1.0, "inherits": 1.0, "imports": 0.5, "references": 0.5, "uses": 0.3}
+EDGE_WEIGHTS = {
+    "calls": 1.0,
+    "inherits": 1.0,
+    "imports": 0.5,
+    "references": 0.5,
+    "uses": 0.3,
+}
 # from a symbol to what it stands in
 PARENT_WEIGHT = 0.2
 # from a file to each of its symbols, so that a file in focus brings them up
@@ -54,7 +60,10 @@ def map_repository(
     nodes = GraphNodes(graph)
     ranks = rank_nodes(graph, nodes, focus)
     shown = [place for place, symbol in enumerate(graph.symbols) if symbol[5] not in HIDDEN_KINDS]
-    order = sorted(shown, key=lambda place: (-ranks[nodes.symbols[place]], place))
+    order = sorted(
+        shown,
+        key=lambda place: (-ranks[nodes.symbols[place]], place),
+    )
     best = (
         to_found_symbol(
             one, f"used {nodes.uses[nodes.symbols[place]]}×", *explain_focus(one, focus)
@@ -170,7 +179,10 @@ def render_map(symbols: Sequence[FoundSymbol]) -> str:
     lines: list[str] = []
     for path, in_file in by_file.items():
         lines.append(f"{path}:")
-        lines += map(render_symbol_line, sorted(in_file, key=lambda one: (one.first, -one.last)))
+        lines += map(
+            render_symbol_line,
+            sorted(in_file, key=lambda one: (one.first, -one.last)),
+        )
     return "\n".join(lines)
 
 

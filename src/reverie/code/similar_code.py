@@ -166,4 +166,8 @@ def find_successor_chunk(old: Chunk, fresh: list[Chunk]) -> Chunk | None:
     same = [one for one in fresh if one.hash == old.hash]
     symbol = read_heading_symbol(old.text)
     successors = same or [one for one in fresh if read_heading_symbol(one.text) == symbol]
-    return min(successors, key=lambda one: abs(one.first - old.first), default=None)
+    return min(
+        successors,
+        key=lambda one: abs(one.first - old.first),
+        default=None,
+    )

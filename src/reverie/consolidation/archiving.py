@@ -45,14 +45,24 @@ def archive_faded(view: PassView) -> list[PassStep]:
     ]
 
 
-def archive_memory(memory: Memory, now: float, why: str = "") -> PassStep:
+def archive_memory(
+    memory: Memory,
+    now: float,
+    why: str = "",
+) -> PassStep:
     """The step that retires one memory as faded; `why` there is more to say about it."""
     left = f"{why}{effective_confidence(memory, now):.1%} left of it"
-    return PassStep((Retire(memory.id, now, why="faded"),), (memory.id,), left)
+    return PassStep(
+        (Retire(memory.id, now, why="faded"),),
+        (memory.id,),
+        left,
+    )
 
 
 def find_over_capacity(
-    memories: Iterable[Memory], now: float, capacity: Mapping[str, int]
+    memories: Iterable[Memory],
+    now: float,
+    capacity: Mapping[str, int],
 ) -> dict[str, str]:
     """The least retained memories of each type over its capacity: id → type; ties go by age.
 

@@ -68,7 +68,12 @@ def was_restored(run: SleepRun, id: str) -> bool:
     )
 
 
-def apply_steps(run: SleepRun, space: str, steps: Sequence[PassStep], view: PassView) -> bool:
+def apply_steps(
+    run: SleepRun,
+    space: str,
+    steps: Sequence[PassStep],
+    view: PassView,
+) -> bool:
     """Commit the steps in one transaction and count them; False if what they rest on was
     altered.
     """
@@ -82,7 +87,12 @@ def apply_steps(run: SleepRun, space: str, steps: Sequence[PassStep], view: Pass
     return True
 
 
-def commit_steps(run: SleepRun, space: str, steps: Sequence[PassStep], view: PassView) -> bool:
+def commit_steps(
+    run: SleepRun,
+    space: str,
+    steps: Sequence[PassStep],
+    view: PassView,
+) -> bool:
     """Commit the steps in one transaction; False if what they rest on was altered."""
     store = run.work.store
     ids = sorted({id for step in steps for id in step.rests_on})
@@ -96,14 +106,25 @@ def commit_steps(run: SleepRun, space: str, steps: Sequence[PassStep], view: Pas
         whole = [step for step in steps if current.keys() >= set(step.rests_on)]
         changes = [change for step in whole for change in step.changes]
         pairs = [list(step.ruling) for step in whole if step.ruling]
-        payload = {"run": run.number, "by": run.pass_name, "pairs": pairs}
-        store.apply(changes, Event("sleep", space, run.work.now, payload=payload))
+        payload = {
+            "run": run.number,
+            "by": run.pass_name,
+            "pairs": pairs,
+        }
+        store.apply(
+            changes,
+            Event("sleep", space, run.work.now, payload=payload),
+        )
         save_progress(run)
     run.retired += [change.id for change in changes if isinstance(change, Retire)]
     return True
 
 
-def are_edges_unchanged(run: SleepRun, view: PassView, ids: Sequence[str]) -> bool:
+def are_edges_unchanged(
+    run: SleepRun,
+    view: PassView,
+    ids: Sequence[str],
+) -> bool:
     """True if the edges of these memories are as the pass saw them."""
     wanted = set(ids)
     relations = tuple({relation for _, relation, _ in view.edges}) or ("none",)
@@ -128,7 +149,12 @@ def collect_step_texts(view: PassView, step: PassStep) -> dict[str, str]:
     return known | added
 
 
-def commit_in_batches(run: SleepRun, space: str, steps: Iterable[PassStep], view: PassView) -> None:
+def commit_in_batches(
+    run: SleepRun,
+    space: str,
+    steps: Iterable[PassStep],
+    view: PassView,
+) -> None:
     """Commit independent steps, MAX_CHANGES at a time."""
     run.reached = (run.pass_name, space, "")
     for batch in run.take_batches(steps, MAX_CHANGES):

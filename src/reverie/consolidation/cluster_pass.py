@@ -127,7 +127,9 @@ def collect_members(edges: EdgeWeights) -> dict[str, frozenset[str]]:
 
 
 def count_group_words(
-    work: WorkContext, matrix: SpaceVectors, groups: Mapping[int, frozenset[str]]
+    work: WorkContext,
+    matrix: SpaceVectors,
+    groups: Mapping[int, frozenset[str]],
 ) -> tuple[dict[int, Counter[str]], Counter[str]]:
     """How many members of each group, and how many memories of all, have a word."""
     label_of = {id: label for label, members in groups.items() for id in members}
@@ -158,7 +160,10 @@ def number_rows(matrix: SpaceVectors) -> dict[str, int]:
 
 
 def plan_memberships(
-    work: WorkContext, matrix: SpaceVectors, groups: clusters.Members, edges: EdgeWeights
+    work: WorkContext,
+    matrix: SpaceVectors,
+    groups: clusters.Members,
+    edges: EdgeWeights,
 ) -> tuple[PassView, Iterable[PassStep]]:
     """The steps from the edges that are there to these clusters, and the view they rest on.
 
@@ -166,5 +171,10 @@ def plan_memberships(
     """
     row_of = number_rows(matrix)
     centres = locate_centres(matrix, groups)
-    steps = clusters.diff_memberships(groups, centres, lambda id: matrix.vectors[row_of[id]], edges)
+    steps = clusters.diff_memberships(
+        groups,
+        centres,
+        lambda id: matrix.vectors[row_of[id]],
+        edges,
+    )
     return PassView(work.now, {}), steps

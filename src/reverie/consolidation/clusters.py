@@ -58,11 +58,17 @@ def is_clustering_available() -> bool:
     return find_spec("sklearn") is not None
 
 
-def find_clusters(table: NeighbourTable, may_continue: Callable[[], bool] = lambda: True) -> Ints:
+def find_clusters(
+    table: NeighbourTable,
+    may_continue: Callable[[], bool] = lambda: True,
+) -> Ints:
     """The cluster number of each row, −1 for none. Raises SearchStopped when not `may_continue`."""
     labels = np.full(len(table.rows), -1, np.int64)
     taken = 0
-    for rows, graph in iter_components(to_distance_graph(table), np.arange(len(table.rows))):
+    for rows, graph in iter_components(
+        to_distance_graph(table),
+        np.arange(len(table.rows)),
+    ):
         if not may_continue():
             raise SearchStopped
         own = find_dense_regions(graph)
@@ -127,7 +133,10 @@ def find_dense_regions(graph: Any) -> Ints:
     from sklearn.cluster import HDBSCAN
 
     model = HDBSCAN(
-        min_cluster_size=MIN_MEMBERS, min_samples=MIN_SAMPLES, metric="precomputed", copy=True
+        min_cluster_size=MIN_MEMBERS,
+        min_samples=MIN_SAMPLES,
+        metric="precomputed",
+        copy=True,
     )
     labels = np.asarray(model.fit(graph).labels_, np.int64)
     is_mostly_noise = 2 * np.count_nonzero(labels >= 0) < size
@@ -168,10 +177,16 @@ def name_clusters(
 
 def sort_by_size(groups: Mapping[int, frozenset[str]]) -> list[int]:
     """The groups, the largest first; of equals that with the oldest member."""
-    return sorted(groups, key=lambda label: (-len(groups[label]), min(groups[label])))
+    return sorted(
+        groups,
+        key=lambda label: (-len(groups[label]), min(groups[label])),
+    )
 
 
-def match_old_clusters(groups: Mapping[int, frozenset[str]], before: Members) -> dict[int, str]:
+def match_old_clusters(
+    groups: Mapping[int, frozenset[str]],
+    before: Members,
+) -> dict[int, str]:
     """Group → the old cluster that it is again, most members in common first.
 
     They share at least half of the smaller of the two.
@@ -203,7 +218,11 @@ def sanitize_cluster_name(name: str | None, counts: Counter[str]) -> str:
     return "" if is_telling else "-".join(words)
 
 
-def choose_distinctive_words(counts: Counter[str], size: int, everywhere: Counter[str]) -> str:
+def choose_distinctive_words(
+    counts: Counter[str],
+    size: int,
+    everywhere: Counter[str],
+) -> str:
     """A few words that many of the `size` members share and few others have; else "mixed"."""
     least = max(2, MIN_SHARED_PART * size)
     common = [word for word, count in counts.items() if count >= least]
@@ -229,7 +248,10 @@ def extract_name_words(text: str) -> set[str]:
     }
 
 
-def compute_centres(rows: Mapping[str, Ints], vectors: Floats) -> dict[str, Floats]:
+def compute_centres(
+    rows: Mapping[str, Ints],
+    vectors: Floats,
+) -> dict[str, Floats]:
     """The centre of each cluster: the mean of its members, of unit length."""
     centres = {}
     for name, members in rows.items():
@@ -282,12 +304,24 @@ def diff_memberships(
         yield make_membership_step(id, name, weight, "in the cluster")
 
 
-def make_membership_step(id: str, name: str, weight: float, why: str) -> PassStep:
+def make_membership_step(
+    id: str,
+    name: str,
+    weight: float,
+    why: str,
+) -> PassStep:
     """The step that gives a member's edge this weight; 0 removes it."""
-    return PassStep((Link(Edge(id, "in_cluster", name, weight)),), (id,), why)
+    return PassStep(
+        (Link(Edge(id, "in_cluster", name, weight)),),
+        (id,),
+        why,
+    )
 
 
-def group_by_label(labels: Ints, ids: Sequence[str]) -> dict[int, frozenset[str]]:
+def group_by_label(
+    labels: Ints,
+    ids: Sequence[str],
+) -> dict[int, frozenset[str]]:
     """The members of each cluster by its number."""
     groups: dict[int, set[str]] = {}
     for id, label in zip(ids, labels.tolist(), strict=True):

@@ -30,7 +30,10 @@ def count_joint_sessions(events: Iterable[Event]) -> dict[tuple[str, str], int]:
     return {pair: count for pair, count in counts.items() if count >= MIN_SESSIONS}
 
 
-def strengthen_links(view: PassView, met: Mapping[tuple[str, str], int]) -> list[PassStep]:
+def strengthen_links(
+    view: PassView,
+    met: Mapping[tuple[str, str], int],
+) -> list[PassStep]:
     """One link for each pair of active memories: a new one, or the old one a little stronger."""
     steps = []
     for (one, other), sessions in sorted(met.items()):

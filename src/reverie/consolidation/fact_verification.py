@@ -64,7 +64,9 @@ def verify_repository(run: SleepRun, root: str) -> None:
 
 
 def verify_memories(
-    run: SleepRun, sights: RepositoryView, memories: dict[str, Memory]
+    run: SleepRun,
+    sights: RepositoryView,
+    memories: dict[str, Memory],
 ) -> Iterator[PassStep]:
     """A step for each memory whose anchors are to be altered."""
     check = run.request.check_fact
@@ -80,7 +82,9 @@ def verify_memories(
 
 
 def judge_anchor(
-    sights: RepositoryView, still: partial[tuple[str, str] | None], anchor: CodeAnchor
+    sights: RepositoryView,
+    still: partial[tuple[str, str] | None],
+    anchor: CodeAnchor,
 ) -> CodeAnchor:
     """The anchor with what a model says of its changed definition, once for each state of it."""
     from reverie.code.anchor_tracking import observe_anchor

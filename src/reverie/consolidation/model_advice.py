@@ -69,7 +69,11 @@ def make_fact_checker(llm: LanguageModel) -> FactCheck:
 
     left = MAX_FACT_CHECKS
 
-    def holds(memory: Memory, then: str, now: str) -> tuple[str, str] | None:
+    def holds(
+        memory: Memory,
+        then: str,
+        now: str,
+    ) -> tuple[str, str] | None:
         nonlocal left
         left -= 1
         if left < 0:
@@ -97,7 +101,11 @@ def make_text_merger(llm: LanguageModel, space: str) -> MergeText:
     return merged
 
 
-def ask_group_name(llm: LanguageModel, texts: Sequence[str], space: str) -> str | None:
+def ask_group_name(
+    llm: LanguageModel,
+    texts: Sequence[str],
+    space: str,
+) -> str | None:
     """One to four words for a group of memories, from the model; None without a useful answer."""
     from reverie.llm.group_naming_task import build_naming_request, read_group_name
 

@@ -81,9 +81,18 @@ def find_nearest(
         if not may_continue():
             raise SearchStopped
         merge_neighbours(best, asked, *compare_block(vectors, asked, among, k, floor))
-    order = np.argsort(-best.cosines, axis=1, kind="stable")
+    order = np.argsort(
+        -best.cosines,
+        axis=1,
+        kind="stable",
+    )
     return NeighbourTable(
-        np.take_along_axis(best.rows, order, 1), np.take_along_axis(best.cosines, order, 1)
+        np.take_along_axis(best.rows, order, 1),
+        np.take_along_axis(
+            best.cosines,
+            order,
+            1,
+        ),
     )
 
 
@@ -105,7 +114,11 @@ def iter_cell_blocks(groups: Iterator[Ints]) -> Iterator[tuple[Ints, Ints]]:
 
 
 def compare_block(
-    vectors: Floats, asked: Ints, among: Ints, k: int, floor: float
+    vectors: Floats,
+    asked: Ints,
+    among: Ints,
+    k: int,
+    floor: float,
 ) -> tuple[Ints, Floats]:
     """The k best of `among` for each row asked."""
     others = vectors if len(among) == len(vectors) else vectors[among]  # the whole is not copied
@@ -114,7 +127,11 @@ def compare_block(
     top = select_highest(cosines, k)
     found = np.take_along_axis(cosines, top, 1)
     is_near = found >= floor
-    return np.where(is_near, among[top], -1), np.where(is_near, found, np.float32(-1.0))
+    return np.where(is_near, among[top], -1), np.where(
+        is_near,
+        found,
+        np.float32(-1.0),
+    )
 
 
 def select_highest(values: Floats, k: int) -> Ints:
@@ -125,7 +142,12 @@ def select_highest(values: Floats, k: int) -> Ints:
     return np.argpartition(-values, k - 1, axis=1)[:, :k]
 
 
-def merge_neighbours(best: NeighbourTable, asked: Ints, rows: Ints, cosines: Floats) -> None:
+def merge_neighbours(
+    best: NeighbourTable,
+    asked: Ints,
+    rows: Ints,
+    cosines: Floats,
+) -> None:
     """Merge what one cell found into what is known, each neighbour once."""
     had = best.rows[asked]
     is_repeated = (rows[:, :, None] == had[:, None, :]) & (rows[:, :, None] >= 0)
@@ -139,7 +161,10 @@ def merge_neighbours(best: NeighbourTable, asked: Ints, rows: Ints, cosines: Flo
     best.cosines[asked] = np.take_along_axis(all_cosines, top, 1)
 
 
-def assign_cells(vectors: Floats, may_continue: Callable[[], bool]) -> Iterator[Ints]:
+def assign_cells(
+    vectors: Floats,
+    may_continue: Callable[[], bool],
+) -> Iterator[Ints]:
     """The rows of each cell; a row is in CELLS_PER_ROW of them."""
     centres = learn_centres(vectors, round(len(vectors) ** 0.5), may_continue)
     homes = np.empty((len(vectors), CELLS_PER_ROW), np.int64)
@@ -148,12 +173,19 @@ def assign_cells(vectors: Floats, may_continue: Callable[[], bool]) -> Iterator[
         homes[block] = select_highest(vectors[block] @ centres.T, CELLS_PER_ROW)
     flat = homes.ravel()
     order = np.argsort(flat, kind="stable")
-    ends = np.searchsorted(flat[order], np.arange(len(centres) + 1))
+    ends = np.searchsorted(
+        flat[order],
+        np.arange(len(centres) + 1),
+    )
     for first, last in pairwise(ends):
         yield order[first:last] // CELLS_PER_ROW
 
 
-def learn_centres(vectors: Floats, count: int, may_continue: Callable[[], bool]) -> Floats:
+def learn_centres(
+    vectors: Floats,
+    count: int,
+    may_continue: Callable[[], bool],
+) -> Floats:
     """The centres of `count` cells, by spherical k-means on a sample with a fixed seed."""
     rng = np.random.default_rng(0)
     sample = draw_rows(vectors, min(len(vectors), SAMPLED_ROWS_PER_CELL * count), rng)
@@ -165,7 +197,11 @@ def learn_centres(vectors: Floats, count: int, may_continue: Callable[[], bool])
     return centres
 
 
-def draw_rows(rows: Floats, count: int, rng: np.random.Generator) -> Floats:
+def draw_rows(
+    rows: Floats,
+    count: int,
+    rng: np.random.Generator,
+) -> Floats:
     """A copy of so many rows, drawn by chance, in their order."""
     return rows[np.sort(rng.choice(len(rows), count, replace=False))]
 
@@ -181,5 +217,9 @@ def move_centres(centres: Floats, sample: Floats) -> None:
     order = np.argsort(home, kind="stable")
     taken, firsts = np.unique(home[order], return_index=True)
     centres[taken] = np.add.reduceat(sample[order], firsts, axis=0)
-    length = np.linalg.norm(centres, axis=1, keepdims=True)
+    length = np.linalg.norm(
+        centres,
+        axis=1,
+        keepdims=True,
+    )
     centres /= np.where(length > 0, length, 1)

@@ -52,7 +52,12 @@ class Watermark(NamedTuple):
         return json.dumps(self._asdict(), sort_keys=True)
 
     @classmethod
-    def read(cls, work: WorkContext, name: str, afresh: bool) -> Watermark:
+    def read(
+        cls,
+        work: WorkContext,
+        name: str,
+        afresh: bool,
+    ) -> Watermark:
         """The stored one; an empty one if `afresh`, or if the model is another now."""
         kept = json.loads(work.store.meta(f"sleep.{name}") or "{}")
         if afresh or kept.get("model") != work.embedding_model:
@@ -100,7 +105,11 @@ class NeighbourIndex:
         old, new, cosines = self.select_pairs(floor)
         for i in np.lexsort((old, -cosines, new)):
             if self.ids[new[i]] >= after:
-                yield ClosePair(self.ids[old[i]], self.ids[new[i]], float(cosines[i]))
+                yield ClosePair(
+                    self.ids[old[i]],
+                    self.ids[new[i]],
+                    float(cosines[i]),
+                )
 
     def select_pairs(self, floor: float) -> tuple[Ints, Ints, Floats]:
         """The older row, the newer and the cosine of each wanted pair, in no order that matters."""
@@ -113,7 +122,10 @@ class NeighbourIndex:
         new = np.maximum(rows, others)[wanted]
         cosines = self.neighbours.cosines[rows, columns][wanted]
         # Two rows may each name the other: the pair counts once.
-        _, first = np.unique(old * len(self.ids) + new, return_index=True)
+        _, first = np.unique(
+            old * len(self.ids) + new,
+            return_index=True,
+        )
         return old[first], new[first], cosines[first]
 
 
@@ -150,12 +162,18 @@ def search_neighbours(matrix: SpaceVectors, may_continue: Callable[[], bool]) ->
     is_much = len(new_rows) * len(matrix.ids) > MAX_EXACT_ROWS * MAX_EXACT_ROWS
     rows = None if is_much or len(new_rows) == len(matrix.ids) else new_rows
     return find_nearest(
-        matrix.vectors, MAX_NEIGHBOURS, MIN_NEIGHBOUR_COSINE, rows=rows, may_continue=may_continue
+        matrix.vectors,
+        MAX_NEIGHBOURS,
+        MIN_NEIGHBOUR_COSINE,
+        rows=rows,
+        may_continue=may_continue,
     )
 
 
 def load_space_vectors(
-    work: WorkContext, space: str, mark: Watermark | None = None
+    work: WorkContext,
+    space: str,
+    mark: Watermark | None = None,
 ) -> SpaceVectors:
     """A space and those above it, read page by page into one matrix."""
     counts = work.store.stats().spaces
@@ -163,12 +181,17 @@ def load_space_vectors(
     most = sum(counts.get(name, 0) for name in spaces)
     found = fill_matrix(iter_with_vectors(work, spaces, mark), space, most)
     # Ids rise in the order of their making; only those of several spaces, or imported, are mixed.
-    order = np.argsort(np.array(found.ids, np.str_), kind="stable")
+    order = np.argsort(
+        np.array(found.ids, np.str_),
+        kind="stable",
+    )
     return found if (np.diff(order) == 1).all() else found.take(order)
 
 
 def fill_matrix(
-    rows: Iterable[tuple[Memory, Floats | None, bool]], space: str, most: int
+    rows: Iterable[tuple[Memory, Floats | None, bool]],
+    space: str,
+    most: int,
 ) -> SpaceVectors:
     """Memories with their vectors, `most` at most, in one matrix in the reverse order."""
     ids: list[str] = []
@@ -189,17 +212,28 @@ def fill_matrix(
         row = most - len(ids)
         vectors[row], own[row], new[row] = vector, memory.space == space, is_new
     first = most - len(ids)
-    return SpaceVectors(ids[::-1], vectors[first:], own[first:], new[first:], newest)
+    return SpaceVectors(
+        ids[::-1],
+        vectors[first:],
+        own[first:],
+        new[first:],
+        newest,
+    )
 
 
 def iter_with_vectors(
-    work: WorkContext, spaces: tuple[str, ...], mark: Watermark | None
+    work: WorkContext,
+    spaces: tuple[str, ...],
+    mark: Watermark | None,
 ) -> Iterator[tuple[Memory, Floats | None, bool]]:
     """(memory, its vector, whether it is new since the mark), newest first in each space."""
     for space in spaces:
         last_seen = mark.newest.get(space) if mark else None
         is_after = True
-        for page in read_memory_pages(work.store, Filter(spaces=(space,), limit=PAGE)):
+        for page in read_memory_pages(
+            work.store,
+            Filter(spaces=(space,), limit=PAGE),
+        ):
             vectors = work.store.vectors(work.embedding_model, [memory.id for memory in page])
             for memory in page:
                 is_after = is_after and memory.id != last_seen

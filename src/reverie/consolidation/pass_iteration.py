@@ -37,7 +37,9 @@ NO_EMBEDDER = "there is no embedder, and so nothing lies close"
 
 
 def load_view(
-    run: SleepRun, ids: Iterable[str], rels: Sequence[str] = UNTAGGED_RELATIONS
+    run: SleepRun,
+    ids: Iterable[str],
+    rels: Sequence[str] = UNTAGGED_RELATIONS,
 ) -> PassView:
     """The active ones of these memories, where memory is on, with their edges."""
     memories = {
@@ -108,7 +110,11 @@ def run_memory_pass(run: SleepRun) -> str:
     decide = PASSES[run.pass_name].decide
     assert decide is not None
     for space in iter_enabled_spaces(run):
-        where = Filter(spaces=(space,), limit=PAGE, after=resume_id(run, space))
+        where = Filter(
+            spaces=(space,),
+            limit=PAGE,
+            after=resume_id(run, space),
+        )
         commit_pages(run, where, load_memory_view, decide)
     return ""
 
@@ -121,18 +127,30 @@ def commit_pages(
 ) -> None:
     """Let a pass decide about the memories of a space that fit, page by page."""
     for page in iter_memory_pages(run, where):
-        commit_items(run, where.spaces[0], [memory.id for memory in page], show, decide)
+        commit_items(
+            run,
+            where.spaces[0],
+            [memory.id for memory in page],
+            show,
+            decide,
+        )
 
 
 def iter_memory_pages(run: SleepRun, where: Filter) -> Iterator[list[Memory]]:
     """The memories that fit, page by page, as long as the run may go on."""
-    return takewhile(lambda _: run.may_continue(), read_memory_pages(run.work.store, where))
+    return takewhile(
+        lambda _: run.may_continue(),
+        read_memory_pages(run.work.store, where),
+    )
 
 
 def load_memory_view(run: SleepRun, ids: Sequence[str]) -> PassView:
     """Active memories without their edges: fading asks for none."""
     there = run.work.store.get(ids)
-    return PassView(run.work.now, {memory.id: memory for memory in there if memory.active})
+    return PassView(
+        run.work.now,
+        {memory.id: memory for memory in there if memory.active},
+    )
 
 
 def run_capacity_pass(run: SleepRun) -> str:
@@ -155,7 +173,11 @@ def run_tag_pass(run: SleepRun) -> str:
         variants = tag_tidying.map_tag_variants(run.work.store.tag_counts((space,)))
         decide = partial(tag_tidying.retag_memories, instead=variants)
         for tag in variants:
-            where = Filter(spaces=(space,), tags=(tag,), limit=PAGE)
+            where = Filter(
+                spaces=(space,),
+                tags=(tag,),
+                limit=PAGE,
+            )
             commit_pages(run, where, partial(load_view, rels=("has_tag",)), decide)
     remove_orphan_edges(run)
     return ""
@@ -271,7 +293,11 @@ def retry_failed_events(run: SleepRun) -> str:
     return ""
 
 
-def retry_failed_event(run: SleepRun, readers: Mapping[str, EventReader], failed: Event) -> bool:
+def retry_failed_event(
+    run: SleepRun,
+    readers: Mapping[str, EventReader],
+    failed: Event,
+) -> bool:
     """Try an event once more unless it was tried MAX_TRIES times; True if it went well."""
     store, is_dry = run.work.store, run.request.dry_run
     reader = readers.get(str(failed.payload.get("reader")))

@@ -125,7 +125,12 @@ def run_remaining_passes(run: SleepRun) -> SleepReport:
             break
         at = (last.space, last.after) if name == last.reached else ("", "")
         done.append(run_pass(run, name, at))
-    report = SleepReport(run.number, tuple(done), run.stopped, retired=tuple(run.retired))
+    report = SleepReport(
+        run.number,
+        tuple(done),
+        run.stopped,
+        retired=tuple(run.retired),
+    )
     if not run.stopped:
         record_sleep_end(run, report)
     elif not run.lost:
@@ -163,7 +168,11 @@ def load_progress(run: SleepRun) -> RunProgress:
     return RunProgress(*progress["at"])
 
 
-def run_pass(run: SleepRun, name: str, at: tuple[str, str] = ("", "")) -> PassReport:
+def run_pass(
+    run: SleepRun,
+    name: str,
+    at: tuple[str, str] = ("", ""),
+) -> PassReport:
     """One pass over everything that it concerns, from (space, id) on."""
     begin = clock.ticks()
     run.resume_at, run.reached, run.steps = at, (name, *at), 0

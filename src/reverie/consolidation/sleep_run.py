@@ -129,7 +129,11 @@ class SleepRun:
             self.stopped = self.find_hindrance()
         return not self.stopped
 
-    def take_batches(self, items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    def take_batches(
+        self,
+        items: Iterable[Item],
+        size: int,
+    ) -> Iterator[list[Item]]:
         """The items, so many at a time, as long as the run may go on."""
         rest = iter(items)
         while self.may_continue() and (batch := list(islice(rest, size))):
@@ -145,7 +149,11 @@ class SleepRun:
             return "its time was over"
         if request.dry_run:
             return ""
-        if request.stop_at_turn and store.events(after=self.number, verbs=("turn",), limit=1):
+        if request.stop_at_turn and store.events(
+            after=self.number,
+            verbs=("turn",),
+            limit=1,
+        ):
             return "somebody is at work"
         is_due = ticks - self.renewed_ticks >= RENEW_SECONDS
         return self.renew_lease(ticks) if is_due else ""
@@ -154,7 +162,12 @@ class SleepRun:
         """Renew both leases and note the progress; what stands in the way, "" for nothing."""
         self.renewed_ticks = ticks
         for lease in (SETTLE_LEASE, SLEEP_LEASE):
-            if not self.work.store.acquire(lease, self.holder, LEASE_SECONDS, self.now()):
+            if not self.work.store.acquire(
+                lease,
+                self.holder,
+                LEASE_SECONDS,
+                self.now(),
+            ):
                 self.lost = True
                 return "somebody else is settling"
         save_progress(self)

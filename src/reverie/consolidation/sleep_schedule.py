@@ -47,7 +47,11 @@ def assess_outlook(store: Store, now: float) -> SleepOutlook:
     """What the store says for sleeping now."""
     from reverie.extraction.retrieval_feedback import is_clustering_due
 
-    last = store.events(verbs=ACTIVITY_VERBS, newest=True, limit=1)
+    last = store.events(
+        verbs=ACTIVITY_VERBS,
+        newest=True,
+        limit=1,
+    )
     stats = store.stats()
     count = stats.memories + stats.retired
     return SleepOutlook(

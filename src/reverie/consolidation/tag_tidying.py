@@ -40,7 +40,10 @@ def map_tag_variants(counts: Mapping[str, int]) -> dict[str, str]:
         groups.setdefault(normalize_tag(tag), []).append(tag)
     instead: dict[str, str] = {}
     for tags in groups.values():
-        best = min(tags, key=lambda tag: (-counts[tag], len(tag), tag))
+        best = min(
+            tags,
+            key=lambda tag: (-counts[tag], len(tag), tag),
+        )
         instead |= {tag: best for tag in tags if tag != best}
     return dict(sorted(instead.items()))
 
@@ -54,7 +57,11 @@ def retag_memories(view: PassView, instead: Mapping[str, str]) -> list[PassStep]
     ]
 
 
-def retag_memory(memory: Memory, instead: Mapping[str, str], view: PassView) -> tuple[Change, ...]:
+def retag_memory(
+    memory: Memory,
+    instead: Mapping[str, str],
+    view: PassView,
+) -> tuple[Change, ...]:
     """The changes that give one memory other tags.
 
     A tag's edge of an odd weight is removed by itself, so that undo brings that weight back.
@@ -65,11 +72,19 @@ def retag_memory(memory: Memory, instead: Mapping[str, str], view: PassView) -> 
         if tag in instead and view.edges.get(ends, 1.0) != 1.0:
             changes.append(Link(Edge(*ends, 0.0)))
     tags = tuple(dict.fromkeys(instead.get(tag, tag) for tag in memory.tags))
-    return (*changes, Revise(memory.id, {"tags": tags, "updated_at": view.now}))
+    return (
+        *changes,
+        Revise(
+            memory.id,
+            {"tags": tags, "updated_at": view.now},
+        ),
+    )
 
 
 def drop_orphan_edges(
-    memories: Mapping[str, Memory], edges: EdgeWeights, carried: Callable[[str], bool]
+    memories: Mapping[str, Memory],
+    edges: EdgeWeights,
+    carried: Callable[[str], bool],
 ) -> list[PassStep]:
     """Steps that remove edges of a tag's node whose memory, or any memory, carries it no more."""
     return [
@@ -84,7 +99,9 @@ def drop_orphan_edges(
 
 
 def is_orphan_edge(
-    ends: tuple[str, str, str], memories: Mapping[str, Memory], carried: Callable[[str], bool]
+    ends: tuple[str, str, str],
+    memories: Mapping[str, Memory],
+    carried: Callable[[str], bool],
 ) -> bool:
     """True if an edge leads to a tag that is no more. Retired memories keep their tags."""
     src, rel, dst = ends

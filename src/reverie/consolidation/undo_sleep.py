@@ -36,7 +36,11 @@ def find_run_of_event(store: Store, event: int) -> int:
 
 def find_last_run(store: Store) -> int:
     """The last run that changed something and is not undone as a whole; 0 if there is none."""
-    for began in store.events(verbs=("sleeping",), newest=True, limit=MAX_RUNS):
+    for began in store.events(
+        verbs=("sleeping",),
+        newest=True,
+        limit=MAX_RUNS,
+    ):
         batches = {event.seq for event in list_run_batches(store, began.seq)}
         if batches - list_undone_events(store, began.seq):
             return began.seq
@@ -49,7 +53,13 @@ def list_run_batches(store: Store, run: int) -> list[Event]:
     return [event for event in batches if event.payload.get("run") == run]
 
 
-def undo_sleep_run(store: Store, run: int, now: float, *, force: bool = False) -> int:
+def undo_sleep_run(
+    store: Store,
+    run: int,
+    now: float,
+    *,
+    force: bool = False,
+) -> int:
     """Undo a run and return the number of the event that says so.
 
     With `force`, what was altered since is undone too. Raises NotFound if nothing is left to undo.
@@ -71,7 +81,13 @@ def undo_sleep_run(store: Store, run: int, now: float, *, force: bool = False) -
         return store.append([Event("undo", left[0].space, now, payload=payload)])[0]
 
 
-def undo_batch(store: Store, event: Event, now: float, *, force: bool) -> None:
+def undo_batch(
+    store: Store,
+    event: Event,
+    now: float,
+    *,
+    force: bool,
+) -> None:
     """Undo one batch, as far as nobody has altered it since; with `force` all of it."""
     with store.transaction():
         records = store.changes_of(event.seq)
@@ -81,7 +97,11 @@ def undo_batch(store: Store, event: Event, now: float, *, force: bool) -> None:
         reversible = [
             record for record in records if record.memory_id in present or record.op == "link"
         ]
-        payload = {"of": event.seq, "run": event.payload["run"], **reverse_pair_decisions(event)}
+        payload = {
+            "of": event.seq,
+            "run": event.payload["run"],
+            **reverse_pair_decisions(event),
+        }
         undo = Event("undo", event.space, now, payload=payload)
         store.apply(invert_records(reversible, now), undo)
 

@@ -85,12 +85,24 @@ def condense_messages(
         count_message_tokens(message, get_message_text(message), wish.tokenizer)
         for message in check_message_list(messages)
     )
-    why = explain_too_early(used, wish.limit, len(messages), about.last, now, wish.start)
+    why = explain_too_early(
+        used,
+        wish.limit,
+        len(messages),
+        about.last,
+        now,
+        wish.start,
+    )
     if why:
         return leave_unchanged(messages, wish, used, why)
     # The draft by words comes first: a model that is away, or refused, leaves it as it is.
     made = draft_condensing(
-        messages, wish, now, known=about.known, numbers=about.numbers, session=about.session
+        messages,
+        wish,
+        now,
+        known=about.known,
+        numbers=about.numbers,
+        session=about.session,
     )
     return summarize_by_model(made, about, llm) or finish_condensing(
         made, fit_summary_lines(made, made.lines), BY_WORDS
@@ -98,7 +110,12 @@ def condense_messages(
 
 
 def explain_too_early(
-    used: int, limit: int, messages: int, last: float | None, now: float, full: float
+    used: int,
+    limit: int,
+    messages: int,
+    last: float | None,
+    now: float,
+    full: float,
 ) -> str:
     """Why it is not time yet, in a few words; empty if it is.
 
@@ -115,7 +132,9 @@ def explain_too_early(
 
 
 def summarize_by_model(
-    made: CondenseDraft, about: ConversationFacts, llm: LanguageModel | None
+    made: CondenseDraft,
+    about: ConversationFacts,
+    llm: LanguageModel | None,
 ) -> CondensedMessages | None:
     """The draft with lines that a model wrote; None without one or without a useful answer."""
     if llm is None or not made.lines or not made.placed:
@@ -132,13 +151,23 @@ def summarize_by_model(
         session=about.session,
     )
     lines = fit_summary_lines(
-        made, [SummaryLine(one.place, one.role, one.text) for one in answer.value or ()]
+        made,
+        [
+            SummaryLine(
+                one.place,
+                one.role,
+                one.text,
+            )
+            for one in answer.value or ()
+        ],
     )
     return finish_condensing(made, lines, llm.name) if lines else None
 
 
 def make_episode(
-    made: CondensedMessages, numbers: Sequence[int], policy: Policy
+    made: CondensedMessages,
+    numbers: Sequence[int],
+    policy: Policy,
 ) -> CondensedEpisode | None:
     """The episode of what left just now; None if nothing can be said of it."""
     gone = {numbers[place] for item in made.left for place in item.messages}
@@ -165,7 +194,12 @@ def find_last_question(made: CondensedMessages, policy: Policy) -> str:
     return cut_at_word(redact_short_text(questions[-1], policy), MAX_LINE_CHARS)
 
 
-def record_episode(store: Store, one: CondensedEpisode, compact: Event, policy: Policy) -> bool:
+def record_episode(
+    store: Store,
+    one: CondensedEpisode,
+    compact: Event,
+    policy: Policy,
+) -> bool:
     """Write an episode down, unless one of the same messages is known; True if it was written. One
     transaction.
 
@@ -175,7 +209,10 @@ def record_episode(store: Store, one: CondensedEpisode, compact: Event, policy: 
     home, (first, last) = lesson_space_of(compact), one.messages
     with store.transaction():
         episodes = Filter(
-            spaces=(home,), kinds=(EVENT,), session=compact.session, limit=MAX_KNOWN_EPISODES
+            spaces=(home,),
+            kinds=(EVENT,),
+            session=compact.session,
+            limit=MAX_KNOWN_EPISODES,
         )
         condensed = [memory for memory in store.browse(episodes) if memory.details.get("condensed")]
         if any(memory.messages == one.messages for memory in condensed):

@@ -61,7 +61,10 @@ class ExcerptTarget(NamedTuple):
 
 
 def store_evicted_parts(
-    store: Store, gone: Sequence[EvictedPart], home: ExcerptTarget, now: float
+    store: Store,
+    gone: Sequence[EvictedPart],
+    home: ExcerptTarget,
+    now: float,
 ) -> int:
     """Write down what left and is not known yet, in one transaction; the number of passages."""
     if not gone:
@@ -78,12 +81,18 @@ def store_evicted_parts(
         changes = [change for one in gone for change in make_passages(one, home, now, known)]
         if changes:
             places = sorted({place for one in gone for place in one.messages})
-            store.apply(changes, Event("left", home.space, now, home.session, {"messages": places}))
+            store.apply(
+                changes,
+                Event("left", home.space, now, home.session, {"messages": places}),
+            )
     return len(changes)
 
 
 def make_passages(
-    one: EvictedPart, home: ExcerptTarget, now: float, known: set[str]
+    one: EvictedPart,
+    home: ExcerptTarget,
+    now: float,
+    known: set[str],
 ) -> Iterator[Add]:
     """The passages of one part that are not known yet; none of what is private as a whole, or of a
     sensitive file.
@@ -99,7 +108,16 @@ def make_passages(
     tool = redact(one.tool, home.policy)[0][:MAX_HEAD_CHARS]
     # What tools answered are words of others.
     theirs = one.role in TOOL_ROLES
-    details = {"task": redact_short_text(one.task, home.policy)} if one.task else {}
+    details = (
+        {
+            "task": redact_short_text(
+                one.task,
+                home.policy,
+            )
+        }
+        if one.task
+        else {}
+    )
     if theirs:
         details[HEARD_FROM] = TOOL_RESULT
     for piece in split_into_passages(text):

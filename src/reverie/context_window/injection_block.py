@@ -148,7 +148,10 @@ def render_block(
     few, theirs = limit, left
     if not asked:
         few, theirs = max(1, limit // UNVERIFIED_SHARE), left // UNVERIFIED_SHARE
-    for hit in sorted((*due, *hits), key=lambda hit: is_unverified(hit.memory)):
+    for hit in sorted(
+        (*due, *hits),
+        key=lambda hit: is_unverified(hit.memory),
+    ):
         if len(taken) == limit:
             break
         memory = hit.memory
@@ -181,12 +184,19 @@ def get_heading(memory: Memory) -> str:
     return UNVERIFIED_HEADING if is_unverified(memory) else kind_of(memory.kind).group
 
 
-def lay_out_block(taken: Sequence[Hit], lines: dict[str, str], now: float) -> Block:
+def lay_out_block(
+    taken: Sequence[Hit],
+    lines: dict[str, str],
+    now: float,
+) -> Block:
     """The block: headings in the order of GROUPS, within a heading the best first."""
     if not taken:
         return EMPTY_BLOCK
     headings = (*GROUPS, UNVERIFIED_HEADING)
-    ordered = sorted(taken, key=lambda hit: headings.index(get_heading(hit.memory)))
+    ordered = sorted(
+        taken,
+        key=lambda hit: headings.index(get_heading(hit.memory)),
+    )
     body, heading = [], ""
     for hit in ordered:
         group = get_heading(hit.memory)

@@ -42,7 +42,11 @@ class InjectionHistory:
     No dataclass, as in `core.model`: a hook makes one at every prompt, and waits for its imports.
     """
 
-    def __init__(self, session: str, spaces: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        session: str,
+        spaces: tuple[str, ...] = (),
+    ) -> None:
         self.session = session
         self.spaces = spaces  # its own and its project's: where its memories lie
         self.turns = 0
@@ -132,21 +136,39 @@ def find_own_memories(store: Store, attention: InjectionHistory) -> frozenset[st
     above = visible_spaces(attention.spaces[-1])[1:] if attention.spaces else ()
     if not above:
         return frozenset()
-    found = store.browse(Filter(spaces=above, session=attention.session, limit=MAX_ECHOES))
+    found = store.browse(
+        Filter(
+            spaces=above,
+            session=attention.session,
+            limit=MAX_ECHOES,
+        )
+    )
     if not found:
         return frozenset()
     begun = store.events(
-        session=attention.session, space=attention.spaces[0], verbs=("turn",), limit=1
+        session=attention.session,
+        space=attention.spaces[0],
+        verbs=("turn",),
+        limit=1,
     )
     histories = {memory.id: store.history(memory.id) for memory in found}
     own = attention.spaces
     return frozenset(id for id, one in histories.items() if is_from_conversation(one, own, begun))
 
 
-def resume_history(store: Store, attention: InjectionHistory, space: str, now: float) -> None:
+def resume_history(
+    store: Store,
+    attention: InjectionHistory,
+    space: str,
+    now: float,
+) -> None:
     """Continue a conversation in a new process: what it was given lately still counts as given."""
     lately = store.events(
-        session=attention.session, space=space, verbs=("turn",), newest=True, limit=100
+        session=attention.session,
+        space=space,
+        verbs=("turn",),
+        newest=True,
+        limit=100,
     )
     for event in reversed(lately):
         if event.at <= now and (given := event.payload.get("given")):
@@ -154,7 +176,9 @@ def resume_history(store: Store, attention: InjectionHistory, space: str, now: f
 
 
 def is_from_conversation(
-    history: Sequence[Record], spaces: Sequence[str], begun: Sequence[Event]
+    history: Sequence[Record],
+    spaces: Sequence[str],
+    begun: Sequence[Event],
 ) -> bool:
     """True if a memory of this session's name came out of the conversation that lies in these
     spaces.
@@ -172,7 +196,11 @@ def compute_overlap(a: frozenset[str], b: frozenset[str]) -> float:
     return len(a & b) / min(len(a), len(b)) if a and b else 0.0
 
 
-def replaces_waiting_block(newer: Block, waiting: Block, now: float) -> bool:
+def replaces_waiting_block(
+    newer: Block,
+    waiting: Block,
+    now: float,
+) -> bool:
     """True if a newer block takes the place of one that still waits: a similar one does not, while
     that is fresh. One with another reminder does.
     """
@@ -183,7 +211,11 @@ def replaces_waiting_block(newer: Block, waiting: Block, now: float) -> bool:
     return not (waiting and is_fresh and overlap >= SIMILAR_OVERLAP)
 
 
-def _remember_ids(ids: OrderedDict[str, float], new: Iterable[str], now: float) -> None:
+def _remember_ids(
+    ids: OrderedDict[str, float],
+    new: Iterable[str],
+    now: float,
+) -> None:
     for id in new:
         ids[id] = now
         ids.move_to_end(id)

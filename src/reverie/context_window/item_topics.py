@@ -34,7 +34,10 @@ class ItemTopics(NamedTuple):
     dependant_count: int  # later items that use a name it brought up
 
 
-def compute_item_topics(items: Sequence[ContextItem], newest: Iterable[int]) -> list[ItemTopics]:
+def compute_item_topics(
+    items: Sequence[ContextItem],
+    newest: Iterable[int],
+) -> list[ItemTopics]:
     """The topics of every item; `newest` are the places of those that say what is worked on."""
     said = []
     for item in items:
@@ -65,7 +68,10 @@ def keep_scanned_text(text: str) -> str:
     return text[: 2 * MAX_SCANNED_CHARS // 3] + " " + text[-MAX_SCANNED_CHARS // 3 :]
 
 
-def count_dependants(said: Sequence[frozenset[str]], often: Counter[str]) -> list[int]:
+def count_dependants(
+    said: Sequence[frozenset[str]],
+    often: Counter[str],
+) -> list[int]:
     """How many later items use a name that each item brought up."""
     most = max(MIN_NAME_ITEMS, MAX_NAME_SHARE * len(said))
     names = {word for word, count in often.items() if 1 < count <= most and is_name(word)}

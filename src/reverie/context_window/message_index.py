@@ -47,12 +47,22 @@ class MessageIndex:
         default_factory=dict
     )  # by the print of the message before it
 
-    def locate_messages(self, messages: Messages, now: float, task: str) -> list[MessagePlace]:
+    def locate_messages(
+        self,
+        messages: Messages,
+        now: float,
+        task: str,
+    ) -> list[MessagePlace]:
         """Where each message stands; a new one came just now, unless it says when (`at`)."""
         places = []
         prints = [fingerprint_with_calls(message) for message in messages]
         there = set(prints)
-        for message, mark, print_before in zip(messages, prints, [0, *prints], strict=False):
+        for message, mark, print_before in zip(
+            messages,
+            prints,
+            [0, *prints],
+            strict=False,
+        ):
             if mark not in self.seen:
                 # Not seen, and yet the message that stood here: the host put a block into it.
                 changed = self.changing.get(print_before)
@@ -68,7 +78,10 @@ class MessageIndex:
         return places
 
     def remember_fit(
-        self, messages: Messages, places: Sequence[MessagePlace], fitted: FittedMessages
+        self,
+        messages: Messages,
+        places: Sequence[MessagePlace],
+        fitted: FittedMessages,
     ) -> None:
         """Remember what a host may pass the next time: what it passed now, or what it was given."""
         self.before = fitted.before

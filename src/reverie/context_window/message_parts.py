@@ -124,7 +124,11 @@ def get_part_text(part: Any, depth: int) -> str:
     return get_content_text(get_field(part, "content") or get_field(part, "output"), depth)
 
 
-def describe_document(part: Any, what: str, depth: int) -> str:
+def describe_document(
+    part: Any,
+    what: str,
+    depth: int,
+) -> str:
     """The title and the text of a document; else, as for a picture, a note that it was there."""
     file_name = get_field(get_field(part, "file"), "filename")
     names = (get_field(part, "title"), get_field(part, "filename"), file_name)
@@ -145,7 +149,11 @@ def get_document_source(part: Any) -> Any:
     )
 
 
-def count_message_tokens(message: Any, text: str, tokenizer: Tokenizer) -> int:
+def count_message_tokens(
+    message: Any,
+    text: str,
+    tokenizer: Tokenizer,
+) -> int:
     """The tokens that a message takes, given all that it says."""
     content = get_field(message, "content")
     found = tokenizer.count(text) + MESSAGE_OVERHEAD
@@ -160,7 +168,11 @@ def count_message_tokens(message: Any, text: str, tokenizer: Tokenizer) -> int:
     return found + count_nontext_tokens(get_content(message), tokenizer)
 
 
-def count_nontext_tokens(content: Any, tokenizer: Tokenizer, depth: int = MAX_DEPTH) -> int:
+def count_nontext_tokens(
+    content: Any,
+    tokenizer: Tokenizer,
+    depth: int = MAX_DEPTH,
+) -> int:
     """The tokens of a content beside its words: pictures, documents, parts of no known type."""
     if not depth:
         return 0
@@ -171,13 +183,20 @@ def count_nontext_tokens(content: Any, tokenizer: Tokenizer, depth: int = MAX_DE
     )
 
 
-def count_part_tokens(part: Any, tokenizer: Tokenizer, depth: int) -> int:
+def count_part_tokens(
+    part: Any,
+    tokenizer: Tokenizer,
+    depth: int,
+) -> int:
     """The tokens of one part beside its words."""
     kind = get_field(part, "type")
     if isinstance(kind, str) and kind in OPAQUE_PARTS:
         inner = get_document_source(part)
         return PICTURE_TOKENS if inner is None else count_nontext_tokens(inner, tokenizer, depth)
-    if isinstance(inner := get_field(part, "content") or get_field(part, "output"), (list, tuple)):
+    if isinstance(
+        inner := get_field(part, "content") or get_field(part, "output"),
+        (list, tuple),
+    ):
         return count_nontext_tokens(inner, tokenizer, depth)
     if kind in TEXT_PART_TYPES or get_part_text(part, 1):
         return 0
@@ -205,7 +224,11 @@ def list_parts(content: Any) -> Sequence[Any]:
 def to_counted_json(value: Any) -> str:
     """A value as the JSON that a provider counts."""
     try:
-        return dumps(value if value is not None else {}, ensure_ascii=False, default=str)
+        return dumps(
+            value if value is not None else {},
+            ensure_ascii=False,
+            default=str,
+        )
     # A host's own object may hold itself, or keys that JSON has not.
     except (ValueError, TypeError, RecursionError):
         return str(value)

@@ -81,14 +81,23 @@ MessageLookup: TypeAlias = Callable[[int], MessageFacts]
 
 
 def split_context_items(
-    messages: Messages, known: MessageLookup, tokenizer: Tokenizer
+    messages: Messages,
+    known: MessageLookup,
+    tokenizer: Tokenizer,
 ) -> list[ContextItem]:
     """The conversation as items, in order; every message is in exactly one."""
     spans = list(group_messages(messages))
     stays = find_pinned_items(messages, [span for span, _ in spans])
     return [
         make_context_item(
-            messages, span, known, tokenizer, stays.get(span[0], "" if complete else "no pair")
+            messages,
+            span,
+            known,
+            tokenizer,
+            stays.get(
+                span[0],
+                "" if complete else "no pair",
+            ),
         )
         for span, complete in spans
     ]
@@ -224,7 +233,11 @@ def list_tool_calls(message: Any) -> list[ProviderToolCall]:
     return calls
 
 
-def read_tool_call(id: str, call: Any, arguments: str) -> ProviderToolCall:
+def read_tool_call(
+    id: str,
+    call: Any,
+    arguments: str,
+) -> ProviderToolCall:
     """A call with its name and what stands under `arguments`."""
     return ProviderToolCall(id, get_field(call, "name"), get_field(call, arguments))
 
@@ -337,7 +350,9 @@ def has_strict_turns(messages: Messages) -> bool:
 
 
 def keep_alternation(
-    items: Sequence[ContextItem], going: set[int], worth: Sequence[float]
+    items: Sequence[ContextItem],
+    going: set[int],
+    worth: Sequence[float],
 ) -> set[int]:
     """Which of the items `going` (by place in `items`) may go if the roles are still to alternate.
 
@@ -353,7 +368,10 @@ def keep_alternation(
     return going - kept
 
 
-def iterate_leaving_stretches(items: Sequence[ContextItem], going: set[int]) -> Iterator[list[int]]:
+def iterate_leaving_stretches(
+    items: Sequence[ContextItem],
+    going: set[int],
+) -> Iterator[list[int]]:
     """The stretches of neighbours that go; system messages between them do not part them."""
     run: list[int] = []
     for place, item in enumerate(items):

@@ -155,7 +155,10 @@ def get_pruning_strategy(strategy: str, limit: int) -> PruningStrategy:
 
 
 def list_pruning_steps(
-    scene: PruningScene, count: Callable[[str], int] | None, *, kept: bool
+    scene: PruningScene,
+    count: Callable[[str], int] | None,
+    *,
+    kept: bool,
 ) -> list[PruningStep]:
     """All possible steps, the least valuable items first.
 
@@ -180,7 +183,10 @@ def list_pruning_steps(
 
 
 def spare_prompt_start(
-    scene: PruningScene, steps: Sequence[PruningStep], excess: int, steady: float
+    scene: PruningScene,
+    steps: Sequence[PruningStep],
+    excess: int,
+    steady: float,
 ) -> Sequence[PruningStep]:
     """The steps without those before the place up to which the prompt is best left as it is.
 
@@ -223,7 +229,9 @@ def list_spared_ends(items: Sequence[ContextItem], total: int) -> list[int]:
 
 
 def take_fewest_steps(
-    scene: PruningScene, steps: Sequence[PruningStep], excess: int
+    scene: PruningScene,
+    steps: Sequence[PruningStep],
+    excess: int,
 ) -> dict[int, PruningStep]:
     """The first steps that set `excess` tokens free, or all if they do not, by place."""
 
@@ -254,7 +262,9 @@ def take_steps(scene: PruningScene, steps: Sequence[PruningStep]) -> dict[int, P
 
 
 def finish_plan(
-    scene: PruningScene, done: dict[int, PruningStep], empty: PruningPlan
+    scene: PruningScene,
+    done: dict[int, PruningStep],
+    empty: PruningPlan,
 ) -> PruningPlan:
     """The plan as a caller reads it."""
     ranks = sorted(scene.worth)
@@ -273,7 +283,11 @@ def finish_plan(
     )
 
 
-def explain_step(item: ContextItem, share_above: float, step: PruningStep) -> str:
+def explain_step(
+    item: ContextItem,
+    share_above: float,
+    step: PruningStep,
+) -> str:
     """Why it goes, in a few words; `share_above` is the share of the items that are worth more."""
     what = item.type.replace("_", " ")
     if step.stub:

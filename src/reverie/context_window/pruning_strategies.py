@@ -44,7 +44,11 @@ def score_by_age(scene: WindowSnapshot) -> list[float]:
 
 # The importance formula; newer is more.
 BASE_IMPORTANCE, RECENCY_WEIGHT, LENGTH_WEIGHT = 0.5, 0.3, 0.1
-ROLE_BONUS = {"user_message": 0.1, "system_prompt": 0.2, "task_state": 0.15}
+ROLE_BONUS = {
+    "user_message": 0.1,
+    "system_prompt": 0.2,
+    "task_state": 0.15,
+}
 # Characters from which a text counts as long.
 LONG_TEXT_CHARS = 1_000
 
@@ -61,7 +65,12 @@ def score_by_importance(scene: WindowSnapshot) -> list[float]:
     ]
 
 
-def score_relevance(item: ContextItem, now: float, task: str = "", dependants: int = 0) -> float:
+def score_relevance(
+    item: ContextItem,
+    now: float,
+    task: str = "",
+    dependants: int = 0,
+) -> float:
     """How much an item matters just now, by Aircher's formula.
 
     1.0 × 2^(−minutes / 60) × 2.0 if it belongs to the task at hand × its type's weight × (1 + 0.2 ·

@@ -32,7 +32,16 @@ def replace_with_stub(message: Any, line: str) -> Any:
         return message
     if isinstance(content, str) or get_field(content[0], "type") == "text":
         return {**message, "content": line}
-    return {**message, "content": [{"type": "output_text", "text": line, "annotations": []}]}
+    return {
+        **message,
+        "content": [
+            {
+                "type": "output_text",
+                "text": line,
+                "annotations": [],
+            }
+        ],
+    }
 
 
 def replace_part_content(part: Any, line: str) -> Any:

@@ -144,7 +144,11 @@ def fit_messages(
     return FittedMessages(apply_fit(given, gone, stubs), plan, fit)
 
 
-def apply_fit(messages: Messages, gone: Collection[int], stubs: Mapping[int, str]) -> list[Any]:
+def apply_fit(
+    messages: Messages,
+    gone: Collection[int],
+    stubs: Mapping[int, str],
+) -> list[Any]:
     """The messages without those that are gone, and with a line in place of long answers."""
     return [
         replace_with_stub(message, stubs[place]) if place in stubs else message
@@ -163,7 +167,11 @@ def fingerprint_messages(messages: Messages) -> tuple[int | None, ...]:
 
 
 def repeat_prior_fit(
-    messages: Messages, wish: FitRequest, now: float, before: PriorFit, hindered: str
+    messages: Messages,
+    wish: FitRequest,
+    now: float,
+    before: PriorFit,
+    hindered: str,
 ) -> FittedMessages:
     """The messages that are to be sent where nothing more may go for now."""
     fitted = fit_messages(messages, wish._replace(start=inf), now, before=before)
@@ -174,7 +182,10 @@ def check_message_list(messages: Any) -> Messages:
     """A list of messages; what kind of messages they are does not matter. BadInput for anything
     else.
     """
-    if isinstance(messages, (str, bytes, bytearray, Mapping)) or not isinstance(messages, Sequence):
+    if isinstance(
+        messages,
+        (str, bytes, bytearray, Mapping),
+    ) or not isinstance(messages, Sequence):
         raise BadInput(
             'A list of messages is wanted, such as [{"role": "user", "content": "…"}], not '
             f"{type(messages).__name__}"
@@ -237,7 +248,11 @@ def read_message_time(message: Any) -> float | None:
     return float(at) if isinstance(at, (int, float)) and isfinite(at) else None
 
 
-def mark_sticky(known: MessageFacts, message: Any, wish: FitRequest) -> MessageFacts:
+def mark_sticky(
+    known: MessageFacts,
+    message: Any,
+    wish: FitRequest,
+) -> MessageFacts:
     """The same, sticky if the caller wants the message to stay."""
     wanted = wish.sticky is not None and wish.sticky(message)
     return known._replace(sticky=True) if wanted else known

@@ -33,7 +33,13 @@ def write_atomically(
     file that can be made again from elsewhere need not be `durable`: then nothing is flushed, and
     a crash of the machine (not of the process) may leave it empty.
     """
-    with write_beside(path, data, mode=mode, new_mode=new_mode, durable=durable) as half:
+    with write_beside(
+        path,
+        data,
+        mode=mode,
+        new_mode=new_mode,
+        durable=durable,
+    ) as half:
         replace_file(half, path, durable=durable)
 
 
@@ -67,7 +73,12 @@ def write_beside(
             os.unlink(half)
 
 
-def replace_file(half: PathLike, path: PathLike, *, durable: bool = True) -> None:
+def replace_file(
+    half: PathLike,
+    path: PathLike,
+    *,
+    durable: bool = True,
+) -> None:
     """Rename a file over another one in the same folder, and flush the folder if `durable`."""
     os.replace(half, path)
     if durable:

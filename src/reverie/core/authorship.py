@@ -89,7 +89,11 @@ def protect_details(
     return free | {name: before[name] for name in PROTECTED_DETAILS if name in before}
 
 
-def protect_revision(fields: Mapping[str, Any], old: Memory, curate: str) -> dict[str, Any]:
+def protect_revision(
+    fields: Mapping[str, Any],
+    old: Memory,
+    curate: str,
+) -> dict[str, Any]:
     """The fields of a revision, their details protected.
 
     When an author replaces the text or kind, the old review does not hold for the new words.
@@ -113,7 +117,11 @@ def apply_curate_setting(memory: Memory, curate: str) -> Memory:
     return memory._replace(details={**memory.details, **marks}) if marks else memory
 
 
-def curate_details(details: Mapping[str, Any], provenance: str, curate: str) -> dict[str, str]:
+def curate_details(
+    details: Mapping[str, Any],
+    provenance: str,
+    curate: str,
+) -> dict[str, str]:
     """The setting `curate` as an entry of details, if the memory has to remember it.
 
     That is if the setting is not the usual one, and the memory was inferred or written by a model.
@@ -133,7 +141,10 @@ def from_jaato_stamps(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**author.details, **({REVIEWER: {"by": reviewer}} if reviewer else {})}
 
 
-def mapping_in(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def mapping_in(
+    record: Mapping[str, Any],
+    name: str,
+) -> Mapping[str, Any]:
     """The mapping under a name; an empty one where something else stands."""
     value = record.get(name)
     return value if isinstance(value, Mapping) else EMPTY_MAPPING

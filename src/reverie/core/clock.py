@@ -43,7 +43,11 @@ def new_id(prefix: str = "mem") -> str:
     return f"{prefix}_{_to_base32(number)}"
 
 
-def derive_id(name: str, at: float, prefix: str = "mem") -> str:
+def derive_id(
+    name: str,
+    at: float,
+    prefix: str = "mem",
+) -> str:
     """The id of something that has a name elsewhere.
 
     It is the same for the same name and moment, and it sorts by the moment.
@@ -51,7 +55,10 @@ def derive_id(name: str, at: float, prefix: str = "mem") -> str:
     from hashlib import sha256
 
     digest = sha256(name.encode("utf-8", "surrogatepass")).digest()
-    milliseconds = max(0, min(int(at * 1000), (1 << 48) - 1))
+    milliseconds = max(
+        0,
+        min(int(at * 1000), (1 << 48) - 1),
+    )
     number = (milliseconds << 80) | int.from_bytes(digest[:10], "big")
     return f"{prefix}_{_to_base32(number)}"
 

@@ -89,7 +89,10 @@ def parse_anchor(row: Any) -> CodeAnchor | None:
         return None
     values: dict[str, Any] = {}
     for name, default in CodeAnchor._field_defaults.items():
-        if name in row and isinstance(row[name], _ROW_TYPES.get(name, type(default))):
+        if name in row and isinstance(
+            row[name],
+            _ROW_TYPES.get(name, type(default)),
+        ):
             values[name] = row[name]
     values["namesakes"] = tuple(str(name) for name in values.get("namesakes", ()))
     return CodeAnchor(root, path, **values)
@@ -130,7 +133,10 @@ def merge_anchor_details(memory: Memory, other: Memory) -> dict[str, Any]:
     """
     merged = memory._replace(details={**other.details, **memory.details})
     by_location: dict[str, CodeAnchor] = {}
-    for anchor in sorted((*anchors_of(memory), *anchors_of(other)), key=lambda anchor: anchor.at):
+    for anchor in sorted(
+        (*anchors_of(memory), *anchors_of(other)),
+        key=lambda anchor: anchor.at,
+    ):
         by_location[anchor.location] = anchor
     return details_with_anchors(merged, list(by_location.values())[-MAX_ANCHORS:])
 
@@ -160,7 +166,14 @@ def _outdated_value(memory: Memory, name: str) -> str:
 
 def about_edges(memory: Memory, anchors: Iterable[CodeAnchor]) -> dict[str, Edge]:
     """The `about` edges of anchors, by the node that each leads to."""
-    return {anchor.edge_end: Edge(memory.id, "about", anchor.edge_end) for anchor in anchors}
+    return {
+        anchor.edge_end: Edge(
+            memory.id,
+            "about",
+            anchor.edge_end,
+        )
+        for anchor in anchors
+    }
 
 
 def can_become_outdated(memory: Memory) -> bool:

@@ -163,10 +163,20 @@ def reload_switches(settings: Settings) -> Settings:
     Raises BadInput while the file cannot be read.
     """
     fresh = load_settings(settings.home)
-    return settings._replace(enabled=fresh.enabled, off=fresh.off, off_sessions=fresh.off_sessions)
+    return settings._replace(
+        enabled=fresh.enabled,
+        off=fresh.off,
+        off_sessions=fresh.off_sessions,
+    )
 
 
-def switch_session(settings: Settings, session: str, *, on: bool, kept: bool = True) -> Settings:
+def switch_session(
+    settings: Settings,
+    session: str,
+    *,
+    on: bool,
+    kept: bool = True,
+) -> Settings:
     """The settings with memory switched on or off in one conversation.
 
     With `kept`, that is written to config.toml.
@@ -225,7 +235,14 @@ def find_provider_key(llm: str) -> str:
     "" for another address than the provider's, which must never get it.
     """
     provider, _, rest = llm.partition(":")
-    return "" if "#" in rest else os.environ.get(PROVIDER_KEY_VARIABLES.get(provider, ""), "")
+    return (
+        ""
+        if "#" in rest
+        else os.environ.get(
+            PROVIDER_KEY_VARIABLES.get(provider, ""),
+            "",
+        )
+    )
 
 
 def read_config_file(path: Path) -> dict[str, Any]:
@@ -244,7 +261,11 @@ def read_config_file(path: Path) -> dict[str, Any]:
     return values
 
 
-def check_setting(path: Path, name: str, value: Any) -> Any:
+def check_setting(
+    path: Path,
+    name: str,
+    value: Any,
+) -> Any:
     """A value of config.toml in the type of its setting; BadInput if it does not fit."""
     default = Settings._field_defaults[name]
     if isinstance(default, tuple) and isinstance(value, list):
@@ -301,8 +322,15 @@ def save_settings(settings: Settings, **values: Any) -> None:
             lines[numbers[0]] = line
         else:
             lines.append(line)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with write_beside(path, ("\n".join(lines) + "\n").encode()) as half:
+    path.parent.mkdir(
+        parents=True,
+        exist_ok=True,
+        mode=0o700,
+    )
+    with write_beside(
+        path,
+        ("\n".join(lines) + "\n").encode(),
+    ) as half:
         try:
             # An array over several lines, say, cannot be changed line by line.
             read_config_file(Path(half))
@@ -371,7 +399,10 @@ def environment_for_home(home: str) -> dict[str, str]:
 def find_work_tree(folder: Path) -> Path:
     """The folder that holds the files of a folder's repository; the folder itself if none."""
     folders = (folder, *folder.parents)
-    return next((place for place in folders if (place / ".git").exists()), folder)
+    return next(
+        (place for place in folders if (place / ".git").exists()),
+        folder,
+    )
 
 
 def find_project_root(folder: Path) -> Path:

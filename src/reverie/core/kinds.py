@@ -383,8 +383,14 @@ def to_kind_filter(types: Sequence[str], kinds: Iterable[str]) -> KindFilter:
         return KindFilter(matching, (), matches_none=not matching)
     # Custom kinds are semantic and cannot be listed, so then the other types are left out instead.
     if CUSTOM_KIND.type in types:
-        return KindFilter((), tuple(row.name for row in KINDS.values() if row.type not in types))
-    return KindFilter(tuple(row.name for row in KINDS.values() if row.type in types), ())
+        return KindFilter(
+            (),
+            tuple(row.name for row in KINDS.values() if row.type not in types),
+        )
+    return KindFilter(
+        tuple(row.name for row in KINDS.values() if row.type in types),
+        (),
+    )
 
 
 def is_valid_at(memory: Memory, moment: float) -> bool:
@@ -460,7 +466,13 @@ def retention(memory: Memory, now: float) -> float:
     Age counts from when it was said or, later, proved useful. Retention lowers rank; it never
     deletes.
     """
-    age = max(0.0, now - max(memory.at, memory.last_accessed_at or memory.at)) / DAY
+    age = (
+        max(
+            0.0,
+            now - max(memory.at, memory.last_accessed_at or memory.at),
+        )
+        / DAY
+    )
     gain = 1 + ACCESS_GAIN * math.log(memory.access_count + 1)
     left: float = 2.0 ** (-age / half_life(memory)) * gain
     return min(1.0, left)

@@ -48,7 +48,12 @@ def find_tags(text: str) -> list[PrivateTag]:
     if "private" not in text.lower():
         return []
     return [
-        PrivateTag(found.start(), found.end(), bool(found["closes"]), is_mention(text, found))
+        PrivateTag(
+            found.start(),
+            found.end(),
+            bool(found["closes"]),
+            is_mention(text, found),
+        )
         for found in compile_once(_TAG).finditer(text)
     ]
 
@@ -85,7 +90,11 @@ def find_private_passages(text: str) -> Iterator[tuple[int, int]]:
         yield start, len(text)
 
 
-def tags_in_cut(text: str, start: int, end: int) -> str:
+def tags_in_cut(
+    text: str,
+    start: int,
+    end: int,
+) -> str:
     """The tags of a text that lie, wholly or in part, in `start:end`, which is to be left out."""
     offset = max(0, start - MAX_TAG_CHARS)
     around = text[offset : end + MAX_TAG_CHARS]

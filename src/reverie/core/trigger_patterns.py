@@ -129,7 +129,11 @@ def simplify_command(command: str) -> str:
     """
     while before := match(_BEFORE, command):
         command = command[before.end() :].lstrip("({ ")
-    return sub(_FORCED, r"\1--force", " ".join(sub(_GIT, "git", command).split()))
+    return sub(
+        _FORCED,
+        r"\1--force",
+        " ".join(sub(_GIT, "git", command).split()),
+    )
 
 
 def walk_texts(value: Any, depth: int = 0) -> Iterator[str]:

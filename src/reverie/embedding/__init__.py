@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 # Called with (what is being done, how much is done, how much there is or None).
 Progress = Callable[[str, int, int | None], None]
 
-OPENERS = {"minilm": "minilm", "openai": "remote", "toy": "toy"}  # scheme → module in this package
+OPENERS = {
+    "minilm": "minilm",
+    "openai": "remote",
+    "toy": "toy",
+}  # scheme → module in this package
 
 
 class Embedder(Protocol):

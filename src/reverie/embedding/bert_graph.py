@@ -50,7 +50,11 @@ def locate_tensors(path: Path) -> dict[str, TensorLocation]:
     for name, row in header.items():
         if row.get("dtype") == "F32":
             start, end = row["data_offsets"]
-            found[name] = TensorLocation(tuple(row["shape"]), 8 + size + start, end - start)
+            found[name] = TensorLocation(
+                tuple(row["shape"]),
+                8 + size + start,
+                end - start,
+            )
     return found
 
 
@@ -58,7 +62,13 @@ def map_tensor(path: Path, at: TensorLocation) -> NDArray[np.float32]:
     """One array of the file, mapped and not copied."""
     import numpy as np
 
-    return np.memmap(path, dtype="<f4", mode="r", offset=at.offset, shape=at.shape)
+    return np.memmap(
+        path,
+        dtype="<f4",
+        mode="r",
+        offset=at.offset,
+        shape=at.shape,
+    )
 
 
 @dataclass
@@ -99,7 +109,10 @@ class _GraphBuilder:
         from onnx import numpy_helper
 
         name = f"const_{len(self.constants)}"
-        self.constants[name] = numpy_helper.from_array(np.asarray(value, dtype=kind), name)
+        self.constants[name] = numpy_helper.from_array(
+            np.asarray(value, dtype=kind),
+            name,
+        )
         return name
 
     def weight(self, name: str) -> str:
@@ -108,9 +121,17 @@ class _GraphBuilder:
 
         if name not in self.constants:
             at = locate_tensors(self.weights)[name]
-            proto = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=at.shape)
+            proto = TensorProto(
+                name=name,
+                data_type=TensorProto.FLOAT,
+                dims=at.shape,
+            )
             proto.data_location = TensorProto.EXTERNAL
-            place = {"location": self.weights.name, "offset": at.offset, "length": at.length}
+            place = {
+                "location": self.weights.name,
+                "offset": at.offset,
+                "length": at.length,
+            }
             for key, value in place.items():
                 proto.external_data.add(key=key, value=str(value))
             self.constants[name] = proto
@@ -138,7 +159,11 @@ class _GraphBuilder:
         # The scale of x is worked out when the graph runs, from all texts that run together.
         x8, x_scale, x_zero = self.ops("DynamicQuantizeLinear", 3, x)
         zero = self.const(np.zeros(w.shape[1]), "int8")
-        product = self.op("Cast", self.op("MatMulInteger", x8, whole, x_zero, zero), to=1)
+        product = self.op(
+            "Cast",
+            self.op("MatMulInteger", x8, whole, x_zero, zero),
+            to=1,
+        )
         both_scales = self.op("Mul", x_scale, self.const(scale, "float32"))
         return self.op("Mul", product, both_scales)
 
@@ -146,7 +171,10 @@ class _GraphBuilder:
         """x/2 · (1 + erf(x/√2)): the exact form, in the pattern that onnxruntime fuses."""
         one_plus_erf = self.op(
             "Add",
-            self.op("Erf", self.op("Div", x, self.const(math.sqrt(2), "float32"))),
+            self.op(
+                "Erf",
+                self.op("Div", x, self.const(math.sqrt(2), "float32")),
+            ),
             self.const(1, "float32"),
         )
         doubled = self.op("Mul", x, one_plus_erf)
@@ -161,9 +189,18 @@ def build_bert_graph(weights: Path, precision: str) -> bytes:
     from onnx import TensorProto, helper
 
     g = _GraphBuilder(weights, precision)
-    shape = g.op("Concat", g.op("Shape", "ids"), g.const([HEADS, HIDDEN // HEADS]), axis=0)
+    shape = g.op(
+        "Concat",
+        g.op("Shape", "ids"),
+        g.const([HEADS, HIDDEN // HEADS]),
+        axis=0,
+    )
     # [n·t, 384] throughout: Gemm wants two dimensions
-    x = g.op("Reshape", _embed_tokens(g), g.const([-1, HIDDEN]))
+    x = g.op(
+        "Reshape",
+        _embed_tokens(g),
+        g.const([-1, HIDDEN]),
+    )
     # Made once and shared by all layers.
     bias = _mask_bias(g)
     for layer in range(LAYERS):
@@ -179,7 +216,11 @@ def build_bert_graph(weights: Path, precision: str) -> bytes:
         [out],
         list(g.constants.values()),
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+    model = helper.make_model(
+        graph,
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=8,
+    )
     return bytes(model.SerializeToString(deterministic=True))
 
 
@@ -195,13 +236,24 @@ def _embed_tokens(g: _GraphBuilder) -> str:
         g.const([0]),
     )
     kind = g.op("Gather", g.weight("embeddings.token_type_embeddings.weight"), g.const(0))
-    return g.norm(g.op("Add", g.op("Add", words, places), kind), "embeddings.LayerNorm")
+    return g.norm(
+        g.op("Add", g.op("Add", words, places), kind),
+        "embeddings.LayerNorm",
+    )
 
 
 def _mask_bias(g: _GraphBuilder) -> str:
     """[n, 1, 1, t], added before softmax: 0 for a token, -1e9 for padding."""
-    padding = g.op("Sub", g.const(1, "float32"), g.op("Cast", "mask", to=1))
-    return g.op("Unsqueeze", g.op("Mul", padding, g.const(-1e9, "float32")), g.const([1, 2]))
+    padding = g.op(
+        "Sub",
+        g.const(1, "float32"),
+        g.op("Cast", "mask", to=1),
+    )
+    return g.op(
+        "Unsqueeze",
+        g.op("Mul", padding, g.const(-1e9, "float32")),
+        g.const([1, 2]),
+    )
 
 
 def _bert_layer(
@@ -211,7 +263,11 @@ def _bert_layer(
     bias: str,
     name: str,
 ) -> str:
-    attended = g.op("Add", x, _self_attention(g, x, shape, bias, f"{name}.attention"))
+    attended = g.op(
+        "Add",
+        x,
+        _self_attention(g, x, shape, bias, f"{name}.attention"),
+    )
     x = g.norm(attended, f"{name}.attention.output.LayerNorm")
     inner = g.gelu(g.dense(x, f"{name}.intermediate.dense"))
     widened = g.op("Add", x, g.dense(inner, f"{name}.output.dense"))
@@ -231,18 +287,60 @@ def _self_attention(
         split = g.op("Reshape", g.dense(x, f"{name}.self.{part}"), shape)
         return g.op("Transpose", split, perm=order)
 
-    scores = g.op("MatMul", heads("query", [0, 2, 1, 3]), heads("key", [0, 2, 3, 1]))
-    scaled = g.op("Div", scores, g.const(math.sqrt(HIDDEN // HEADS), "float32"))
-    weights = g.op("Softmax", g.op("Add", scaled, bias), axis=-1)
-    mixed = g.op("MatMul", weights, heads("value", [0, 2, 1, 3]))
-    flat = g.op("Reshape", g.op("Transpose", mixed, perm=[0, 2, 1, 3]), g.const([-1, HIDDEN]))
+    scores = g.op(
+        "MatMul",
+        heads("query", [0, 2, 1, 3]),
+        heads("key", [0, 2, 3, 1]),
+    )
+    scaled = g.op(
+        "Div",
+        scores,
+        g.const(math.sqrt(HIDDEN // HEADS), "float32"),
+    )
+    weights = g.op(
+        "Softmax",
+        g.op("Add", scaled, bias),
+        axis=-1,
+    )
+    mixed = g.op(
+        "MatMul",
+        weights,
+        heads("value", [0, 2, 1, 3]),
+    )
+    flat = g.op(
+        "Reshape",
+        g.op("Transpose", mixed, perm=[0, 2, 1, 3]),
+        g.const([-1, HIDDEN]),
+    )
     return g.dense(flat, f"{name}.output.dense")
 
 
 def _mean_pool(g: _GraphBuilder, x: str) -> str:
     """The mean over real tokens, scaled to unit length."""
-    rows = g.op("Reshape", x, g.op("Concat", g.op("Shape", "ids"), g.const([HIDDEN]), axis=0))
-    weight = g.op("Unsqueeze", g.op("Cast", "mask", to=1), g.const([2]))
-    total = g.op("ReduceSum", g.op("Mul", rows, weight), g.const([1]), keepdims=0)
-    length = g.op("ReduceL2", total, axes=[1], keepdims=1)  # the mean's divisor cancels out here
-    return g.op("Div", total, g.op("Max", length, g.const(1e-12, "float32")))
+    rows = g.op(
+        "Reshape",
+        x,
+        g.op("Concat", g.op("Shape", "ids"), g.const([HIDDEN]), axis=0),
+    )
+    weight = g.op(
+        "Unsqueeze",
+        g.op("Cast", "mask", to=1),
+        g.const([2]),
+    )
+    total = g.op(
+        "ReduceSum",
+        g.op("Mul", rows, weight),
+        g.const([1]),
+        keepdims=0,
+    )
+    length = g.op(
+        "ReduceL2",
+        total,
+        axes=[1],
+        keepdims=1,
+    )  # the mean's divisor cancels out here
+    return g.op(
+        "Div",
+        total,
+        g.op("Max", length, g.const(1e-12, "float32")),
+    )

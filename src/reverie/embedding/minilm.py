@@ -89,7 +89,10 @@ class MiniLM:
         """One unit-length row per text, in the order of the texts; loads the model if need be."""
         import numpy as np
 
-        out = np.zeros((len(texts), self.dims), dtype=np.float32)
+        out = np.zeros(
+            (len(texts), self.dims),
+            dtype=np.float32,
+        )
         if not texts:
             return out
         loaded = self._load()
@@ -124,11 +127,17 @@ def sanitise_text(text: str) -> str:
     return text[:MAX_CHARS].encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def batch_rows(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+def batch_rows(
+    lengths: Sequence[int],
+    budget: int,
+) -> Iterator[list[int]]:
     """Row numbers, short texts first, in groups of at most `budget` padded tokens or one row."""
     group: list[int] = []
     # Texts of like length stand together, so that little is padding.
-    for row in sorted(range(len(lengths)), key=lambda row: lengths[row]):
+    for row in sorted(
+        range(len(lengths)),
+        key=lambda row: lengths[row],
+    ):
         if group and lengths[row] * (len(group) + 1) > budget:
             yield group
             group = []
@@ -141,12 +150,18 @@ def _run_session(session: Any, tokens: Sequence[Sequence[int]]) -> Vectors:
     """The vectors of some texts' tokens, padded to the longest."""
     import numpy as np
 
-    ids = np.zeros((len(tokens), max(map(len, tokens))), dtype=np.int64)
+    ids = np.zeros(
+        (len(tokens), max(map(len, tokens))),
+        dtype=np.int64,
+    )
     mask = np.zeros_like(ids)
     for row, one in enumerate(tokens):
         ids[row, : len(one)] = one
         mask[row, : len(one)] = 1
-    vectors: Vectors = session.run(None, {"ids": ids, "mask": mask})[0]
+    vectors: Vectors = session.run(
+        None,
+        {"ids": ids, "mask": mask},
+    )[0]
     return vectors
 
 

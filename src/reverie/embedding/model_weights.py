@@ -258,7 +258,11 @@ def _fetch_files(
     tried = []
     for source in plan.sources:
         with _scratch_folder(folder) as scratch:
-            order = FetchOrder(into=Path(scratch), names=names, say=say)
+            order = FetchOrder(
+                into=Path(scratch),
+                names=names,
+                say=say,
+            )
             try:
                 source(order)
                 _accept_files(order, folder, plan)

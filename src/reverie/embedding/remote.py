@@ -50,7 +50,11 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
 class Endpoint:
     """Where to ask, and for what. The key never shows in a repr or an error."""
 
@@ -70,7 +74,12 @@ class Endpoint:
 class RemoteEmbedder:
     """Asks in batches, in the caller's thread; holds nothing between calls."""
 
-    def __init__(self, endpoint: Endpoint, *, pause: Callable[[float], None] = clock.sleep) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        pause: Callable[[float], None] = clock.sleep,
+    ) -> None:
         self.endpoint = endpoint
         self.model = endpoint.identity
         # 0: not known before the first answer
@@ -117,8 +126,16 @@ class RemoteEmbedder:
         headers = {"Content-Type": "application/json"}
         if self.endpoint.api_key:
             headers["Authorization"] = f"Bearer {self.endpoint.api_key}"
-        content = {"model": self.endpoint.model, "input": texts, "encoding_format": "float"}
-        request = urllib.request.Request(url, json.dumps(content).encode(), headers)
+        content = {
+            "model": self.endpoint.model,
+            "input": texts,
+            "encoding_format": "float",
+        }
+        request = urllib.request.Request(
+            url,
+            json.dumps(content).encode(),
+            headers,
+        )
         try:
             with self._opener.open(request, timeout=self.endpoint.timeout) as answer:
                 return bytes(answer.read())
@@ -152,8 +169,14 @@ def parse_embeddings(
     import numpy as np
 
     try:
-        rows = sorted(json.loads(answer)["data"], key=lambda row: row["index"])
-        vectors = np.asarray([row["embedding"] for row in rows], dtype=np.float32)
+        rows = sorted(
+            json.loads(answer)["data"],
+            key=lambda row: row["index"],
+        )
+        vectors = np.asarray(
+            [row["embedding"] for row in rows],
+            dtype=np.float32,
+        )
     except (ValueError, KeyError, TypeError) as err:
         raise EmbedderUnavailable(
             f"The embedder's answer is not in the OpenAI format: {err}."
@@ -168,7 +191,11 @@ def parse_embeddings(
             f"The embedder gave vectors of shape {vectors.shape[1:]}, not {dims} dimensions."
         )
     # Cosines are dot products everywhere else, so the length is taken out here.
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    length = np.linalg.norm(
+        vectors,
+        axis=1,
+        keepdims=True,
+    )
     if not (np.isfinite(length).all() and length.all()):
         raise EmbedderUnavailable("The embedder gave a vector without direction.")
     return np.asarray(vectors / length, dtype=np.float32)
@@ -203,4 +230,11 @@ def open(
             f"{where!r} is not of the form https://host/v1#model or https://host/v1#model@dims."
         )
     wanted = int(dims) if dims else None
-    return RemoteEmbedder(Endpoint(base_url=base_url, model=model, dims=wanted, api_key=api_key))
+    return RemoteEmbedder(
+        Endpoint(
+            base_url=base_url,
+            model=model,
+            dims=wanted,
+            api_key=api_key,
+        )
+    )

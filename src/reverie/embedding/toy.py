@@ -26,7 +26,10 @@ class ToyEmbedder:
         """One unit-length row per text, in the order of the texts."""
         import numpy as np
 
-        out = np.zeros((len(texts), self.dims), dtype=np.float32)
+        out = np.zeros(
+            (len(texts), self.dims),
+            dtype=np.float32,
+        )
         for row, text in zip(out, texts, strict=True):
             for feature in iter_features(text):
                 # Place and sign from one hash: collisions cancel out on average.
@@ -35,7 +38,11 @@ class ToyEmbedder:
             # No words, or features that cancelled out: any fixed direction will do.
             if not row.any():
                 row[0] = 1.0
-        out /= np.linalg.norm(out, axis=1, keepdims=True)
+        out /= np.linalg.norm(
+            out,
+            axis=1,
+            keepdims=True,
+        )
         return out
 
     def close(self) -> None:

@@ -40,7 +40,12 @@ DATABASE_SUFFIXES = (".db", ".db-wal", ".db-shm", ".db-journal", ".lock")
 Progress = Callable[[str, int, int | None], None]
 
 
-def take_in_edits(work: WorkContext, now: Callable[[], float], *, afresh: bool = False) -> None:
+def take_in_edits(
+    work: WorkContext,
+    now: Callable[[], float],
+    *,
+    afresh: bool = False,
+) -> None:
     """Take in what people wrote on pages and in shared files, and bring these in step.
 
     `afresh`: all of it. Raises StoreBusy, and nothing is done, if others are at the pages for too
@@ -51,14 +56,23 @@ def take_in_edits(work: WorkContext, now: Callable[[], float], *, afresh: bool =
         shared_files.sync_share(work, share)
 
 
-def sync_pages(work: WorkContext, now: Callable[[], float], *, afresh: bool) -> None:
+def sync_pages(
+    work: WorkContext,
+    now: Callable[[], float],
+    *,
+    afresh: bool,
+) -> None:
     """Bring the pages of all spaces in step; `afresh`: all of them."""
     request = SyncRequest(afresh=afresh, retry=True)
     sync_mirror(work, list_mirrored_spaces(work.store), request, now)
 
 
 def scrub_files(
-    work: WorkContext, clean: TextCleaner, progress: Progress, *, write: bool
+    work: WorkContext,
+    clean: TextCleaner,
+    progress: Progress,
+    *,
+    write: bool,
 ) -> tuple[list[ScrubFinding], list[Path]]:
     """(what files of ours hold, and with `write` held; those that could not be read or written)."""
     finds: list[ScrubFinding] = []
@@ -91,7 +105,12 @@ def note_page_look(folder: MirrorFolder, name: str) -> None:
         folder.keep_state(state._replace(looks={**state.looks, name: look}))
 
 
-def scrub_file(path: Path, clean: TextCleaner, *, write: bool) -> tuple[Counter[str], bool]:
+def scrub_file(
+    path: Path,
+    clean: TextCleaner,
+    *,
+    write: bool,
+) -> tuple[Counter[str], bool]:
     """(what a file holds, counted by kind; False if it was not read, or was to be written and could
     not).
     """

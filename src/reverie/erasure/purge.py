@@ -78,7 +78,9 @@ class PurgedMemories(NamedTuple):
 
 
 def purge_everywhere(
-    work: WorkContext, chosen: Callable[[], Iterable[Memory]], now: Callable[[], float]
+    work: WorkContext,
+    chosen: Callable[[], Iterable[Memory]],
+    now: Callable[[], float],
 ) -> tuple[PurgedMemories, backups.PurgeResult]:
     """Purge the `chosen` memories, as `mind.data.purge` says, after taking in edits."""
     finish_purge(work, now)
@@ -106,7 +108,10 @@ def load_pending_purges(store: Store) -> list[PurgedMemories]:
     ]
 
 
-def finish_purge(work: WorkContext, now: Callable[[], float]) -> tuple[Path, ...]:
+def finish_purge(
+    work: WorkContext,
+    now: Callable[[], float],
+) -> tuple[Path, ...]:
     """Take purged memories out of all files. Returns those that may still hold them.
 
     Where another process is at them for too long, the note stays, and so does what it says.
@@ -132,14 +137,21 @@ def finish_purge(work: WorkContext, now: Callable[[], float]) -> tuple[Path, ...
 
 
 def purge_from_files(
-    work: WorkContext, gone: PurgedMemories, now: Callable[[], float]
+    work: WorkContext,
+    gone: PurgedMemories,
+    now: Callable[[], float],
 ) -> list[Path]:
     """Go through all files once. Returns those that may still hold these memories."""
     store = work.store
     repeating = store.get(sorted(store.ids_repeating(gone.texts)))
     others = {memory.text.strip() for memory in repeating}
     left = [
-        *mirror_sync.erase_from_mirror(work, gone.ids, {*gone.texts} - others, now),
+        *mirror_sync.erase_from_mirror(
+            work,
+            gone.ids,
+            {*gone.texts} - others,
+            now,
+        ),
         *shared_files.erase_from_shares(work, gone.ids, gone.names, now),
     ]
     # Records of what was said are blanked by now, so their pages say less.
@@ -154,7 +166,9 @@ def purge_from_files(
 
 
 def purge_from_index(
-    work: WorkContext, gone: PurgedMemories, now: Callable[[], float]
+    work: WorkContext,
+    gone: PurgedMemories,
+    now: Callable[[], float],
 ) -> list[Path]:
     """Erase memories from the index and from versions of pages.
 
@@ -172,14 +186,20 @@ def purge_from_index(
             is_scrubbed = index.scrub()
     except StoreError:
         is_scrubbed = False
-    events = work.store.events(verbs=(file_versions.VERB,), limit=file_versions.MAX_EVENTS)
+    events = work.store.events(
+        verbs=(file_versions.VERB,),
+        limit=file_versions.MAX_EVENTS,
+    )
     repeats = make_repeat_check(gone)
     left = file_versions.erase_versions(work.settings.home, events, is_page, repeats)
     return left if is_scrubbed else [*left, Path(index.path)]
 
 
 def purge_from_hooks(
-    work: WorkContext, gone: PurgedMemories, others: set[str], now: Callable[[], float]
+    work: WorkContext,
+    gone: PurgedMemories,
+    others: set[str],
+    now: Callable[[], float],
 ) -> list[Path]:
     """Remove what lies ready for hooks and repeats these memories; blank what waits to be read.
 
@@ -296,7 +316,9 @@ def iter_strings(value: Any) -> Iterator[str]:
 
 
 def reindex_mirror_pages(
-    work: WorkContext, is_page: Callable[[str], bool], may_continue: Callable[[], bool]
+    work: WorkContext,
+    is_page: Callable[[str], bool],
+    may_continue: Callable[[], bool],
 ) -> None:
     """Drop the mirror's pages from the index and read anew those that are there.
 

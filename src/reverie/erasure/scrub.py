@@ -120,17 +120,34 @@ def run_scrub(
     return report
 
 
-def record_scrub(work: WorkContext, report: ScrubReport, at: float) -> None:
+def record_scrub(
+    work: WorkContext,
+    report: ScrubReport,
+    at: float,
+) -> None:
     """Log how much a scrub has cleaned, and of what kind."""
     kinds = [list(row) for row in report.kinds.items()]
-    work.store.append([Event(verb=VERB, space=ME, at=at, payload={"kinds": kinds})])
+    work.store.append(
+        [
+            Event(
+                verb=VERB,
+                space=ME,
+                at=at,
+                payload={"kinds": kinds},
+            )
+        ]
+    )
 
 
 # The store
 
 
 def scrub_store(
-    work: WorkContext, clean: TextScrubber, progress: Progress, *, write: bool
+    work: WorkContext,
+    clean: TextScrubber,
+    progress: Progress,
+    *,
+    write: bool,
 ) -> Iterator[ScrubFinding]:
     """What rows of the store hold, and with `write` held."""
     store, after, done = work.store, None, 0
@@ -155,7 +172,9 @@ DerivedFind = tuple[ScrubFinding, Callable[[], object]]
 
 
 def scan_indexes(
-    work: WorkContext, clean: TextScrubber, progress: Progress
+    work: WorkContext,
+    clean: TextScrubber,
+    progress: Progress,
 ) -> Iterator[DerivedFind]:
     """What the indexes of files and of code hold, each with the function that takes it out."""
     progress("Looking through the indexes", 0, None)
@@ -173,7 +192,11 @@ def scan_indexes(
         yield ScrubFinding("code", "index", kind, times), store.code.scrub
 
 
-def scan_index(what: str, index: FileIndex, clean: TextScrubber) -> Iterator[DerivedFind]:
+def scan_index(
+    what: str,
+    index: FileIndex,
+    clean: TextScrubber,
+) -> Iterator[DerivedFind]:
     """What one index of files holds, file by file."""
     for (root, path), kinds in scan_index_texts(index, clean).items():
         is_file = not root.startswith(past_task_vectors.PREFIX)
@@ -183,7 +206,10 @@ def scan_index(what: str, index: FileIndex, clean: TextScrubber) -> Iterator[Der
             yield find, partial(index.drop, root, [path])
 
 
-def scan_index_texts(index: FileIndex, clean: TextScrubber) -> dict[tuple[str, str], Counter[str]]:
+def scan_index_texts(
+    index: FileIndex,
+    clean: TextScrubber,
+) -> dict[tuple[str, str], Counter[str]]:
     """(root, path) → what the index holds of a file, counted by kind."""
     found: dict[tuple[str, str], Counter[str]] = {}
     for root, path, text in index.texts():

@@ -42,9 +42,22 @@ def can_answer_gaps(work: WorkContext, event: Event) -> bool:
 
 def list_unreviewed_questions(work: WorkContext, event: Event) -> list[str]:
     """The unanswered questions of this session up to this event that no review has covered."""
-    before = session_events(work.store, event, NAME, newest=True, limit=1)
+    before = session_events(
+        work.store,
+        event,
+        NAME,
+        newest=True,
+        limit=1,
+    )
     through = int(before[0].payload["event"]) if before else 0
-    gaps = session_events(work.store, event, VERB, after=through, newest=True, limit=MAX_QUESTIONS)
+    gaps = session_events(
+        work.store,
+        event,
+        VERB,
+        after=through,
+        newest=True,
+        limit=MAX_QUESTIONS,
+    )
     asked = [gap.payload.get("asked") for gap in reversed(gaps) if gap.seq <= event.seq]
     return [text for text in dict.fromkeys(asked) if isinstance(text, str)]
 
@@ -55,7 +68,13 @@ def answer_session_gaps(work: WorkContext, event: Event) -> ReaderDecision:
     questions = list_unreviewed_questions(work, event) if llm else []
     if llm is None or not questions:
         return ReaderDecision()
-    turns = session_events(work.store, event, "turn", newest=True, limit=MAX_TURNS)
+    turns = session_events(
+        work.store,
+        event,
+        "turn",
+        newest=True,
+        limit=MAX_TURNS,
+    )
     messages = list_spoken_messages([turn for turn in reversed(turns) if turn.seq <= event.seq])
     if not messages:
         return ReaderDecision()
@@ -74,7 +93,11 @@ def answer_session_gaps(work: WorkContext, event: Event) -> ReaderDecision:
         if not find_verbatim_duplicates(work.store, memory)
     ]
     rejections = summarize_model_rejections(answer.rejected_items, work.policy)
-    payload = {"kept": len(new), "questions": len(questions), **rejections}
+    payload = {
+        "kept": len(new),
+        "questions": len(questions),
+        **rejections,
+    }
     return ReaderDecision(new, payload=payload)
 
 

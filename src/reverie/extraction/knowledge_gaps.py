@@ -72,11 +72,22 @@ def detect_knowledge_gap(
     if not candidates or was_already_shown(store, query):
         return None
     asked = make_query_snippet(query.text)
-    recent = store.events(verbs=(VERB,), session=session, newest=True, limit=RECENT_GAPS)
+    recent = store.events(
+        verbs=(VERB,),
+        session=session,
+        newest=True,
+        limit=RECENT_GAPS,
+    )
     if any(gap.payload.get("asked") == asked for gap in recent):
         return None
     payload = {"asked": asked, "candidates": len(candidates)}
-    return Event(verb=VERB, space=space, session=session, at=query.now, payload=payload)
+    return Event(
+        verb=VERB,
+        space=space,
+        session=session,
+        at=query.now,
+        payload=payload,
+    )
 
 
 def was_already_shown(store: Store, query: SearchQuery) -> bool:
@@ -85,10 +96,18 @@ def was_already_shown(store: Store, query: SearchQuery) -> bool:
     return any(not is_admissible(hit.memory, query) for hit in search_memories(store, unfiltered))
 
 
-def list_knowledge_gaps(store: Store, space: str, now: float) -> list[KnowledgeGap]:
+def list_knowledge_gaps(
+    store: Store,
+    space: str,
+    now: float,
+) -> list[KnowledgeGap]:
     """The gaps of a space and all below it, newest first, equal questions once."""
     found: dict[str, KnowledgeGap] = {}
-    for event in store.events(verbs=(VERB,), newest=True, limit=MAX_GAPS):
+    for event in store.events(
+        verbs=(VERB,),
+        newest=True,
+        limit=MAX_GAPS,
+    ):
         asked = event.payload.get("asked")
         inside = f"{event.space}/".startswith(f"{space}/")
         # A purge blanks the question: it is no text then.

@@ -121,7 +121,14 @@ def summarize_model_rejections(rejected: Sequence[RejectedItem], policy: Policy)
 
 def list_unextracted_turns(work: WorkContext, event: Event) -> list[Event]:
     """The turns up to this event that no extraction, done or failed, has covered."""
-    attempts = session_events(work.store, event, NAME, "failed", newest=True, limit=50)
+    attempts = session_events(
+        work.store,
+        event,
+        NAME,
+        "failed",
+        newest=True,
+        limit=50,
+    )
     # Newest first, so the first one that counts is the last look.
     covered = (
         int(attempt.payload["event"])
@@ -129,7 +136,13 @@ def list_unextracted_turns(work: WorkContext, event: Event) -> list[Event]:
         if attempt.verb == NAME or attempt.payload.get("reader") == NAME
     )
     after = next(covered, 0)
-    turns = session_events(work.store, event, "turn", after=after, limit=MAX_TURNS)
+    turns = session_events(
+        work.store,
+        event,
+        "turn",
+        after=after,
+        limit=MAX_TURNS,
+    )
     return [turn for turn in turns if turn.seq <= event.seq]
 
 
@@ -148,10 +161,18 @@ def list_spoken_messages(turns: Sequence[Event]) -> list[HostMessage]:
 
 
 def collect_turn_evidence(
-    work: WorkContext, event: Event, turns: Sequence[Event]
+    work: WorkContext,
+    event: Event,
+    turns: Sequence[Event],
 ) -> RecentEvidence:
     """What the user said in these turns, and what tools answered in the session meanwhile."""
-    runs = session_events(work.store, event, TOOL, newest=True, limit=MAX_TURNS)
+    runs = session_events(
+        work.store,
+        event,
+        TOOL,
+        newest=True,
+        limit=MAX_TURNS,
+    )
     return evidence_from_events(turns, runs)
 
 
@@ -172,7 +193,11 @@ def ask_extraction_model(
     return answer.value
 
 
-def find_known_texts(work: WorkContext, event: Event, window: Sequence[HostMessage]) -> list[str]:
+def find_known_texts(
+    work: WorkContext,
+    event: Event,
+    window: Sequence[HostMessage],
+) -> list[str]:
     """At most MAX_KNOWN stored texts about what the user says in a window, for the model to skip.
 
     With an embedder only those of at least KNOWN_COSINE to the user's words.
@@ -221,7 +246,11 @@ def build_extracted_memory(
     decides, and not what the model says of them.
     """
     claim = determine_provenance(item.text, item.kind, known)
-    details: dict[str, Any] = {"rule": rule, "model": model, "reason": item.reason}
+    details: dict[str, Any] = {
+        "rule": rule,
+        "model": model,
+        "reason": item.reason,
+    }
     if item.data:
         details["data"] = dict(item.data)
     if item.emotion:

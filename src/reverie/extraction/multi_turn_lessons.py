@@ -53,7 +53,9 @@ def extract_stretch_lessons(work: WorkContext, event: Event) -> ReaderDecision:
 
 
 def extract_observed_lessons(
-    work: WorkContext, turns: Sequence[Event], upto: int
+    work: WorkContext,
+    turns: Sequence[Event],
+    upto: int,
 ) -> ReaderDecision:
     """What these turns of one conversation teach together; also for one whose process died.
 
@@ -74,7 +76,10 @@ def extract_observed_lessons(
     payload: dict[str, Any] = {
         "kept": summary.get("kept", 0),
         "upto": upto,
-        "from": min((seqs[place] for place in found.open_failures), default=upto + 1),
+        "from": min(
+            (seqs[place] for place in found.open_failures),
+            default=upto + 1,
+        ),
     }
     # Turns with an open failure are read twice: what is known already was counted the first time.
     rejected = dict(summary.get("rejected") or {})
@@ -84,15 +89,30 @@ def extract_observed_lessons(
     return decision._replace(payload=payload)
 
 
-def split_unread_turns(store: Store, event: Event) -> tuple[list[Event], list[Event]]:
+def split_unread_turns(
+    store: Store,
+    event: Event,
+) -> tuple[list[Event], list[Event]]:
     """(turns since the oldest open error, turns not read yet), up to this event."""
     upto = since = 0
-    looks = session_events(store, event, "gather", newest=True, limit=1)
+    looks = session_events(
+        store,
+        event,
+        "gather",
+        newest=True,
+        limit=1,
+    )
     if looks:
         last_look = looks[0].payload
         upto = int(last_look.get("upto", 0))
         since = min(upto, int(last_look.get("from", upto + 1)) - 1)
-    found = session_events(store, event, *TURNS, after=since, limit=MAX_EVENTS)
+    found = session_events(
+        store,
+        event,
+        *TURNS,
+        after=since,
+        limit=MAX_EVENTS,
+    )
     turns = [turn for turn in found if turn.seq <= event.seq]
     return [turn for turn in turns if turn.seq <= upto], [turn for turn in turns if turn.seq > upto]
 

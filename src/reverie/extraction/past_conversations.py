@@ -49,7 +49,10 @@ def collect_messages(events: Iterable[Event]) -> list[PastMessage]:
         numbers = event.payload.get("places") or range(first, first + len(messages))
         for number, message in zip(numbers, messages, strict=False):
             role, text = str(message.get("role", "")), str(message.get("text", ""))
-            found.setdefault((number, role, text), PastMessage(number, role, text, event.at))
+            found.setdefault(
+                (number, role, text),
+                PastMessage(number, role, text, event.at),
+            )
     return sorted(found.values(), key=lambda message: message.number)
 
 
@@ -75,7 +78,10 @@ def build_past_conversation(
     )
 
 
-def filter_messages(lines: Iterable[PastMessage], words: Sequence[str]) -> list[PastMessage]:
+def filter_messages(
+    lines: Iterable[PastMessage],
+    words: Sequence[str],
+) -> list[PastMessage]:
     """The messages in which each of the words occurs, whatever their case."""
     wanted = [word.lower() for word in words]
     return [line for line in lines if all(word in line.text.lower() for word in wanted)]

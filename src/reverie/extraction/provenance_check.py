@@ -114,7 +114,11 @@ class Claim(NamedTuple):
         return {**fields, "details": details} if details else fields
 
 
-def collect_recent_evidence(store: Store, space: str, now: float) -> RecentEvidence:
+def collect_recent_evidence(
+    store: Store,
+    space: str,
+    now: float,
+) -> RecentEvidence:
     """What was said and read in a space, above it and below it, during the last day."""
     events = store.search_events(
         ("turn", TOOL),
@@ -169,7 +173,11 @@ def split_into_sentences(text: str) -> list[str]:
     return list(chain.from_iterable(map(split_sentences, lines)))
 
 
-def determine_provenance(text: str, kind: str, known: RecentEvidence) -> Claim:
+def determine_provenance(
+    text: str,
+    kind: str,
+    known: RecentEvidence,
+) -> Claim:
     """The claim on which a text that a model asks to keep may be kept as this kind."""
     stems, voice = extract_content_stems(text), kind_of(kind).voice
     messages = [
@@ -217,7 +225,12 @@ def may_contain_claim(text: str, wanted: frozenset[str]) -> bool:
     return bool(wanted) and sum(word in plain for word in wanted) >= required_word_count(wanted)
 
 
-def contains_claim(text: str, other: str, *, alike: bool = False) -> bool:
+def contains_claim(
+    text: str,
+    other: str,
+    *,
+    alike: bool = False,
+) -> bool:
     """True if a text stands in one sentence of another, or in two in a row.
 
     `alike`: also neither denies what the other says, and only everyday words differ, so that nobody

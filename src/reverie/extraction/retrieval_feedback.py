@@ -44,13 +44,28 @@ def decide_feedback_changes(work: WorkContext, event: Event) -> ReaderDecision:
     given = [memory for memory in memories if memory.id in ids and memory.id not in rejected]
     changes: list[Change] = []
     if len(given) > 1:
-        edges = work.store.edges([memory.id for memory in given], ("relates_to",))
+        edges = work.store.edges(
+            [memory.id for memory in given],
+            ("relates_to",),
+        )
         changes += link_used_together(given, edges)
     for memory in memories:
         helpful = memory in given
         if memory.id in rejected or (helpful and memory.id in verified):
-            changes.append(record_use(memory, work.now, helpful=helpful, by="judge", at=event.at))
-    changes += suggest_tags(given, str(event.payload.get("asked", "")), work.now)
+            changes.append(
+                record_use(
+                    memory,
+                    work.now,
+                    helpful=helpful,
+                    by="judge",
+                    at=event.at,
+                )
+            )
+    changes += suggest_tags(
+        given,
+        str(event.payload.get("asked", "")),
+        work.now,
+    )
     return ReaderDecision(changes, memories)
 
 

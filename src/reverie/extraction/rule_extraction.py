@@ -145,7 +145,11 @@ class SentenceContext(NamedTuple):
     denied: bool = False
 
 
-def extract_lessons(messages: Sequence[tuple[str, str]], *, fixes: bool = True) -> ExtractionResult:
+def extract_lessons(
+    messages: Sequence[tuple[str, str]],
+    *,
+    fixes: bool = True,
+) -> ExtractionResult:
     """The lessons of these messages (role, text); with `fixes`, of overcome errors too."""
     found: list[CandidateLesson] = []
     rejected: list[RejectedCandidate] = []
@@ -165,12 +169,22 @@ def extract_lessons(messages: Sequence[tuple[str, str]], *, fixes: bool = True) 
                 continue
             lesson = CandidateLesson(fix.text, LEARNING, "observed", "error and fix")
             files = list_fix_files(fix)
-            found.append(lesson._replace(first=fix.first, last=fix.last, files=files))
+            found.append(
+                lesson._replace(
+                    first=fix.first,
+                    last=fix.last,
+                    files=files,
+                )
+            )
     found.sort(key=lambda lesson: lesson.last)
     return ExtractionResult(tuple(found), tuple(rejected), tuple(open_failures))
 
 
-def extract_user_lessons(text: str, place: int, context: SentenceContext) -> ExtractionResult:
+def extract_user_lessons(
+    text: str,
+    place: int,
+    context: SentenceContext,
+) -> ExtractionResult:
     """The lessons of one message of the user, sentence by sentence."""
     sentences = separate_sentences(text)
     own = sentences.own
@@ -226,7 +240,11 @@ def judge_sentence(
     return passing
 
 
-def build_lesson(sentence: str, rule: ExtractionRule, what: str) -> CandidateLesson:
+def build_lesson(
+    sentence: str,
+    rule: ExtractionRule,
+    what: str,
+) -> CandidateLesson:
     """The lesson that a rule finds in a sentence; an intention with its time."""
     later = ReminderPhrase("")
     if rule.kind == INTENTION:
@@ -313,7 +331,12 @@ def match_first_rule(
             continue
         closer = None
         if rule.nested and deep < MAX_RULE_DEPTH:
-            closer = match_first_rule(_FILLERS.sub("", what), context, inner=inner, deep=deep + 1)
+            closer = match_first_rule(
+                _FILLERS.sub("", what),
+                context,
+                inner=inner,
+                deep=deep + 1,
+            )
         if closer is None:
             return rule, what
         inner_rule, inner_what = closer
@@ -374,7 +397,11 @@ def locate_lesson(
     A correction names what it corrects, where that is plain.
     """
     if found.provenance != "user_corrected" or context.place_before is None:
-        return found._replace(first=place, last=place, about=about)
+        return found._replace(
+            first=place,
+            last=place,
+            about=about,
+        )
     return found._replace(
         text=make_self_contained(found.text, context.before),
         first=context.place_before,

@@ -81,13 +81,24 @@ def learn_transcript(
     digest = fingerprint_text("\n".join(f"{role}\0{text}" for _, role, text in lines)).hex()
     moments = [parse_moment(get_field(message, "at")) for message in given]
     whole = Transcript(messages, lines, moments, digest)
-    last_moment = next((when for when in reversed(moments) if when is not None), work.now)
+    last_moment = next(
+        (when for when in reversed(moments) if when is not None),
+        work.now,
+    )
     # One transaction: of two processes that learn the same file, one finds it known.
     with work.store.transaction():
         session = choose_session_name(work, home, session or f"transcript-{digest[:12]}", whole)
-        earlier = work.store.events(session=session, verbs=("learn",), limit=MAX_EVENTS)
+        earlier = work.store.events(
+            session=session,
+            verbs=("learn",),
+            limit=MAX_EVENTS,
+        )
         if any(event.payload.get("transcript") == digest for event in earlier):
-            return LearnReport(session, messages=len(given), known=True)
+            return LearnReport(
+                session,
+                messages=len(given),
+                known=True,
+            )
         numbers = [message.place for message in messages]
         feelings = detect_feelings(whole.spoken)
         source = LessonSource(home, session, last_moment, numbers, feelings)
@@ -111,7 +122,12 @@ def choose_session_name(
     last = lines[-1][0] if lines else -1
     # The name itself, if what is known by it is the beginning of this conversation.
     for name in (session, f"{session}-{opening[:6]}"):
-        heard = work.store.events(session=name, verbs=("heard",), space=home, limit=MAX_EVENTS)
+        heard = work.store.events(
+            session=name,
+            verbs=("heard",),
+            space=home,
+            limit=MAX_EVENTS,
+        )
         known = {line[:3] for line in collect_messages(heard) if line.number <= last}
         if known <= set(lines):
             return name
@@ -121,13 +137,19 @@ def choose_session_name(
 def list_redacted_kinds(transcript: Transcript) -> tuple[str, ...]:
     """The kinds of secrets that redaction has marked, without marks that were there before."""
     marks: set[str] = set()
-    for message, (_, _, text) in zip(transcript.messages, transcript.lines, strict=True):
+    for message, (_, _, text) in zip(
+        transcript.messages,
+        transcript.lines,
+        strict=True,
+    ):
         marks |= {*MARK_PATTERN.findall(text)} - {*MARK_PATTERN.findall(message.text)}
     return tuple(sorted(mark.partition(":")[2].rstrip("]") for mark in marks))
 
 
 def store_transcript(
-    work: WorkContext, source: LessonSource, transcript: Transcript
+    work: WorkContext,
+    source: LessonSource,
+    transcript: Transcript,
 ) -> LearnReport:
     """Write down the messages that the log does not have, and keep what all of them teach."""
     gained = extract_lessons(transcript.spoken)
@@ -157,7 +179,12 @@ def store_transcript(
     for candidate in (*gained.rejected, *known):
         number = source.message_numbers[candidate.place]
         rejected.append(candidate._replace(text=candidate.text[:MAX_EXAMPLE_CHARS], place=number))
-    return LearnReport(source.session, tuple(memories), tuple(rejected), len(transcript.moments))
+    return LearnReport(
+        source.session,
+        tuple(memories),
+        tuple(rejected),
+        len(transcript.moments),
+    )
 
 
 def with_message_time(memory: Memory, moments: Sequence[float | None]) -> Memory:
@@ -167,7 +194,9 @@ def with_message_time(memory: Memory, moments: Sequence[float | None]) -> Memory
 
 
 def build_heard_events(
-    work: WorkContext, source: LessonSource, transcript: Transcript
+    work: WorkContext,
+    source: LessonSource,
+    transcript: Transcript,
 ) -> list[Event]:
     """Events for the messages after the last one that the log has."""
     known = work.store.events(

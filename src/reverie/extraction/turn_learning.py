@@ -110,7 +110,15 @@ def decide_lessons(
     rejected = list(found.rejected)
     seen: set[str] = set()
     restated: dict[str, tuple[Memory, Memory]] = {}  # id → (before, after)
-    season = find_season(store, visible_spaces(source.home), now) if found.lessons else Season()
+    season = (
+        find_season(
+            store,
+            visible_spaces(source.home),
+            now,
+        )
+        if found.lessons
+        else Season()
+    )
     for lesson in found.lessons:
         memory = stamp_season(build_lesson_memory(lesson, source, now, work.policy), season)
         if lesson.kind == INTENTION:
@@ -175,7 +183,9 @@ def has_same_schedule(one: Memory, other: Memory) -> bool:
 
 
 def summarize_rule_rejections(
-    kept: int, rejected: Sequence[RejectedCandidate], places: Sequence[int]
+    kept: int,
+    rejected: Sequence[RejectedCandidate],
+    places: Sequence[int],
 ) -> dict[str, Any]:
     """The event's payload: number kept, rejections by reason, examples; empty for nothing."""
     if not rejected:
@@ -191,7 +201,11 @@ def summarize_rule_rejections(
     ]
     # All are counted, some are shown.
     reasons = Counter(candidate.reason for candidate in rejected)
-    return {"kept": kept, "rejected": dict(reasons), "examples": examples}
+    return {
+        "kept": kept,
+        "rejected": dict(reasons),
+        "examples": examples,
+    }
 
 
 def build_lesson_memory(
@@ -234,7 +248,9 @@ def build_lesson_memory(
 
 
 def find_verbatim_duplicates(
-    store: Store, memory: Memory, asked: int | None = None
+    store: Store,
+    memory: Memory,
+    asked: int | None = None,
 ) -> list[Memory]:
     """Memories with the same words, active or retired, that make this one superfluous.
 
@@ -247,7 +263,12 @@ def find_verbatim_duplicates(
     # The search by words finds only what counts; a retired one is looked for among the newest.
     matches = store.search_words(tokenize_query(memory.text), spaces, 3)
     recent = store.browse(
-        Filter(spaces=spaces, kinds=(memory.kind,), active=None, limit=RECENT_MEMORIES)
+        Filter(
+            spaces=spaces,
+            kinds=(memory.kind,),
+            active=None,
+            limit=RECENT_MEMORIES,
+        )
     )
     found: dict[str, Memory] = {}
     for other in (*store.get([id for id, _ in matches]), *recent):
@@ -264,7 +285,11 @@ def find_verbatim_duplicates(
     return list(found.values())
 
 
-def find_restated_memory(store: Store, known: Sequence[Memory], memory: Memory) -> Memory | None:
+def find_restated_memory(
+    store: Store,
+    known: Sequence[Memory],
+    memory: Memory,
+) -> Memory | None:
     """The active memory that another session says again, or that it was merged into; else None."""
     if not memory.session:
         return None
@@ -276,7 +301,11 @@ def find_restated_memory(store: Store, known: Sequence[Memory], memory: Memory) 
     return None
 
 
-def was_said_in_session(store: Store, old: Memory, memory: Memory) -> bool:
+def was_said_in_session(
+    store: Store,
+    old: Memory,
+    memory: Memory,
+) -> bool:
     """True if the session of `memory` has said `old` before.
 
     `old.sources` does not name the sessions of other spaces, so the history is asked for these.
@@ -312,7 +341,11 @@ def list_rejected_examples(store: Store, limit: int) -> list[RejectedCandidate]:
     if limit <= 0:
         return []
     found: list[RejectedCandidate] = []
-    for event in store.events(verbs=LEARNING_VERBS, newest=True, limit=MAX_TALLIED_EVENTS):
+    for event in store.events(
+        verbs=LEARNING_VERBS,
+        newest=True,
+        limit=MAX_TALLIED_EVENTS,
+    ):
         for row in reversed(event.payload.get("examples") or ()):
             fields = (row["text"], row["reason"], row["rule"], row["message"])
             found.append(RejectedCandidate(*fields))
@@ -321,4 +354,9 @@ def list_rejected_examples(store: Store, limit: int) -> list[RejectedCandidate]:
     return found[:limit]
 
 
-READER = EventReader(name="learn", verbs=LEARNED_FROM, verb="learn", decide=extract_turn_lessons)
+READER = EventReader(
+    name="learn",
+    verbs=LEARNED_FROM,
+    verb="learn",
+    decide=extract_turn_lessons,
+)

@@ -52,7 +52,10 @@ def update_working_memory(work: WorkContext, event: Event) -> ReaderDecision:
     is_work_done = event.verb in WORK_VERBS and read_success(event.payload) is not None
     # What it held was for this piece of work.
     if event.verb in ENDINGS or is_work_done:
-        return ReaderDecision([Retire(pad.id, work.now, why="completed") for pad in pads], pads)
+        return ReaderDecision(
+            [Retire(pad.id, work.now, why="completed") for pad in pads],
+            pads,
+        )
     if event.verb != "turn":
         return ReaderDecision()
     words = "\n".join(text for _, role, text in numbered_messages(event) if role == "user")

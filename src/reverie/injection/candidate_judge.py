@@ -74,7 +74,10 @@ def choose_hits(
 
 
 def rank_named_first(
-    hits: Sequence[Hit], query: SearchQuery, llm: LanguageModel, settings: Settings
+    hits: Sequence[Hit],
+    query: SearchQuery,
+    llm: LanguageModel,
+    settings: Settings,
 ) -> list[Hit]:
     """The hits of what somebody asked for: first what the judge names, then the rest as it stood.
 
@@ -129,7 +132,12 @@ def ask_ballots(
     ballots: list[Judgement | None] = []
     votes = max(1, settings.llm_votes)
     for _ in range(votes):
-        answer = llm.ask(question, read, space=query.spaces[0], session=session)
+        answer = llm.ask(
+            question,
+            read,
+            space=query.spaces[0],
+            session=session,
+        )
         if answer.outcome == SPENT:
             return None, True
         ballots.append(answer.value)
@@ -139,7 +147,11 @@ def ask_ballots(
     return count_ballots(ballots, votes), False
 
 
-def to_lesson(judgement: Judgement, candidates: Sequence[Hit], limit: int) -> dict[str, object]:
+def to_lesson(
+    judgement: Judgement,
+    candidates: Sequence[Hit],
+    limit: int,
+) -> dict[str, object]:
     """What a judgement says about the memories, for maintenance.
 
     Rejected is what would have had a place by rank and was not named: to be fiftieth of fifty is no

@@ -65,7 +65,11 @@ class ConversationState:
     holder: str = field(default_factory=partial(new_id, "conversation"))
 
 
-def is_recently_told(conversation: ConversationState, due: Sequence[Memory], now: float) -> bool:
+def is_recently_told(
+    conversation: ConversationState,
+    due: Sequence[Memory],
+    now: float,
+) -> bool:
     """True if one of these was given a moment ago: a block can be prepared while the one before is
     given.
     """
@@ -76,7 +80,11 @@ def is_recently_told(conversation: ConversationState, due: Sequence[Memory], now
     )
 
 
-def note_told_reminders(conversation: ConversationState, due: Sequence[Memory], now: float) -> None:
+def note_told_reminders(
+    conversation: ConversationState,
+    due: Sequence[Memory],
+    now: float,
+) -> None:
     """Note that these are given now, and forget what was given too long ago to matter."""
     if due:
         told = conversation.told_reminders
@@ -84,7 +92,10 @@ def note_told_reminders(conversation: ConversationState, due: Sequence[Memory], 
         conversation.told_reminders = [*lately, *((one, now) for one in due)]
 
 
-def to_turn_events(turns: Sequence[ConversationTurn | None], policy: Policy) -> list[Event | None]:
+def to_turn_events(
+    turns: Sequence[ConversationTurn | None],
+    policy: Policy,
+) -> list[Event | None]:
     """Turns as they are written down; None for none, and for one that tells what left a context."""
     before: dict[ConversationState, tuple[HostMessage, ...]] = {}
     events: list[Event | None] = []
@@ -102,7 +113,9 @@ def to_turn_events(turns: Sequence[ConversationTurn | None], policy: Policy) -> 
 
 
 def to_turn_event(
-    turn: ConversationTurn, policy: Policy, before: Sequence[HostMessage] = ()
+    turn: ConversationTurn,
+    policy: Policy,
+    before: Sequence[HostMessage] = (),
 ) -> Event:
     """A turn as it is written down, without secrets; `before` are the messages before it."""
     payload: dict[str, Any] = {
@@ -117,7 +130,10 @@ def to_turn_event(
     return make_conversation_event(turn, "turn", payload)
 
 
-def to_given_payload(ids: Sequence[str], why: Sequence[Sequence[str]]) -> dict[str, Any]:
+def to_given_payload(
+    ids: Sequence[str],
+    why: Sequence[Sequence[str]],
+) -> dict[str, Any]:
     """What an agent was given and for which reasons, as the event of a turn keeps it: a list of
     reasons for each id. Events of earlier versions have no "why".
     """
@@ -129,7 +145,11 @@ def to_compact_event(turn: ConversationTurn) -> Event:
     return make_conversation_event(turn, "compact", {})
 
 
-def make_conversation_event(turn: ConversationTurn, verb: str, payload: dict[str, Any]) -> Event:
+def make_conversation_event(
+    turn: ConversationTurn,
+    verb: str,
+    payload: dict[str, Any],
+) -> Event:
     """An event of a turn's conversation; `own` in the payload says that the space is its own."""
     conversation = turn.session
     if conversation.has_own_space:
@@ -138,13 +158,19 @@ def make_conversation_event(turn: ConversationTurn, verb: str, payload: dict[str
 
 
 def read_written_messages(
-    turn: ConversationTurn, event: Event, policy: Policy
+    turn: ConversationTurn,
+    event: Event,
+    policy: Policy,
 ) -> list[HostMessage]:
     """The messages of a turn as they were written down, with their long commands: also without
     secrets.
     """
     messages = []
-    for written, said in zip(event.payload["messages"], turn.messages, strict=True):
+    for written, said in zip(
+        event.payload["messages"],
+        turn.messages,
+        strict=True,
+    ):
         commands = tuple(
             (tool, redact_and_shorten(text, policy)) for tool, text in said.long_commands
         )

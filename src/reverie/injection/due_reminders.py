@@ -46,14 +46,24 @@ def load_waiting_reminders(store: Store, space: str) -> list[Memory]:
     return [memory for memory in iter_intentions(store, space) if intention.is_waiting(memory)]
 
 
-def iter_intentions(store: Store, space: str, *, active: bool | None = True) -> Iterator[Memory]:
+def iter_intentions(
+    store: Store,
+    space: str,
+    *,
+    active: bool | None = True,
+) -> Iterator[Memory]:
     """All intentions in a space and above it, newest first: one that was kept years ago may be due
     today.
 
     They are read page by page; sleep bounds how many a space holds. `active`: None for those that
     are over too.
     """
-    where = Filter(spaces=visible_spaces(space), kinds=(INTENTION,), active=active, limit=PAGE_SIZE)
+    where = Filter(
+        spaces=visible_spaces(space),
+        kinds=(INTENTION,),
+        active=active,
+        limit=PAGE_SIZE,
+    )
     return chain.from_iterable(read_memory_pages(store, where))
 
 
@@ -73,7 +83,11 @@ def build_scenes(window: Iterable[HostMessage]) -> list[TriggerContext]:
 
 
 def load_due_reminders(
-    store: Store, settings: Settings, space: str, now: float, window: Iterable[HostMessage] = ()
+    store: Store,
+    settings: Settings,
+    space: str,
+    now: float,
+    window: Iterable[HostMessage] = (),
 ) -> list[Hit]:
     """What is due, or called for by the newest messages, whoever has a claim on it."""
     some = [] if settings.is_off(space) else load_waiting_reminders(store, space)
@@ -81,7 +95,12 @@ def load_due_reminders(
     return intention.find_due_reminders(some, now, context)
 
 
-def claim_reminders(store: Store, found: Sequence[Hit], holder: str, now: float) -> list[Hit]:
+def claim_reminders(
+    store: Store,
+    found: Sequence[Hit],
+    holder: str,
+    now: float,
+) -> list[Hit]:
     """The most urgent of them, at most MAX_AT_ONCE, claimed for `holder`, who is about to give
     them.
 
@@ -104,10 +123,21 @@ def load_same_occurrences(store: Store, seen: Iterable[Memory]) -> dict[str, Mem
     """By id, those that were seen and still wait for the same occurrence, as they are now."""
     before = index_memories(seen)
     there = store.get(list(before))
-    return {one.id: one for one in there if intention.is_same_occurrence(one, before[one.id])}
+    return {
+        one.id: one
+        for one in there
+        if intention.is_same_occurrence(
+            one,
+            before[one.id],
+        )
+    }
 
 
-def is_last_speaker(store: Store, space: str, session: str) -> bool:
+def is_last_speaker(
+    store: Store,
+    space: str,
+    session: str,
+) -> bool:
     """True if this conversation spoke last of those in its project: it is likeliest to speak next.
 
     Only that one holds on to reminders while it is silent; those that were left open do not keep
@@ -115,13 +145,21 @@ def is_last_speaker(store: Store, space: str, session: str) -> bool:
     """
     # "user/project": a conversation's own space lies below it.
     project = "/".join(space.split("/")[:2])
-    turns = store.events(verbs=("turn",), newest=True, limit=MAX_LAST_TURNS)
+    turns = store.events(
+        verbs=("turn",),
+        newest=True,
+        limit=MAX_LAST_TURNS,
+    )
     last = next((turn for turn in turns if f"{turn.space}/".startswith(f"{project}/")), None)
     return last is not None and last.session == session
 
 
 def claim_at_start(
-    store: Store, settings: Settings, space: str, holder: str, now: float
+    store: Store,
+    settings: Settings,
+    space: str,
+    holder: str,
+    now: float,
 ) -> list[Hit]:
     """What is due when a conversation begins, claimed for it.
 
@@ -133,14 +171,21 @@ def claim_at_start(
         return []
 
 
-def release_reminders(store: Store, memories: Iterable[Memory], holder: str) -> None:
+def release_reminders(
+    store: Store,
+    memories: Iterable[Memory],
+    holder: str,
+) -> None:
     """Give up the claims on these: they will not be given, and others may."""
     for memory in memories:
         store.release(reminder_lease(memory), holder)
 
 
 def fire_reminders(
-    store: Store, seen: Sequence[Memory], now: float, session: str = ""
+    store: Store,
+    seen: Sequence[Memory],
+    now: float,
+    session: str = "",
 ) -> list[Memory]:
     """Record that these were given; returns those that fired by this, as they were.
 
@@ -160,9 +205,21 @@ def fire_reminders(
     return mine
 
 
-def filter_unclaimed(store: Store, hits: Iterable[Hit], now: float) -> list[Hit]:
+def filter_unclaimed(
+    store: Store,
+    hits: Iterable[Hit],
+    now: float,
+) -> list[Hit]:
     """The hits that no conversation is about to give."""
-    return [hit for hit in hits if store.holder(reminder_lease(hit.memory), now) is None]
+    return [
+        hit
+        for hit in hits
+        if store.holder(
+            reminder_lease(hit.memory),
+            now,
+        )
+        is None
+    ]
 
 
 def reminder_lease(memory: Memory) -> str:

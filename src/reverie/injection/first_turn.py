@@ -25,7 +25,12 @@ class InjectionTurn(NamedTuple):
     now: float
     due: Sequence[Hit] = ()  # reminders that are given with it, whatever it is about
 
-    def to_query(self, settings: Settings, text: str, context: str) -> SearchQuery:
+    def to_query(
+        self,
+        settings: Settings,
+        text: str,
+        context: str,
+    ) -> SearchQuery:
         """The search for what is said; trigger patterns are held against the context."""
         return SearchQuery(
             text=text,
@@ -47,7 +52,11 @@ class InjectionTurn(NamedTuple):
     def render(self, hits: Sequence[Hit], settings: Settings) -> Block:
         """The block of these hits and what is due."""
         return render_block(
-            hits, self.now, limit=settings.limit, budget=settings.budget, due=self.due
+            hits,
+            self.now,
+            limit=settings.limit,
+            budget=settings.budget,
+            due=self.due,
         )
 
 

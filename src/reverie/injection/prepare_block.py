@@ -124,4 +124,7 @@ def order_restated_last(store: Store, hits: Sequence[Hit]) -> list[Hit]:
     for edge in store.edges(list(place), ("resembles",)):
         if edge.src in place and edge.dst in place:
             restated.add(max(edge.src, edge.dst, key=place.__getitem__))
-    return sorted(hits, key=lambda hit: hit.memory.id in restated and not is_rule_hit(hit))
+    return sorted(
+        hits,
+        key=lambda hit: hit.memory.id in restated and not is_rule_hit(hit),
+    )

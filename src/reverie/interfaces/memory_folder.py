@@ -38,7 +38,11 @@ class MemoryFolder:
     """The files of one space."""
 
     def __init__(
-        self, mind: Mind, space: str, session: str = "", author: Author = UNKNOWN_AUTHOR
+        self,
+        mind: Mind,
+        space: str,
+        session: str = "",
+        author: Author = UNKNOWN_AUTHOR,
     ) -> None:
         self.mind, self.space, self.session, self.author = mind, space, session, author
 
@@ -77,7 +81,12 @@ class MemoryFolder:
         self._free(path)
         fields = to_memory_fields(path, require_argument(given, "file_text"))
         fields["details"] |= self.author.details
-        self.mind.remember(**fields, space=self.space, kind=FILE, session=self.session)
+        self.mind.remember(
+            **fields,
+            space=self.space,
+            kind=FILE,
+            session=self.session,
+        )
         return f"File created successfully at: {path}"
 
     def str_replace(self, given: Mapping[str, Any]) -> str:
@@ -151,7 +160,11 @@ class MemoryFolder:
         """The files of these paths, as far as there are any."""
         return self._found(Filter(paths=paths, limit=MAX_FILES)) if paths else {}
 
-    def _below(self, path: str, most: int = MAX_FILES) -> dict[str, Memory]:
+    def _below(
+        self,
+        path: str,
+        most: int = MAX_FILES,
+    ) -> dict[str, Memory]:
         """The files in a folder, by their paths."""
         return self._found(Filter(below=path, limit=most))
 
@@ -185,9 +198,18 @@ class MemoryFolder:
         if through:
             raise BadInput(f"{max(through, key=len)} is a file, not a directory")
 
-    def _rewrite(self, memory: Memory, path: str, text: str) -> None:
+    def _rewrite(
+        self,
+        memory: Memory,
+        path: str,
+        text: str,
+    ) -> None:
         fields = to_memory_fields(path, text)
-        details = {**memory.details, **fields["details"], **self.author.details}
+        details = {
+            **memory.details,
+            **fields["details"],
+            **self.author.details,
+        }
         self.mind.revise(memory.id, **{**fields, "details": details})
 
 
@@ -242,7 +264,11 @@ def is_below_root(path: str) -> bool:
     return path == ROOT or path.startswith(f"{ROOT}/")
 
 
-def require_single(text: str, part: str, path: str) -> None:
+def require_single(
+    text: str,
+    part: str,
+    path: str,
+) -> None:
     """Refuse a part that does not stand in a file's text exactly once."""
     count = text.count(part) if part else 0
     if not count:
@@ -295,7 +321,11 @@ def format_file_size(count: int) -> str:
     return plain + "BKMG"[unit]
 
 
-def number_lines(path: str, text: str, span: Any) -> str:
+def number_lines(
+    path: str,
+    text: str,
+    span: Any,
+) -> str:
     """The lines of a file, or from the first to the last of `span`, -1 being the end."""
     first, last = 0, None
     if isinstance(span, (list, tuple)) and len(span) == 2:
@@ -305,7 +335,11 @@ def number_lines(path: str, text: str, span: Any) -> str:
     return f"Here's the content of {path} with line numbers:\n{lines}"
 
 
-def numbered_lines(text: str, first: int, last: int | None) -> list[str]:
+def numbered_lines(
+    text: str,
+    first: int,
+    last: int | None,
+) -> list[str]:
     """Some lines with their numbers."""
     lines = enumerate(text.split("\n"), start=1)
     return [f"{number:>{LINE_NUMBER_WIDTH}}\t{line}" for number, line in lines][first:last]

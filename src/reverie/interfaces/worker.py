@@ -92,7 +92,12 @@ def is_model_missing(settings: Settings) -> bool:
     return settings.embedder.partition(":")[0] == "minilm" and not is_embedder_ready(settings)
 
 
-def run_worker(mind: Mind, idle: float, holder: str = "", lock: int | None = None) -> SettleReport:
+def run_worker(
+    mind: Mind,
+    idle: float,
+    holder: str = "",
+    lock: int | None = None,
+) -> SettleReport:
     """Settle until no work has come for `idle` seconds, or until told to stop; returns what was
     done.
 
@@ -153,7 +158,11 @@ class Worker:
         After the lease is released, work is looked for once more: whoever left some just before saw
         the lease taken and started no other worker.
         """
-        serving = threading.Thread(target=self.serve_hooks, name="hooks", daemon=True)
+        serving = threading.Thread(
+            target=self.serve_hooks,
+            name="hooks",
+            daemon=True,
+        )
         serving.start()
         try:
             while self.may_continue() and (self.renew_lease() or self.hooks):

@@ -89,7 +89,11 @@ def is_worker_alive(lock: str) -> bool:
     return held is None
 
 
-def start_worker_process(home: str, holder: str, lock: int | None = None) -> None:
+def start_worker_process(
+    home: str,
+    holder: str,
+    lock: int | None = None,
+) -> None:
     """Start the worker in a session of its own, with no open file of ours but the lock."""
     import subprocess
 

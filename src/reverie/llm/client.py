@@ -47,7 +47,12 @@ NO_KEY = "none"  # the libraries insist on one; local servers do not look at it
 class RemoteModel:
     """A model behind an address: the `LlmClient` of every provider."""
 
-    def __init__(self, where: LlmAddress, key: str, price: tuple[float, float]) -> None:
+    def __init__(
+        self,
+        where: LlmAddress,
+        key: str,
+        price: tuple[float, float],
+    ) -> None:
         self._where, self._key, self._price = where, key, price
         # Loop, thread and model are made at the first call: who asks nothing loads nothing.
         self._guard = threading.Lock()
@@ -101,7 +106,11 @@ class RemoteModel:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(ABORT_GRACE_SECONDS)
 
-    def _run(self, call: Coroutine[Any, Any, LlmReply], seconds: float) -> LlmReply:
+    def _run(
+        self,
+        call: Coroutine[Any, Any, LlmReply],
+        seconds: float,
+    ) -> LlmReply:
         with self._guard:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -259,14 +268,21 @@ def failure_from_error(err: Exception) -> LlmCallFailed:
         (e.ModelRequestRejectedError, REJECTED),
         ((e.ModelUnavailableError, e.ModelServerError, e.ModelConnectionError), DOWN),
     )
-    outcome = next((outcome for kind, outcome in outcomes if isinstance(err, kind)), "")
+    outcome = next(
+        (outcome for kind, outcome in outcomes if isinstance(err, kind)),
+        "",
+    )
     status = getattr(err, "status_code", None) or getattr(err.__cause__, "status_code", None)
     if not outcome:
         outcome = MALFORMED
         if status is not None:
             outcome = REFUSED if status < 500 else DOWN
     why = f"HTTP {status}: {read_server_error(err) or err}" if status else str(err)
-    return LlmCallFailed(outcome, " ".join(why.split()), getattr(err, "retry_after", None))
+    return LlmCallFailed(
+        outcome,
+        " ".join(why.split()),
+        getattr(err, "retry_after", None),
+    )
 
 
 def read_server_error(err: Any) -> str:

@@ -176,7 +176,12 @@ def to_request_rows(message: HostMessage) -> list[dict[str, Any]]:
         "is": classify_message(message),
         "text": message.text,
     }
-    quoted = {"message": number, "role": "others", "is": QUOTED, "text": message.quoted}
+    quoted = {
+        "message": number,
+        "role": "others",
+        "is": QUOTED,
+        "text": message.quoted,
+    }
     return [row, quoted] if message.quoted else [row]
 
 
@@ -273,7 +278,10 @@ def read_rejected_item(row: Any, window: Window) -> RejectedItem:
     return RejectedItem(shorten_line(text, MAX_TEXT_CHARS), read_reason(row), span)
 
 
-def read_message_span(row: dict[str, Any], window: Window) -> tuple[int, int]:
+def read_message_span(
+    row: dict[str, Any],
+    window: Window,
+) -> tuple[int, int]:
     """The numbers of the first and last message that an item rests on; BadAnswer if they were not
     shown.
     """

@@ -22,7 +22,11 @@ INSTRUCTIONS = (
 )
 
 
-def build_fact_check_request(note: str, then: str, now: str) -> LlmRequest:
+def build_fact_check_request(
+    note: str,
+    then: str,
+    now: str,
+) -> LlmRequest:
     """The question whether a note holds for the code as it is now."""
     # The note first: the code is read for what it says.
     rows = [

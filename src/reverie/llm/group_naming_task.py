@@ -66,7 +66,14 @@ def build_gaps_request(questions: Sequence[str], said: Sequence[HostMessage]) ->
     rows: list[dict[str, Any]] = [
         {"question": shorten_line(text, MAX_MEMBER_CHARS)} for text in questions[:MAX_GAPS]
     ]
-    rows += [{"message": m.place, "role": m.role, "text": m.text} for m in window]
+    rows += [
+        {
+            "message": m.place,
+            "role": m.role,
+            "text": m.text,
+        }
+        for m in window
+    ]
     return LlmRequest("gaps", GAPS_INSTRUCTIONS, fence_rows(rows), max_tokens=2_000)
 
 

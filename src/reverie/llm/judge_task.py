@@ -100,13 +100,21 @@ def strip_host_markup(text: str) -> str:
     return re.sub(r"\n{2,}", "\n", text).strip()
 
 
-def build_judge_request(query: str, candidates: Sequence[Memory], seconds: float) -> LlmRequest:
+def build_judge_request(
+    query: str,
+    candidates: Sequence[Memory],
+    seconds: float,
+) -> LlmRequest:
     """The question about these candidates; `query` is the conversation as `focus_conversation`
     shows it.
     """
     rows: list[dict[str, Any]] = [{"conversation": query}]
     rows += [
-        {"n": n, "kind": m.kind, "note": shorten_line(m.text, MAX_CANDIDATE_CHARS)}
+        {
+            "n": n,
+            "kind": m.kind,
+            "note": shorten_line(m.text, MAX_CANDIDATE_CHARS),
+        }
         for n, m in enumerate(candidates[:MAX_CANDIDATES], 1)
     ]
     return LlmRequest(
@@ -148,7 +156,10 @@ def judgement_from_json(value: Any, count: int) -> Judgement:
     return Judgement(tuple(require_numbers(value, count)))
 
 
-def read_related_pairs(value: Any, count: int) -> tuple[tuple[int, int, str], ...]:
+def read_related_pairs(
+    value: Any,
+    count: int,
+) -> tuple[tuple[int, int, str], ...]:
     """The pairs that can be read, (number, number, relation); a bad suggestion spoils nothing."""
     pairs = []
     for row in (value if isinstance(value, list) else [])[:MAX_PAIRS]:
@@ -181,6 +192,11 @@ def count_ballots(ballots: Sequence[Judgement | None], agree: int) -> Judgement 
     return Judgement(tuple(chosen), tuple(pairs))
 
 
-def is_judge_due(turn: int, last: int | None, *, changed: bool) -> bool:
+def is_judge_due(
+    turn: int,
+    last: int | None,
+    *,
+    changed: bool,
+) -> bool:
     """True if the judge runs on this turn, having run on turn `last` (None: never)."""
     return last is None or changed or turn - last >= JUDGE_CADENCE

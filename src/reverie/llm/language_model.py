@@ -91,7 +91,12 @@ class LlmAnswer(NamedTuple, Generic[T]):
 class LlmCallFailed(Exception):
     """A call without an answer: its outcome, why, and how long the server asks to wait."""
 
-    def __init__(self, outcome: str, why: str, wait: float | None = None) -> None:
+    def __init__(
+        self,
+        outcome: str,
+        why: str,
+        wait: float | None = None,
+    ) -> None:
         super().__init__(why)
         self.outcome, self.why, self.retry_after = outcome, why, wait
 
@@ -305,7 +310,10 @@ class LanguageModel:
             self._store.append([event._replace(payload=payload)])
 
 
-def rest_after_answer(answer: LlmAnswer[Any], wait: float | None) -> tuple[float, str]:
+def rest_after_answer(
+    answer: LlmAnswer[Any],
+    wait: float | None,
+) -> tuple[float, str]:
     """(seconds without calls after such an outcome, why). An answer, good or bad, ends a rest."""
     # Waiting does not mend a wrong key; somebody has to.
     if answer.outcome == REFUSED:
@@ -315,7 +323,10 @@ def rest_after_answer(answer: LlmAnswer[Any], wait: float | None) -> tuple[float
     return 0.0, ""
 
 
-def parse_answer(text: str, read: Callable[[str], T]) -> LlmAnswer[T]:
+def parse_answer(
+    text: str,
+    read: Callable[[str], T],
+) -> LlmAnswer[T]:
     """The reply's text as the value that was asked for, or EMPTY or MALFORMED."""
     if not text.strip():
         return LlmAnswer(EMPTY, why="the answer has no text")
@@ -341,7 +352,10 @@ def fill_missing_usage(request: LlmRequest, reply: LlmReply) -> LlmReply:
         tokens_in = estimate_request_tokens(request)
     if tokens_out is None:
         tokens_out = spending_limits.estimate_prompt_tokens(reply.text)
-    return reply._replace(tokens_in=max(0, tokens_in), tokens_out=max(0, tokens_out))
+    return reply._replace(
+        tokens_in=max(0, tokens_in),
+        tokens_out=max(0, tokens_out),
+    )
 
 
 def estimate_request_tokens(request: LlmRequest) -> int:

@@ -90,10 +90,18 @@ def read_relation(text: str) -> PairOpinion:
     return read_opinion(text, LINKS)
 
 
-def build_pair_request(task: str, instructions: str, pair: Mapping[str, Memory]) -> LlmRequest:
+def build_pair_request(
+    task: str,
+    instructions: str,
+    pair: Mapping[str, Memory],
+) -> LlmRequest:
     """A question about two memories, each shown under its name."""
     rows = [
-        {"which": name, "kind": memory.kind, "note": shorten_line(memory.text, MAX_SHOWN_CHARS)}
+        {
+            "which": name,
+            "kind": memory.kind,
+            "note": shorten_line(memory.text, MAX_SHOWN_CHARS),
+        }
         for name, memory in pair.items()
     ]
     return LlmRequest(task, instructions, fence_rows(rows), max_tokens=500)

@@ -28,7 +28,14 @@ MAX_JSON_STARTS = 200
 def fence_rows(rows: Iterable[Mapping[str, Any]]) -> str:
     """Rows as lines of JSON between two marks that they cannot contain."""
     # One row a line, so that no text can pose as another row.
-    body = "\n".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows)
+    body = "\n".join(
+        json.dumps(
+            row,
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
+        for row in rows
+    )
     # The hash of the data: no text can hold the mark that would close it.
     mark = f"data-{sha256(body.encode('utf-8', 'replace')).hexdigest()[:12]}"
     return f"<{mark}>\n{body}\n</{mark}>"
@@ -83,7 +90,11 @@ def read_line(value: Any, most: int) -> str:
     return shorten_line(value, most) if isinstance(value, str) else ""
 
 
-def require_choice(value: Any, allowed: Sequence[str], what: str) -> str:
+def require_choice(
+    value: Any,
+    allowed: Sequence[str],
+    what: str,
+) -> str:
     """A word of an answer; BadAnswer if it is none of those allowed."""
     if not isinstance(value, str) or value not in allowed:
         raise BadAnswer(f"{what} is none of {', '.join(allowed)}")

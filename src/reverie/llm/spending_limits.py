@@ -24,7 +24,12 @@ class SpendingLimits(NamedTuple):
     tokens: int = 0
     dollars: float = 0.0
 
-    def allows(self, day: UsageDay, tokens: int, dollars: float | None) -> bool:
+    def allows(
+        self,
+        day: UsageDay,
+        tokens: int,
+        dollars: float | None,
+    ) -> bool:
         """True if so much more may be spent.
 
         A price that is not known is not counted: then the limit of tokens must do.
@@ -71,7 +76,12 @@ class UsageDay(NamedTuple):
             unpriced=self.unpriced + (dollars is None),
         )
 
-    def with_rest(self, now: float, seconds: float, why: str) -> UsageDay:
+    def with_rest(
+        self,
+        now: float,
+        seconds: float,
+        why: str,
+    ) -> UsageDay:
         """The day with a rest of so many seconds from now; 0: awake."""
         return self._replace(rest_until=now + seconds if seconds else 0.0, why=why)
 
@@ -81,7 +91,11 @@ class UsageDay(NamedTuple):
         return json.dumps({**self._asdict(), "outcomes": outcomes})
 
 
-def load_usage_day(kept: str | None, model: str, now: float) -> UsageDay:
+def load_usage_day(
+    kept: str | None,
+    model: str,
+    now: float,
+) -> UsageDay:
     """Today's usage: what was kept, if it is of today, else a new day.
 
     A rest that was earned by another model is over; one of this model lasts beyond midnight.
@@ -90,9 +104,18 @@ def load_usage_day(kept: str | None, model: str, now: float) -> UsageDay:
     day = parse_usage_day(kept) or UsageDay(today, model)
     if day.model != model:
         # What was spent was spent, whoever was asked.
-        day = day._replace(model=model, rest_until=0.0, why="")
+        day = day._replace(
+            model=model,
+            rest_until=0.0,
+            why="",
+        )
     if day.date != today:
-        day = UsageDay(today, model, rest_until=day.rest_until, why=day.why)
+        day = UsageDay(
+            today,
+            model,
+            rest_until=day.rest_until,
+            why=day.why,
+        )
     return day
 
 

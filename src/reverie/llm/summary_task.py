@@ -36,7 +36,14 @@ def build_summary_request(said: Sequence[HostMessage], room: int) -> LlmRequest:
     """The question for a summary of at most `room` tokens; `said` in the order of the
     conversation.
     """
-    rows = [{"message": one.place, "role": one.role, "text": one.text} for one in said]
+    rows = [
+        {
+            "message": one.place,
+            "role": one.role,
+            "text": one.text,
+        }
+        for one in said
+    ]
     return LlmRequest(
         TASK,
         f"{INSTRUCTIONS}{room} tokens.",

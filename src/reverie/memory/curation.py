@@ -31,7 +31,11 @@ def curate_memory(
     require_active(memory)
     details = drop_details(memory.details, *CURATION_DETAILS)
     if state != "raw":
-        details["curated"] = {"by": by, "at": now, "note": note}
+        details["curated"] = {
+            "by": by,
+            "at": now,
+            "note": note,
+        }
     if state in ("validated", "escalated"):
         details["maturity"] = state
     changes: list[Change] = [revise_details(memory, details, now)]

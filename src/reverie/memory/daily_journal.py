@@ -53,10 +53,16 @@ def build_journal_days(
 ) -> list[JournalDay]:
     """The days on which anything happened, the latest first; within a day, as it happened."""
     memories_of: dict[str, list[Memory]] = defaultdict(list)
-    for memory in sorted(memories, key=lambda memory: (memory.at, memory.id)):
+    for memory in sorted(
+        memories,
+        key=lambda memory: (memory.at, memory.id),
+    ):
         memories_of[utc_date(memory.at)].append(memory)
     chats_of: dict[str, list[JournalChat]] = defaultdict(list)
-    for chat in sorted(chats, key=lambda chat: (chat.began, chat.session)):
+    for chat in sorted(
+        chats,
+        key=lambda chat: (chat.began, chat.session),
+    ):
         chats_of[utc_date(chat.began)].append(chat)
     tools_of = Counter(utc_date(event.at) for event in tools)
     # Each of the three may have days that the others have not.
@@ -78,7 +84,12 @@ def build_journal_day(
         part: tuple(memory for memory in memories if kind_of(memory.kind).journal == part)
         for part in JOURNAL_PARTS
     }
-    return JournalDay(date, conversations=chats, tools=tools, **parts)
+    return JournalDay(
+        date,
+        conversations=chats,
+        tools=tools,
+        **parts,
+    )
 
 
 def group_chats(events: Sequence[Event]) -> list[JournalChat]:

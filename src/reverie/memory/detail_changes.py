@@ -11,6 +11,10 @@ def drop_details(details: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in details.items() if name not in names}
 
 
-def revise_details(memory: Memory, details: Mapping[str, Any], now: float) -> Revise:
+def revise_details(
+    memory: Memory,
+    details: Mapping[str, Any],
+    now: float,
+) -> Revise:
     """The change that gives a memory these details instead of its own."""
     return Revise(memory.id, {"details": details, "updated_at": now})

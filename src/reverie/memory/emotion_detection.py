@@ -234,7 +234,13 @@ RULES: tuple[EmotionRule, ...] = (
 )
 
 _RULES = tuple(
-    (rule, re.compile("|".join(f"(?:{one})" for one in rule.patterns), re.IGNORECASE))
+    (
+        rule,
+        re.compile(
+            "|".join(f"(?:{one})" for one in rule.patterns),
+            re.IGNORECASE,
+        ),
+    )
     for rule in RULES
 )
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”|(?<!\w)'[^']*'(?!\w)")
@@ -284,7 +290,11 @@ def detect_in_sentence(sentence: str) -> Feeling | None:
         return None
     for rule, pattern in _RULES:
         if met := pattern.search(plain):
-            return Feeling(rule.emotion, rule.intensity, " ".join(met[0].split())[:80])
+            return Feeling(
+                rule.emotion,
+                rule.intensity,
+                " ".join(met[0].split())[:80],
+            )
     return Feeling("frustration", "high", "written in capitals") if is_shouted(plain) else None
 
 

@@ -48,7 +48,10 @@ WENT_WRONG = frozenset({"failure", "failed", "error", "cancelled", "aborted", "t
 TITLE_FIELDS = ("what", "title", "text", "goal", "task", "step", "command", "name", "tool")
 
 
-def describe_episode(what: object, parts: Mapping[str, object]) -> dict[str, Any]:
+def describe_episode(
+    what: object,
+    parts: Mapping[str, object],
+) -> dict[str, Any]:
     """The text and the details of an episode; BadInput if it does not say what happened.
 
     `parts` are named as in PARTS.

@@ -111,7 +111,11 @@ class Explanation:
         return self.memory.superseded_by
 
 
-def find_related_ids(memory: Memory, history: Records, edges: Edges) -> list[str]:
+def find_related_ids(
+    memory: Memory,
+    history: Records,
+    edges: Edges,
+) -> list[str]:
     """The ids of the memories that the story may quote, each once."""
     ends = [end for edge in edges for end in (edge.src, edge.dst)]
     told = [record.after.get(name) for record in history for name in ("dst", "superseded_by")]
@@ -148,10 +152,22 @@ def explain_memory(
         *describe_standing(memory, others),
         *[describe_anchor(anchor, memory.id) for anchor in anchors_of(memory)],
         *describe_relations(memory, edges, others, whole=whole),
-        *tell_history(history, others, whole=whole, id=memory.id),
+        *tell_history(
+            history,
+            others,
+            whole=whole,
+            id=memory.id,
+        ),
     ]
     given = list_past_injections(memory.id, turns)
-    return Explanation(memory, tuple(story), tuple(history), tuple(edges), kept, given)
+    return Explanation(
+        memory,
+        tuple(story),
+        tuple(history),
+        tuple(edges),
+        kept,
+        given,
+    )
 
 
 def list_past_injections(id: str, turns: Sequence[Event]) -> tuple[PastInjection, ...]:
@@ -194,7 +210,11 @@ def describe_authorship(memory: Memory) -> list[str]:
     return lines
 
 
-def describe_belief(memory: Memory, history: Records, kept: float) -> str:
+def describe_belief(
+    memory: Memory,
+    history: Records,
+    kept: float,
+) -> str:
     """How far it is believed, why, what has moved that, and how it fades; `kept` is its
     retention.
     """
@@ -214,7 +234,11 @@ def describe_belief(memory: Memory, history: Records, kept: float) -> str:
     return f"Believed {begin:.0%}, because {because}{moved}. {fading}"
 
 
-def describe_confidence_moves(moves: Records, begin: float, now: float) -> str:
+def describe_confidence_moves(
+    moves: Records,
+    begin: float,
+    now: float,
+) -> str:
     """How confidence went from `begin` to what it is now, and by what; empty if it never moved."""
     if not moves:
         return ""
@@ -284,7 +308,11 @@ def describe_wordings(
     return [f"In other words: {list_briefly(quoted, whole=whole)}."] if quoted else []
 
 
-def is_wording(memory: Memory, edges: Edges, other: Memory) -> bool:
+def is_wording(
+    memory: Memory,
+    edges: Edges,
+    other: Memory,
+) -> bool:
     """True if the other memory was merged into this one."""
     return other.retired_why == "merged" and any(
         (edge.src, edge.rel, edge.dst) == (memory.id, "derived_from", other.id) for edge in edges

@@ -31,7 +31,11 @@ class Feeling(NamedTuple):
     why: str = ""
 
 
-def validate_feeling(emotion: object, intensity: object, why: object = "") -> Feeling:
+def validate_feeling(
+    emotion: object,
+    intensity: object,
+    why: object = "",
+) -> Feeling:
     """A feeling that can be kept; BadInput if it has no name of an emotion or no intensity."""
     plain = emotion.strip().lower() if isinstance(emotion, str) else ""
     if not re.fullmatch(EMOTION_NAME, plain):
@@ -40,7 +44,11 @@ def validate_feeling(emotion: object, intensity: object, why: object = "") -> Fe
         )
     if not isinstance(why, str):
         raise BadInput(f"why={why!r} must be a text")
-    return Feeling(plain, validate_intensity(intensity), " ".join(why.split())[:300])
+    return Feeling(
+        plain,
+        validate_intensity(intensity),
+        " ".join(why.split())[:300],
+    )
 
 
 def validate_intensity(intensity: object) -> str:
@@ -64,10 +72,18 @@ def read_feeling(memory: Memory) -> Feeling | None:
     # Details are anybody's: hosts may keep something else under this name.
     if not isinstance(tag, Mapping) or tag.get("intensity") not in INTENSITIES:
         return None
-    return Feeling(str(tag.get("name", "")), str(tag["intensity"]), str(tag.get("why", "")))
+    return Feeling(
+        str(tag.get("name", "")),
+        str(tag["intensity"]),
+        str(tag.get("why", "")),
+    )
 
 
-def set_feeling(memory: Memory, feeling: Feeling | None, now: float) -> Revise:
+def set_feeling(
+    memory: Memory,
+    feeling: Feeling | None,
+    now: float,
+) -> Revise:
     """The change that gives a memory this feeling instead of the one it has, or none."""
     details = drop_details(memory.details, FIELD)
     if feeling:
@@ -75,7 +91,11 @@ def set_feeling(memory: Memory, feeling: Feeling | None, now: float) -> Revise:
     return revise_details(memory, details, now)
 
 
-def is_felt(memory: Memory, minimum: str, emotion: str = "") -> bool:
+def is_felt(
+    memory: Memory,
+    minimum: str,
+    emotion: str = "",
+) -> bool:
     """True if it is felt at least so strongly, and with this emotion if one is named."""
     feeling = read_feeling(memory)
     return (

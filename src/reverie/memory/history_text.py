@@ -137,7 +137,13 @@ def tell_history(
     if whole:
         return [tell_run([event]) for event in events]
     # Only runs: what happened in between keeps its place.
-    lines = [tell_run(list(run)) for _, run in groupby(events, lambda event: event.what)]
+    lines = [
+        tell_run(list(run))
+        for _, run in groupby(
+            events,
+            lambda event: event.what,
+        )
+    ]
     # One line that says how many are left out takes as much room as the line it would hide.
     if len(lines) <= FIRST_EVENTS + LAST_EVENTS + 1:
         return lines
@@ -220,7 +226,13 @@ def describe_verdict(event: Event) -> list[str]:
         ]
     if event.verb == "feedback":
         helped = "it helped" if event.payload.get("helpful") else "it did not help"
-        return [helped + JUDGED_BY_PHRASES.get(str(event.payload.get("by", "user")), "")]
+        return [
+            helped
+            + JUDGED_BY_PHRASES.get(
+                str(event.payload.get("by", "user")),
+                "",
+            )
+        ]
     return []
 
 
@@ -248,7 +260,10 @@ def describe_revision(record: Record) -> list[str]:
     """What was changed about it, in words."""
     before, after = record.before, record.after
     found = []
-    if after.get("strength", 0) > before.get("strength", after.get("strength", 0)):
+    if after.get("strength", 0) > before.get(
+        "strength",
+        after.get("strength", 0),
+    ):
         return ["heard again"]
     if "retired_at" in after:
         found.append("counts again")
@@ -258,7 +273,10 @@ def describe_revision(record: Record) -> list[str]:
             f"“{shorten_line(str(before.get('text') or ''), MAX_QUOTED_CHARS)}”"
         )
     if "tags" in after:
-        found += describe_tag_change(before.get("tags") or (), after.get("tags") or ())
+        found += describe_tag_change(
+            before.get("tags") or (),
+            after.get("tags") or (),
+        )
     # Reconciliation and sleep alter fields by the way; what they did is told by its own phrase.
     changed = dict.fromkeys(FIELD_NAMES[name] for name in after if name in FIELD_NAMES)
     if changed and "tags" not in after and record.event.verb not in ("reconcile", "sleep"):
@@ -272,7 +290,10 @@ def describe_revision(record: Record) -> list[str]:
     return found
 
 
-def describe_tag_change(before: Iterable[str], after: Iterable[str]) -> list[str]:
+def describe_tag_change(
+    before: Iterable[str],
+    after: Iterable[str],
+) -> list[str]:
     """The tags that came and went."""
     old, new = list(before), list(after)
     came = [tag for tag in new if tag not in old]

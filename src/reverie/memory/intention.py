@@ -127,7 +127,9 @@ def reminder_time_order(memory: Memory) -> tuple[float, str]:
 
 
 def find_due_reminders(
-    memories: Iterable[Memory], now: float, context: Sequence[TriggerContext] = ()
+    memories: Iterable[Memory],
+    now: float,
+    context: Sequence[TriggerContext] = (),
 ) -> list[Hit]:
     """The reminders that are due now or called for by the context, the most urgent first.
 
@@ -150,7 +152,11 @@ def reminder_urgency(memory: Memory) -> tuple[float, float, str]:
     return -one.priority, memory.created_at if one.when is None else one.when, memory.id
 
 
-def explain_due(memory: Memory, now: float, context: Sequence[TriggerContext]) -> str:
+def explain_due(
+    memory: Memory,
+    now: float,
+    context: Sequence[TriggerContext],
+) -> str:
     """Why it is due; empty if it is not.
 
     The words in which it was set do not call for it themselves.
@@ -204,10 +210,19 @@ def next_due_time(one: ReminderDetails, now: float) -> float:
     # One time was put off: the series goes on where it was.
     if one.resumes is not None and one.resumes > now:
         return one.resumes
-    return next_occurrence(one.every, one.resumes or one.when or now, now, one.zone)
+    return next_occurrence(
+        one.every,
+        one.resumes or one.when or now,
+        now,
+        one.zone,
+    )
 
 
-def end_reminder(memory: Memory, how: str, now: float) -> list[Change]:
+def end_reminder(
+    memory: Memory,
+    how: str,
+    now: float,
+) -> list[Change]:
     """The changes by which it is done or cancelled (`how`: "done" or "cancel").
 
     Of what recurs, "done" ends this occurrence and "cancel" all of them.
@@ -221,7 +236,17 @@ def end_reminder(memory: Memory, how: str, now: float) -> list[Change]:
     if how == "done" and one.every and one.when is not None:
         # One that has fired waits for its next time already.
         when = one.when if one.status == TRIGGERED else next_due_time(one, now)
-        return [change_details(memory, now, {"status": PENDING, "when": when, "resumes": None})]
+        return [
+            change_details(
+                memory,
+                now,
+                {
+                    "status": PENDING,
+                    "when": when,
+                    "resumes": None,
+                },
+            )
+        ]
     status = END_STATUSES[how]
     return [
         change_details(memory, now, {"status": status}),
@@ -229,7 +254,11 @@ def end_reminder(memory: Memory, how: str, now: float) -> list[Change]:
     ]
 
 
-def snooze_reminder(memory: Memory, until: When, now: float) -> Revise:
+def snooze_reminder(
+    memory: Memory,
+    until: When,
+    now: float,
+) -> Revise:
     """The change by which it is due later, whatever it was.
 
     Of what recurs one time is put off; the series goes on as it would have.
@@ -246,7 +275,15 @@ def snooze_reminder(memory: Memory, until: When, now: float) -> Revise:
     if one.every and one.when is not None:
         missed = one.resumes is None and one.status == PENDING
         resumes = next_due_time(one, now) if missed else one.resumes or one.when
-    return change_details(memory, now, {"status": PENDING, "when": when, "resumes": resumes})
+    return change_details(
+        memory,
+        now,
+        {
+            "status": PENDING,
+            "when": when,
+            "resumes": resumes,
+        },
+    )
 
 
 def reopened_details(memory: Memory) -> dict[str, Any]:
@@ -255,10 +292,18 @@ def reopened_details(memory: Memory) -> dict[str, Any]:
     return {**memory.details, "status": PENDING if status in (DONE, CANCELLED) else status}
 
 
-def change_details(memory: Memory, now: float, more: Mapping[str, Any]) -> Revise:
+def change_details(
+    memory: Memory,
+    now: float,
+    more: Mapping[str, Any],
+) -> Revise:
     """The change that puts these values among the details; None takes one away."""
     taken = [name for name, value in more.items() if value is None]
-    return revise_details(memory, drop_details({**memory.details, **more}, *taken), now)
+    return revise_details(
+        memory,
+        drop_details({**memory.details, **more}, *taken),
+        now,
+    )
 
 
 def require_intention(memory: Memory) -> Memory:
@@ -272,7 +317,9 @@ def require_intention(memory: Memory) -> Memory:
 
 
 def complete_intention_details(
-    details: Mapping[str, Any], now: float, local: Callable[[], str]
+    details: Mapping[str, Any],
+    now: float,
+    local: Callable[[], str],
 ) -> dict[str, Any]:
     """The details of an intention, with its times resolved; BadInput for what cannot be or is gone
     by.
@@ -290,10 +337,18 @@ def complete_intention_details(
     # Only where a time is said: finding the local zone reads the system's files.
     if said.keys() & {"when", "every"}:
         said |= resolve_times(said, now, said.get("zone") or local())
-    return {**said, "priority": float(priority), "status": status}
+    return {
+        **said,
+        "priority": float(priority),
+        "status": status,
+    }
 
 
-def resolve_times(said: Mapping[str, Any], now: float, zone: str) -> dict[str, Any]:
+def resolve_times(
+    said: Mapping[str, Any],
+    now: float,
+    zone: str,
+) -> dict[str, Any]:
     """When, in which zone and how often, from what was said of them.
 
     A first time may be said of what recurs.
@@ -338,7 +393,9 @@ def describe_due(memory: Memory) -> str:
 
 
 def build_trigger_patterns(
-    files: Sequence[str] = (), commands: Sequence[str] = (), topics: Sequence[str] = ()
+    files: Sequence[str] = (),
+    commands: Sequence[str] = (),
+    topics: Sequence[str] = (),
 ) -> list[str]:
     """Trigger patterns for files (globs of paths), commands (globs of what a shell is given) and
     topics.
@@ -349,7 +406,12 @@ def build_trigger_patterns(
 # Square brackets are letters to choose from, as in a shell.
 _CLASS = r"\[!?[^\[\]\s/\\]+\]"  # [ab], [a-z], [!0-9]
 # In a glob of paths. The longer ones first: `display_pattern` replaces them in this order.
-WILDCARDS = {"**/": r"(?:\S*/)?", "**": r"\S*", "*": r"[^\s/]*", "?": r"[^\s/]"}
+WILDCARDS = {
+    "**/": r"(?:\S*/)?",
+    "**": r"\S*",
+    "*": r"[^\s/]*",
+    "?": r"[^\s/]",
+}
 PATH, WORDS = (r"(?<![\w.-])", r"(?![\w-])"), (r"(?<!\w)", r"(?!\w)")  # what stands around them
 
 
@@ -383,7 +445,11 @@ def class_pattern(piece: str) -> str:
         return re.escape(piece)
     negation = "^" * (piece[1] == "!")
     # What has a meaning within brackets and none in a glob is escaped.
-    plain = re.sub(r"([\[&~|^])", r"\\\1", piece[1:-1].removeprefix("!"))
+    plain = re.sub(
+        r"([\[&~|^])",
+        r"\\\1",
+        piece[1:-1].removeprefix("!"),
+    )
     letters = negation + plain
     try:
         re.compile(f"[{letters}]")
@@ -427,7 +493,10 @@ def display_pattern(pattern: str) -> str:
     """A pattern made here, as a person would write it."""
     for before, after in (PATH, WORDS):
         if pattern.startswith(REGEX_PREFIX + before) and pattern.endswith(after):
-            inner = pattern[len(REGEX_PREFIX + before) : -len(after)].replace(r"\s+", " ")
+            inner = pattern[len(REGEX_PREFIX + before) : -len(after)].replace(
+                r"\s+",
+                " ",
+            )
             for written, expression in WILDCARDS.items():
                 inner = inner.replace(expression, written)
             return re.sub(r"\\(.)", r"\1", _EITHER.sub(r"\1", inner))

@@ -79,7 +79,11 @@ def collect_reinforcements(memory: Memory, space: str) -> tuple[Reinforcement, .
     In another space only when: which sessions a project has is nobody else's business.
     """
     first = memory.messages[0] if memory.messages else None
-    own = Reinforcement(session=memory.session, at=memory.at, message=first)
+    own = Reinforcement(
+        session=memory.session,
+        at=memory.at,
+        message=first,
+    )
     found = (own, *memory.reinforcements)
     if memory.space == space:
         return found
@@ -105,7 +109,11 @@ def require_visible_successor(old: Memory, new: Memory) -> None:
         )
 
 
-def supersede_memory(old: Memory, new: Memory, now: float) -> list[Change]:
+def supersede_memory(
+    old: Memory,
+    new: Memory,
+    now: float,
+) -> list[Change]:
     """The changes by which a newer memory supersedes an older one, which can still be asked
     about.
     """
@@ -115,12 +123,21 @@ def supersede_memory(old: Memory, new: Memory, now: float) -> list[Change]:
     require_active(new)
     require_visible_successor(old, new)
     return [
-        Retire(old.id, now, why="superseded", superseded_by=new.id),
+        Retire(
+            old.id,
+            now,
+            why="superseded",
+            superseded_by=new.id,
+        ),
         Link(Edge(new.id, "supersedes", old.id)),
     ]
 
 
-def flag_contradiction(one: Memory, other: Memory, now: float) -> list[Change]:
+def flag_contradiction(
+    one: Memory,
+    other: Memory,
+    now: float,
+) -> list[Change]:
     """The changes that keep both and flag them as contradicting until somebody decides."""
     changes: list[Change] = []
     for a, b in ((one, other), (other, one)):
@@ -170,7 +187,11 @@ def find_link(
     return found or Edge(src, rel, dst, weight=0.0)
 
 
-def restore_memory(memory: Memory, successor_edges: Sequence[Edge], now: float) -> list[Change]:
+def restore_memory(
+    memory: Memory,
+    successor_edges: Sequence[Edge],
+    now: float,
+) -> list[Change]:
     """The changes by which it counts again; what had superseded it no longer does."""
     fields: dict[str, Any] = {
         "retired_at": None,
@@ -186,7 +207,11 @@ def restore_memory(memory: Memory, successor_edges: Sequence[Edge], now: float) 
     return changes + [Link(edge._replace(weight=0.0)) for edge in successor_edges]
 
 
-def unmerge_memory(kept: Memory, gone: Memory, now: float) -> list[Change]:
+def unmerge_memory(
+    kept: Memory,
+    gone: Memory,
+    now: float,
+) -> list[Change]:
     """The change by which a memory is as strong as before another was merged into it.
 
     What others wrote had made it no stronger.

@@ -316,7 +316,9 @@ def build_memory(
 
 
 def redact_new_texts(
-    text: str, given: Mapping[str, Any], policy: Policy
+    text: str,
+    given: Mapping[str, Any],
+    policy: Policy,
 ) -> tuple[str, str, dict[str, Any]]:
     """(text, title, details) of a new memory without secrets; `details` names what was taken out.
 
@@ -399,7 +401,11 @@ CURATION_DETAILS = ("maturity", "curated")
 DERIVED_TRIGGERS = "derived_triggers"
 
 
-def equip_for_kind(memory: Memory, now: float, zone: Callable[[], str]) -> Memory:
+def equip_for_kind(
+    memory: Memory,
+    now: float,
+    zone: Callable[[], str],
+) -> Memory:
     """A memory with what its kind needs: a prohibition its triggers, an intention the time when it
     is due.
 
@@ -425,7 +431,10 @@ def with_derived_triggers(memory: Memory) -> Memory:
     return memory._replace(triggers=found, details={**memory.details, DERIVED_TRIGGERS: True})
 
 
-def revise_derived_triggers(old: Memory, fields: Mapping[str, Any]) -> dict[str, Any]:
+def revise_derived_triggers(
+    old: Memory,
+    fields: Mapping[str, Any],
+) -> dict[str, Any]:
     """What to revise besides `fields`, of a memory whose triggers were derived from its text.
 
     They go with the text and kind they were taken from, and are no longer derived once somebody

@@ -50,7 +50,11 @@ def season_meta_name(space: str) -> str:
     return f"season:{space}"
 
 
-def find_season(store: Store, spaces: Sequence[str], now: float) -> Season:
+def find_season(
+    store: Store,
+    spaces: Sequence[str],
+    now: float,
+) -> Season:
     """The season of the nearest of these spaces that has one now; an empty one if none has."""
     for space in spaces:
         kept = store.meta(season_meta_name(space))

@@ -64,7 +64,10 @@ def supersede_same_name(known: Sequence[Memory], new: Memory) -> list[Change]:
     ]
 
 
-def drop_reworded_parts(old: Memory, fields: Mapping[str, Any]) -> dict[str, Any]:
+def drop_reworded_parts(
+    old: Memory,
+    fields: Mapping[str, Any],
+) -> dict[str, Any]:
     """What to revise besides `fields`: without the parts, if somebody writes a procedure's text
     anew.
 
@@ -95,8 +98,16 @@ def describe_procedure(
     lines += [f"First: {part.rstrip('.')}." for part in first]
     lines += [f"{place}. {part.rstrip('.')}." for place, part in enumerate(ordered, start=1)]
     lines += [f"Careful: {part.rstrip('.')}." for part in careful]
-    details = {"steps": list(ordered), "prerequisites": list(first), "warnings": list(careful)}
-    return {"text": " ".join(lines), "title": name.strip(), "details": details}
+    details = {
+        "steps": list(ordered),
+        "prerequisites": list(first),
+        "warnings": list(careful),
+    }
+    return {
+        "text": " ".join(lines),
+        "title": name.strip(),
+        "details": details,
+    }
 
 
 def read_practice_record(memory: Memory) -> PracticeRecord:
@@ -128,7 +139,11 @@ def add_outcome(record: PracticeRecord, worked: bool) -> PracticeRecord:
     )
 
 
-def record_outcome(memory: Memory, worked: bool, now: float) -> Revise:
+def record_outcome(
+    memory: Memory,
+    worked: bool,
+    now: float,
+) -> Revise:
     """The change when it was followed and worked, or did not; BadInput if it is no procedure."""
     if memory.kind != KIND:
         raise BadInput(f"{memory.id} is a {memory.kind}; outcomes belong to a {KIND}")

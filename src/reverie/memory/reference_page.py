@@ -54,7 +54,11 @@ def render_reference_page(
         "lineage": {name: value for name, value in lineage.items() if value not in ("", [])},
     }
     # In the order in which a person reads it.
-    yaml_head = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
+    yaml_head = yaml.safe_dump(
+        head,
+        sort_keys=False,
+        allow_unicode=True,
+    )
     return f"---\n{yaml_head}---\n\n# {title}\n\n{memory.text}\n"
 
 
@@ -72,6 +76,18 @@ def promote_memory(
     note: str,
 ) -> list[Change]:
     """The changes by which a memory is approved and names its page."""
-    approved = curate_memory(memory, "validated", now, by=by, note=note)
+    approved = curate_memory(
+        memory,
+        "validated",
+        now,
+        by=by,
+        note=note,
+    )
     details = next(change.fields["details"] for change in approved if isinstance(change, Revise))
-    return [*approved, Revise(memory.id, {"details": {**details, PAGE_FIELD: path}})]
+    return [
+        *approved,
+        Revise(
+            memory.id,
+            {"details": {**details, PAGE_FIELD: path}},
+        ),
+    ]

@@ -72,7 +72,10 @@ def parse_reminder_phrase(what: str) -> ReminderPhrase | None:
         return parse_timed_task(found["do"], found["lead"])
     words = found["do"].split()
     # The longest tail that is a time wins: "call Ann" "tomorrow at 9", not "… tomorrow" "at 9".
-    for start in range(max(1, len(words) - MAX_TIME_WORDS), len(words)):
+    for start in range(
+        max(1, len(words) - MAX_TIME_WORDS),
+        len(words),
+    ):
         head, tail = " ".join(words[:start]).rstrip(","), " ".join(words[start:])
         may_be_time = BEGINS.match(tail) and not AMOUNT.fullmatch(tail)
         if may_be_time and not BEFORE_A_NOUN.fullmatch(head):

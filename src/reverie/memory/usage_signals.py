@@ -35,7 +35,10 @@ SUGGESTED_FIELD = "suggested_tags"
 _WORD = re.compile(r"\b[^\W\d_]{4,32}\b")
 
 
-def link_used_together(memories: Sequence[Memory], edges: Iterable[Edge]) -> list[Change]:
+def link_used_together(
+    memories: Sequence[Memory],
+    edges: Iterable[Edge],
+) -> list[Change]:
     """Links between memories that were given together; one that is there, either way round, grows.
 
     `edges` are all links of these memories: one that goes with MAX_USE_LINKS others already gets no
@@ -55,7 +58,11 @@ def link_used_together(memories: Sequence[Memory], edges: Iterable[Edge]) -> lis
     return changes
 
 
-def suggest_tags(memories: Sequence[Memory], context: str, now: float) -> list[Change]:
+def suggest_tags(
+    memories: Sequence[Memory],
+    context: str,
+    now: float,
+) -> list[Change]:
     """Tags for memories that share a word of the context and have no tag in common.
 
     The word stands in the context twice and in two memories at least; it is neither a number nor a
@@ -94,7 +101,10 @@ def suggest_tags(memories: Sequence[Memory], context: str, now: float) -> list[C
     return changes
 
 
-def confirm_tags(details: Mapping[str, object], tags: Iterable[str]) -> dict[str, object]:
+def confirm_tags(
+    details: Mapping[str, object],
+    tags: Iterable[str],
+) -> dict[str, object]:
     """The details of a memory whose tags somebody has now given: they are suggestions no longer."""
     given = set(tags)
     left = [tag for tag in to_texts(details.get(SUGGESTED_FIELD)) if tag not in given]

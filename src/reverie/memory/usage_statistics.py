@@ -28,7 +28,11 @@ def memory_worth(memory: Memory, now: float) -> float:
     return (memory.access_count + memory.strength - 1) * effective_confidence(memory, now)
 
 
-def summarize_usage(memories: Sequence[Memory], now: float, limit: int) -> Usage:
+def summarize_usage(
+    memories: Sequence[Memory],
+    now: float,
+    limit: int,
+) -> Usage:
     """The figures, and the `limit` most valuable; of equals the newer, then by id."""
     # What nobody ever needed is not among the best, however few there are.
     needed = [memory for memory in memories if memory_worth(memory, now) > 0]

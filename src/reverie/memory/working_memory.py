@@ -95,7 +95,13 @@ def read_held_content(memory: Memory, now: float) -> HeldContent:
     if not memory.active or until <= now:
         return HeldContent()
     turn = str(memory.details.get("turn", ""))
-    return HeldContent(memory.details.get("content"), turn, memory.at, until, memory.id)
+    return HeldContent(
+        memory.details.get("content"),
+        turn,
+        memory.at,
+        until,
+        memory.id,
+    )
 
 
 def build_scratch_pad(
@@ -112,7 +118,10 @@ def build_scratch_pad(
     from json import dumps
 
     parts = {"content": held.content, "turn": held.turn[:MAX_TURN_CHARS]}
-    details, _ = validate_details({name: part for name, part in parts.items() if part}, policy)
+    details, _ = validate_details(
+        {name: part for name, part in parts.items() if part},
+        policy,
+    )
     lines = [
         part if isinstance(part, str) else dumps(part, ensure_ascii=False)
         for part in details.values()

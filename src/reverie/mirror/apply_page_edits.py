@@ -99,7 +99,9 @@ def decide_page_edits(
 
 
 def forget_dropped(
-    edits: PageEdits, pages: Sequence[tuple[PageMerge, PageLines]], now: float
+    edits: PageEdits,
+    pages: Sequence[tuple[PageMerge, PageLines]],
+    now: float,
 ) -> None:
     """Add the deletions of all pages to the edits, each memory once."""
     dropped = dict.fromkeys(id for merged, _ in pages for id in merged.dropped)
@@ -114,13 +116,22 @@ def forget_dropped(
 class PageEditor:
     """Decides, line by line, what edits of pages of one space come to."""
 
-    def __init__(self, work: WorkContext, space: str, source: Fields) -> None:
+    def __init__(
+        self,
+        work: WorkContext,
+        space: str,
+        source: Fields,
+    ) -> None:
         """`source` are fields of what is new."""
         self.work, self.space, self.source = work, space, source
         self.edits = PageEdits()
 
     def reword(
-        self, merged: PageMerge, edit: RewordedLine, memory: Memory | None, ours: PageLines
+        self,
+        merged: PageMerge,
+        edit: RewordedLine,
+        memory: Memory | None,
+        ours: PageLines,
     ) -> None:
         """An item with an id.
 
@@ -162,7 +173,10 @@ class PageEditor:
         else:
             self.edits.prose.add((page, fresh.block))
 
-    def restore_memory(self, memory: Memory) -> tuple[Memory, list[Change], list[list[str]]]:
+    def restore_memory(
+        self,
+        memory: Memory,
+    ) -> tuple[Memory, list[Change], list[list[str]]]:
         """The memory as it is once it is active, the changes that make it so, and the pairs that
         this settles.
         """
@@ -174,7 +188,12 @@ class PageEditor:
         restored = with_fields(memory, first.fields) if isinstance(first, Revise) else memory
         return restored, changes, pairs
 
-    def revise_line(self, page: str, memory: Memory, edit: RewordedLine) -> list[Change]:
+    def revise_line(
+        self,
+        page: str,
+        memory: Memory,
+        edit: RewordedLine,
+    ) -> list[Change]:
         """The change that an edited line asks for, if any. Raises BadInput."""
         fields = diff_fields(memory, page, edit)
         if not fields:
@@ -194,7 +213,12 @@ class PageEditor:
         self.edits.ids.append(memory.id)
         self.edits.new_ids[page, fresh.block] = memory.id
 
-    def refuse(self, page: str, block: int, err: BadInput) -> None:
+    def refuse(
+        self,
+        page: str,
+        block: int,
+        err: BadInput,
+    ) -> None:
         """A line that cannot be taken in: it stays as it is until somebody alters it."""
         self.edits.refused[page, block] = (
             "A line cannot be taken in and stays as it is, and what was remembered stays too: "
@@ -213,7 +237,11 @@ def list_past_texts(store: Store, memories: Iterable[Memory]) -> set[str]:
     return found
 
 
-def diff_fields(memory: Memory, page: str, edit: RewordedLine) -> dict[str, object]:
+def diff_fields(
+    memory: Memory,
+    page: str,
+    edit: RewordedLine,
+) -> dict[str, object]:
     """The fields that a line asks to alter: where it differs from what was written there."""
     place = place_memory(memory)
     line = edit.line
@@ -239,7 +267,11 @@ def diff_fields(memory: Memory, page: str, edit: RewordedLine) -> dict[str, obje
     return fields
 
 
-def revise_as_user(work: WorkContext, memory: Memory, fields: Mapping[str, object]) -> Revise:
+def revise_as_user(
+    work: WorkContext,
+    memory: Memory,
+    fields: Mapping[str, object],
+) -> Revise:
     """The revision as the user's statement; what they had corrected before stays a correction."""
     # A line that was only moved is no statement of what it says.
     if "text" not in fields:
@@ -253,7 +285,10 @@ def revise_as_user(work: WorkContext, memory: Memory, fields: Mapping[str, objec
 
 
 def revise_as_tool(
-    work: WorkContext, memory: Memory, fields: Mapping[str, object], source: Fields
+    work: WorkContext,
+    memory: Memory,
+    fields: Mapping[str, object],
+    source: Fields,
 ) -> Revise:
     """The revision that a tool asks for; the memory keeps its provenance."""
     wanted = {name: value for name, value in fields.items() if name != "provenance"}
@@ -265,7 +300,11 @@ def revise_as_tool(
 
 
 def build_line_memory(
-    work: WorkContext, space: str, page: str, line: PageLine, source: Fields
+    work: WorkContext,
+    space: str,
+    page: str,
+    line: PageLine,
+    source: Fields,
 ) -> Memory:
     """The memory that a new line becomes, of its heading's kind. Raises BadInput."""
     # What is written to today's page happened just now.

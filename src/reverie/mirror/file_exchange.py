@@ -56,7 +56,11 @@ def replace_whole_file(path: Path, data: bytes) -> FileLook:
     return look
 
 
-def swap_file(path: Path, data: bytes, old: bytes | None) -> FileLook | None:
+def swap_file(
+    path: Path,
+    data: bytes,
+    old: bytes | None,
+) -> FileLook | None:
     """Put a file in the place of one that holds `old`; None, nothing done, if it does not."""
     with page_beside(path, data) as half:
         look = stat_look(half)
@@ -66,13 +70,22 @@ def swap_file(path: Path, data: bytes, old: bytes | None) -> FileLook | None:
 @contextmanager
 def page_beside(path: Path, data: bytes) -> Iterator[Path]:
     """A new file beside another one, which is gone afterwards unless it was renamed."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.parent.mkdir(
+        parents=True,
+        exist_ok=True,
+        mode=0o700,
+    )
     # Pages can be written again from the store, and flushing takes 7 ms for each instead of 1.
     with write_beside(path, data, durable=False) as half:
         yield Path(half)
 
 
-def put_in_place(half: Path, path: Path, data: bytes, old: bytes | None) -> bool:
+def put_in_place(
+    half: Path,
+    path: Path,
+    data: bytes,
+    old: bytes | None,
+) -> bool:
     """Put a file in the place of one that holds `old`; False if not, and all is as it was."""
     if read_bytes_if_present(path) != old:
         return False
@@ -93,7 +106,11 @@ def put_in_place(half: Path, path: Path, data: bytes, old: bytes | None) -> bool
     return False
 
 
-def swap_back(half: Path, path: Path, ours: bytes) -> None:
+def swap_back(
+    half: Path,
+    path: Path,
+    ours: bytes,
+) -> None:
     """Exchange the files again, and keep what somebody wrote to ours in between.
 
     What was appended to ours is appended there; a later save of the whole file holds.
@@ -130,13 +147,27 @@ def is_being_written(path: Path) -> bool:
     return False
 
 
-def rename_with_flag(one: Path, other: Path, flag: int) -> None:
+def rename_with_flag(
+    one: Path,
+    other: Path,
+    flag: int,
+) -> None:
     """Rename by renameat2(2). Raises OSError, with ENOSYS where there is none."""
     call = load_renameat2()
     if call is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    if call(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), flag):
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(other))
+    if call(
+        AT_FDCWD,
+        os.fsencode(one),
+        AT_FDCWD,
+        os.fsencode(other),
+        flag,
+    ):
+        raise OSError(
+            ctypes.get_errno(),
+            os.strerror(ctypes.get_errno()),
+            str(other),
+        )
 
 
 @cache

@@ -103,7 +103,11 @@ class MirrorFolder(NamedTuple):
         path = self.hidden / "state.json"
         self.check_inside(path)
         tables = {name: dict(getattr(state, name)) for name in STATE_TABLES}
-        whole = {"space": self.space, "seq": state.seq, **tables}
+        whole = {
+            "space": self.space,
+            "seq": state.seq,
+            **tables,
+        }
         replace_whole_file(path, json.dumps(whole, ensure_ascii=True).encode())
 
     def looks(self, names: Iterable[str]) -> dict[str, FileLook]:
@@ -234,7 +238,11 @@ class MirrorFolder(NamedTuple):
             )
 
 
-def to_file_look(ns: Any, size: Any, inode: Any) -> FileLook:
+def to_file_look(
+    ns: Any,
+    size: Any,
+    inode: Any,
+) -> FileLook:
     """A look of a file as it was written down. Raises ValueError or TypeError."""
     return int(ns), int(size), int(inode)
 

@@ -108,7 +108,10 @@ def follow_store(work: WorkContext) -> int:
 
 
 def sync_mirror(
-    work: WorkContext, spaces: Iterable[str] | None, request: SyncRequest, now: Callable[[], float]
+    work: WorkContext,
+    spaces: Iterable[str] | None,
+    request: SyncRequest,
+    now: Callable[[], float],
 ) -> list[MirrorReport]:
     """Bring these spaces, or all, in step, now. Waits while another process is at it.
 
@@ -140,7 +143,12 @@ def hold_mirror_lease(
     )
 
 
-def try_sync_space(work: WorkContext, root: Path, space: str, request: SyncRequest) -> MirrorReport:
+def try_sync_space(
+    work: WorkContext,
+    root: Path,
+    space: str,
+    request: SyncRequest,
+) -> MirrorReport:
     """Sync one space; an error is recorded and reported, and does not stop other spaces.
 
     Only trouble of the store, or of the whole process, is everybody's: StoreError, MemoryError.
@@ -165,7 +173,11 @@ def try_sync_space(work: WorkContext, root: Path, space: str, request: SyncReque
         return MirrorReport(space, folder.path, troubles=record_space_trouble(folder, why))
 
 
-def list_due_spaces(work: WorkContext, root: Path, altered: Iterable[Record]) -> set[str]:
+def list_due_spaces(
+    work: WorkContext,
+    root: Path,
+    altered: Iterable[Record],
+) -> set[str]:
     """Spaces with an altered memory or page that nobody is writing just now."""
     spaces = list_record_spaces(altered, work.store)
     mirrored = list_mirrored_spaces(work.store) if root.is_dir() else set[str]()
@@ -203,7 +215,11 @@ def load_meta_set(store: Store, name: str) -> set[str]:
     return set(json.loads(store.meta(name) or "[]"))
 
 
-def add_to_meta_set(store: Store, name: str, value: str) -> None:
+def add_to_meta_set(
+    store: Store,
+    name: str,
+    value: str,
+) -> None:
     """Keep one more text under a name."""
     known = load_meta_set(store, name)
     if value not in known:
@@ -289,7 +305,11 @@ def find_mirror_problems(work: WorkContext, repair: bool) -> list[Problem]:
     return problems
 
 
-def check_space_pages(work: WorkContext, folder: MirrorFolder, repair: bool) -> list[Problem]:
+def check_space_pages(
+    work: WorkContext,
+    folder: MirrorFolder,
+    repair: bool,
+) -> list[Problem]:
     """What is wrong with a space's pages; `repair` brings them in step.
 
     What only waits to be taken in or written, or for an answer, is not wrong.
@@ -321,7 +341,11 @@ def find_stale_pages(work: WorkContext, folder: MirrorFolder) -> list[Problem]:
     return found
 
 
-def explain_stale_page(folder: MirrorFolder, name: str, ours: Mapping[str, PageLine]) -> str:
+def explain_stale_page(
+    folder: MirrorFolder,
+    name: str,
+    ours: Mapping[str, PageLine],
+) -> str:
     """How a page differs from what the store says; "" if it does not."""
     try:
         wrong = diff_page(folder.read(name).page, ours)
@@ -334,7 +358,10 @@ def explain_stale_page(folder: MirrorFolder, name: str, ours: Mapping[str, PageL
 
 
 def erase_from_mirror(
-    work: WorkContext, ids: Iterable[str], texts: Iterable[str], now: Callable[[], float]
+    work: WorkContext,
+    ids: Iterable[str],
+    texts: Iterable[str],
+    now: Callable[[], float],
 ) -> tuple[Path, ...]:
     """Take memories out of every page and copy, whatever waits there, former folders included.
 
@@ -353,7 +380,11 @@ def erase_from_mirror(
         return tuple(left)
 
 
-def erase_from_pages(folder: MirrorFolder, ids: set[str], texts: set[str]) -> list[Path]:
+def erase_from_pages(
+    folder: MirrorFolder,
+    ids: set[str],
+    texts: set[str],
+) -> list[Path]:
     """Take memories out of every page and copy of a space.
 
     Returns the files that may still hold them.
@@ -376,7 +407,11 @@ def erase_from_pages(folder: MirrorFolder, ids: set[str], texts: set[str]) -> li
 
 
 def erase_from_page(
-    folder: MirrorFolder, name: str, look: FileLook, ids: set[str], texts: set[str]
+    folder: MirrorFolder,
+    name: str,
+    look: FileLook,
+    ids: set[str],
+    texts: set[str],
 ) -> FileLook:
     """Take memories out of one page and its copy; the look to note for it, which was `look`.
 

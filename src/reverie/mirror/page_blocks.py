@@ -121,7 +121,11 @@ class MirrorPage(NamedTuple):
         return "\r\n" if ends and 2 * sum(ends) > len(ends) else "\n"
 
 
-def parse_mirror_page(text: str, name: str, under: str = "") -> MirrorPage:
+def parse_mirror_page(
+    text: str,
+    name: str,
+    under: str = "",
+) -> MirrorPage:
     """A page from its text; what precedes its first heading stands under the heading `under`."""
     parser = PageParser(split_keeping_ends(text), name, find_private_lines(text), under)
     return MirrorPage(name, tuple(parser.iter_blocks()))
@@ -149,7 +153,11 @@ class PageParser:
     """Goes through the lines of a page and knows under which heading they stand."""
 
     def __init__(
-        self, lines: Sequence[str], name: str, private: frozenset[int], under: str
+        self,
+        lines: Sequence[str],
+        name: str,
+        private: frozenset[int],
+        under: str,
     ) -> None:
         self.lines, self.name, self.private = lines, name, private
         self.known = {group.casefold(): group for group in list_headings(name)}
@@ -183,7 +191,12 @@ class PageParser:
         mark = None if self.has_mark else _MARK.fullmatch(bare.rstrip())
         if mark:
             self.has_mark = True
-            return PageMark(raw, unquote(mark[1]), unquote(mark[2]), mark[3])
+            return PageMark(
+                raw,
+                unquote(mark[1]),
+                unquote(mark[2]),
+                mark[3],
+            )
         heading = _HEADING.fullmatch(bare)
         if not heading:
             return None
@@ -203,7 +216,12 @@ class PageParser:
             return end, PageProse("".join(self.lines[at:end]))
         end = _find_item_end(self.lines, at)
         first = bare[bullet.end() :]
-        return end, _parse_bullet(self.lines[at:end], first, self.group, self.name)
+        return end, _parse_bullet(
+            self.lines[at:end],
+            first,
+            self.group,
+            self.name,
+        )
 
 
 def _find_item_end(lines: Sequence[str], at: int) -> int:
@@ -268,7 +286,12 @@ def closes_fence(fence: str, line: str) -> bool:
     return len(bare) >= len(fence) and not bare.strip(fence[0]) and indent < 4
 
 
-def _parse_bullet(lines: Sequence[str], first: str, group: str, name: str) -> PageBlock:
+def _parse_bullet(
+    lines: Sequence[str],
+    first: str,
+    group: str,
+    name: str,
+) -> PageBlock:
     """A bullet as a memory's line, a new one, or, with nothing of either, prose."""
     raw = "".join(lines)
     body = [first, *lines[1:]]
@@ -284,7 +307,12 @@ def _parse_bullet(lines: Sequence[str], first: str, group: str, name: str) -> Pa
     if not ids and not text.strip(" \t\n-*+"):
         return PageProse(raw)
     id = ids[0] if ids else ""
-    return PageItem(raw, PageLine(text, group, time[1] if time else ""), id, id)
+    return PageItem(
+        raw,
+        PageLine(text, group, time[1] if time else ""),
+        id,
+        id,
+    )
 
 
 def _strip_ids(body: Sequence[str]) -> list[str]:
@@ -295,14 +323,22 @@ def _strip_ids(body: Sequence[str]) -> list[str]:
     return [_ID.sub("", line) for line in (body[0], *rest)]
 
 
-def render_item(line: PageLine, id: str, ending: str = "\n") -> str:
+def render_item(
+    line: PageLine,
+    id: str,
+    ending: str = "\n",
+) -> str:
     """A memory's line as it stands on a page."""
     first, *others = encode_item(line.text)
     bullet = f"- {line.time} {first}" if line.time else f"- {first}"
     return "".join(part + ending for part in (f"{bullet} <!-- {id} -->", *others))
 
 
-def render_mark(space: str, name: str, stamp: str) -> str:
+def render_mark(
+    space: str,
+    name: str,
+    stamp: str,
+) -> str:
     """Our first line of a page."""
     return f"<!-- reverie mirror {_quote_path(space)} {_quote_path(name)} {stamp}: {HINT} -->"
 

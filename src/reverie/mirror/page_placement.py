@@ -101,7 +101,11 @@ def kind_for_heading(heading: str) -> str:
     return next(name for name, row in KINDS.items() if row.group == group)
 
 
-def resolve_line_time(page: str, told: str, before: float) -> float:
+def resolve_line_time(
+    page: str,
+    told: str,
+    before: float,
+) -> float:
     """When a line's memory was: the day of its page, at the line's time or else its old one.
 
     `before` is that old time; it stays where the page says nothing else.

@@ -25,7 +25,11 @@ from reverie.mirror.page_placement import list_headings, parse_page_day
 from reverie.mirror.three_way_merge import PageLines, list_differing_fields
 
 
-def render_page(page: MirrorPage, space: str, ours: PageLines) -> MirrorPage:
+def render_page(
+    page: MirrorPage,
+    space: str,
+    ours: PageLines,
+) -> MirrorPage:
     """The page with the store's lines on it; an empty page gets our first line and a title."""
     page = page if page.text.strip() else make_blank_page(space, page.name)
     ending = page.ending
@@ -53,7 +57,11 @@ def make_blank_page(space: str, name: str) -> MirrorPage:
     return parse_mirror_page(f"{render_mark(space, name, '0' * 8)}\n# {title}\n", name)
 
 
-def refresh_block(block: PageBlock, ours: PageLines, ending: str) -> PageBlock | None:
+def refresh_block(
+    block: PageBlock,
+    ours: PageLines,
+    ending: str,
+) -> PageBlock | None:
     """A block as the store has it; None for the line of a memory that does not stand here."""
     if not isinstance(block, PageItem) or not block.id:
         return block
@@ -146,10 +154,17 @@ class PageBuilder:
                 line_end = block.raw[len(block.raw.rstrip("\r\n")) :]
                 self.blocks[number] = block._replace(raw=mark + line_end)
         if not is_marked:
-            self.blocks.insert(0, PageMark(mark + self.ending, "", "", ""))
+            self.blocks.insert(
+                0,
+                PageMark(mark + self.ending, "", "", ""),
+            )
 
 
-def remove_memories(page: MirrorPage, ids: set[str], texts: set[str]) -> MirrorPage:
+def remove_memories(
+    page: MirrorPage,
+    ids: set[str],
+    texts: set[str],
+) -> MirrorPage:
     """The page without the lines of purged memories, by id, or by text where the id was lost."""
 
     def is_purged(block: PageBlock) -> bool:
@@ -166,7 +181,10 @@ def diff_page(page: MirrorPage, ours: PageLines) -> dict[str, str]:
     wrong = dict.fromkeys(ours.keys() - items.keys(), "is not on the page")
     wrong |= dict.fromkeys(items.keys() - ours.keys(), "stands on the page but does not count")
     for id in items.keys() & ours.keys():
-        names = list_differing_fields(items[id].line, ours[id]._replace(heading=""))
+        names = list_differing_fields(
+            items[id].line,
+            ours[id]._replace(heading=""),
+        )
         if names:
             wrong[id] = f"says something else on the page: {', '.join(names)}"
     return wrong

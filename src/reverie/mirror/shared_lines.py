@@ -168,7 +168,11 @@ def digest_record(record: Fields) -> str:
     return fingerprint_text(json.dumps(said)).hex()[:32]
 
 
-def derive_shared_id(record: Fields, at: float, space: str) -> str:
+def derive_shared_id(
+    record: Fields,
+    at: float,
+    space: str,
+) -> str:
     """The id a record gets here: its own if it is ours, else derived from it and the space."""
     name = str(record["id"])
     return name if OUR_ID.fullmatch(name) else derive_id(f"{space}\n{name}", at)
@@ -184,7 +188,11 @@ def from_shared_record(record: Fields, zone: str) -> dict[str, Any]:
     claimed = record.get("provenance")
     # Whoever writes the file again has to call it what it was called.
     if not OUR_ID.fullmatch(name):
-        details[ORIGIN] = {"system": SYSTEM, "id": name, "zone": zone}
+        details[ORIGIN] = {
+            "system": SYSTEM,
+            "id": name,
+            "zone": zone,
+        }
     return {
         "text": record["content"],
         "title": str(record.get("description") or ""),
@@ -205,7 +213,10 @@ def to_local_iso(at: float, zone: str) -> str:
     """A time as the format has it: ISO 8601 on the wall's clock, without a zone."""
     from zoneinfo import ZoneInfo
 
-    when = datetime.fromtimestamp(min(max(at, EARLIEST + 86_400), LATEST - 86_400), UTC)
+    when = datetime.fromtimestamp(
+        min(max(at, EARLIEST + 86_400), LATEST - 86_400),
+        UTC,
+    )
     return when.astimezone(ZoneInfo(zone)).replace(tzinfo=None).isoformat()
 
 
@@ -221,7 +232,9 @@ def parse_local_time(text: object, zone: str) -> float | None:
 
 
 def merge_shared_file(
-    page: SharedFile, ours: Iterable[Fields], gone: Collection[str]
+    page: SharedFile,
+    ours: Iterable[Fields],
+    gone: Collection[str],
 ) -> SharedFile:
     """The file with our records; those of `gone` leave.
 

@@ -71,7 +71,11 @@ class PageSheet(NamedTuple):
     merged: PageMerge
 
 
-def sync_space(work: WorkContext, folder: MirrorFolder, request: SyncRequest) -> MirrorReport:
+def sync_space(
+    work: WorkContext,
+    folder: MirrorFolder,
+    request: SyncRequest,
+) -> MirrorReport:
     """Bring a space and its pages in step."""
     done = MirrorReport(folder.space, folder.path)
     for _ in range(MAX_ROUNDS):
@@ -84,7 +88,12 @@ def sync_space(work: WorkContext, folder: MirrorFolder, request: SyncRequest) ->
 class SyncRound:
     """One round: what is read, what is found, and what is written."""
 
-    def __init__(self, work: WorkContext, folder: MirrorFolder, request: SyncRequest) -> None:
+    def __init__(
+        self,
+        work: WorkContext,
+        folder: MirrorFolder,
+        request: SyncRequest,
+    ) -> None:
         self.work, self.folder, self.request = work, folder, request
         self.store, self.state = work.store, folder.state()
         self.seq = work.store.last_event()  # the event up to which the store was read
@@ -122,7 +131,11 @@ class SyncRound:
         """The memories of these ids that are there."""
         return index_memories(self.store.get(sorted(set(ids))))
 
-    def choose_pages(self, records: Sequence[Record], altered: Mapping[str, Memory]) -> set[str]:
+    def choose_pages(
+        self,
+        records: Sequence[Record],
+        altered: Mapping[str, Memory],
+    ) -> set[str]:
         """The pages on which something was altered, by people or in the store, or is asked for."""
         state, request = self.state, self.request
         names = set(self.folder.altered_looks(state))
@@ -326,7 +339,11 @@ class SyncRound:
         return None if is_same else page
 
 
-def compare_page(found: FoundPage, copy: BaseCopy, ours: dict[str, PageLine]) -> PageSheet:
+def compare_page(
+    found: FoundPage,
+    copy: BaseCopy,
+    ours: dict[str, PageLine],
+) -> PageSheet:
     """What people did to one page, of which the store says `ours` now."""
     # An editor may have saved what it loaded several states ago: the page says which one.
     mark = None if found.blank else found.page.mark
@@ -334,13 +351,20 @@ def compare_page(found: FoundPage, copy: BaseCopy, ours: dict[str, PageLine]) ->
     # Nor may it bring back what was purged since.
     purged = copy.filter_purged(item.marked for item in found.page.items)
     page = remove_memories(found.page, purged, set())
-    merged = merge_page(copy.lines_at(stamp), page, ours, earlier=stamp != copy.stamp)
+    merged = merge_page(
+        copy.lines_at(stamp),
+        page,
+        ours,
+        earlier=stamp != copy.stamp,
+    )
     merged = merged._replace(base_unknown=not copy.has_state(stamp))
     return PageSheet(found, copy, ours, merged)
 
 
 def update_lines(
-    before: Mapping[str, PageLine], altered: Collection[str], now: Mapping[str, PageLine]
+    before: Mapping[str, PageLine],
+    altered: Collection[str],
+    now: Mapping[str, PageLine],
 ) -> dict[str, PageLine]:
     """The lines of a page, once the altered memories stand on it as `now` says, or no more.
 
@@ -350,7 +374,11 @@ def update_lines(
     return {**kept, **now}
 
 
-def add_edits(done: MirrorReport, edits: PageEdits, event: int) -> MirrorReport:
+def add_edits(
+    done: MirrorReport,
+    edits: PageEdits,
+    event: int,
+) -> MirrorReport:
     """The report with what people did, applied under this event; 0 if there was nothing."""
     return done._replace(
         new=done.new + len(edits.new_ids),
@@ -368,7 +396,9 @@ def list_questions(state: MirrorState) -> tuple[tuple[str, int, int], ...]:
 
 
 def list_concerned_pages(
-    records: Sequence[Record], memories: Mapping[str, Memory], space: str
+    records: Sequence[Record],
+    memories: Mapping[str, Memory],
+    space: str,
 ) -> set[str]:
     """The pages on which altered memories stand now, or stood before."""
     versions = []
@@ -392,10 +422,16 @@ def collect_former_fields(records: Sequence[Record]) -> dict[str, dict[str, obje
     return before
 
 
-def group_lines_by_page(space: str, memories: Iterable[Memory]) -> dict[str, dict[str, PageLine]]:
+def group_lines_by_page(
+    space: str,
+    memories: Iterable[Memory],
+) -> dict[str, dict[str, PageLine]]:
     """Page → id → line, as the store says, in the order in which it happened."""
     found: dict[str, dict[str, PageLine]] = {}
-    for memory in sorted(memories, key=lambda memory: (memory.at, memory.id)):
+    for memory in sorted(
+        memories,
+        key=lambda memory: (memory.at, memory.id),
+    ):
         place = place_memory(memory)
         if memory.active and memory.space == space and place:
             found.setdefault(place.page, {})[memory.id] = place.line
@@ -448,7 +484,11 @@ def assign_memories(page: MirrorPage, edits: PageEdits) -> MirrorPage:
     return page._replace(blocks=tuple(blocks))
 
 
-def assign_memory(item: PageItem, spot: tuple[str, int], edits: PageEdits) -> PageBlock:
+def assign_memory(
+    item: PageItem,
+    spot: tuple[str, int],
+    edits: PageEdits,
+) -> PageBlock:
     """One item of a page with its memory, as what it became."""
     if spot in edits.refused:
         return item._replace(id="")

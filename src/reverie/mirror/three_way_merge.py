@@ -68,7 +68,11 @@ class PageMerge(NamedTuple):
 
 
 def merge_page(
-    base: PageLines, page: MirrorPage, ours: PageLines, *, earlier: bool = False
+    base: PageLines,
+    page: MirrorPage,
+    ours: PageLines,
+    *,
+    earlier: bool = False,
 ) -> PageMerge:
     """What a person did between `base` and `page`, given that the store now says `ours`.
 
@@ -98,7 +102,12 @@ def merge_page(
     return PageMerge(page, tuple(reworded), tuple(fresh), dropped, base)
 
 
-def compare_line(item: PageItem, old: PageLine | None, *, earlier: bool) -> RewordedLine | None:
+def compare_line(
+    item: PageItem,
+    old: PageLine | None,
+    *,
+    earlier: bool,
+) -> RewordedLine | None:
     """What a person did to a memory's line; None for nothing. For `earlier` see `merge_page`."""
     line = item.line
     # An id without a text is left by an editor that wrapped or cut the line.
@@ -136,7 +145,11 @@ def is_clash(edit: RewordedLine, ours: PageLine | None) -> bool:
     )
 
 
-def identify_items(base: PageLines, page: MirrorPage, ours: PageLines) -> MirrorPage:
+def identify_items(
+    base: PageLines,
+    page: MirrorPage,
+    ours: PageLines,
+) -> MirrorPage:
     """The page with each memory on one item at most; a line without an id gets that of its memory.
 
     An editor, a copy, or a crash before the ids were written may have left a line without its id.
@@ -164,13 +177,18 @@ def identify_items(base: PageLines, page: MirrorPage, ours: PageLines) -> Mirror
             id, line = torn
         elif not id:
             id = _find_lost_id(lost.get(line.text, ()), line.heading, taken)
-        blocks[number] = item._replace(id="" if id in taken else id, line=line)
+        blocks[number] = item._replace(
+            id="" if id in taken else id,
+            line=line,
+        )
         taken.add(id)
     return page._replace(blocks=tuple(blocks))
 
 
 def _list_lost_lines(
-    base: PageLines, ours: PageLines, marked: set[str]
+    base: PageLines,
+    ours: PageLines,
+    marked: set[str],
 ) -> dict[str, list[tuple[str, PageLine]]]:
     """By text, the lines whose id does not stand on the page: what the page has lost stands before
     what the store has besides.
@@ -184,7 +202,11 @@ def _list_lost_lines(
     return lost
 
 
-def _find_lost_id(candidates: Iterable[tuple[str, PageLine]], heading: str, taken: set[str]) -> str:
+def _find_lost_id(
+    candidates: Iterable[tuple[str, PageLine]],
+    heading: str,
+    taken: set[str],
+) -> str:
     """The memory that a line without an id is about, best under the same heading; "" for none."""
     free = sorted(
         (line.heading != heading, place, id)
@@ -195,7 +217,9 @@ def _find_lost_id(candidates: Iterable[tuple[str, PageLine]], heading: str, take
 
 
 def _find_torn_line(
-    base: PageLines, page: MirrorPage, marked: set[str]
+    base: PageLines,
+    page: MirrorPage,
+    marked: set[str],
 ) -> tuple[str, PageLine] | None:
     """The memory whose line was cut off at the page's end, with its whole line: it is no edit."""
     last = page.blocks[-1] if page.blocks else None
@@ -209,7 +233,11 @@ def _find_torn_line(
     return None
 
 
-def is_doubtful_deletion(dropped: int, written: int, blank: bool) -> bool:
+def is_doubtful_deletion(
+    dropped: int,
+    written: int,
+    blank: bool,
+) -> bool:
     """True if so many lines are gone, or all, that an accident is likely.
 
     A page may have been emptied, cut off, or deleted.

@@ -64,7 +64,10 @@ class UpdatedPage(NamedTuple):
 
 
 def update_page(
-    work: WorkContext, folder: MirrorFolder, update: PageUpdate, now: Callable[[], float]
+    work: WorkContext,
+    folder: MirrorFolder,
+    update: PageUpdate,
+    now: Callable[[], float],
 ) -> UpdatedPage:
     """Write to a page.
 
@@ -102,7 +105,10 @@ class PageWriter(NamedTuple):
             fields = {"title": title, **source} if title else source
             memory = build_line_memory(self.work, self.folder.space, name, fresh.line, fields)
             memories.append(memory)
-        return UpdatedPage(self.record([Add(memory) for memory in memories]), tuple(memories))
+        return UpdatedPage(
+            self.record([Add(memory) for memory in memories]),
+            tuple(memories),
+        )
 
     def replace(self) -> UpdatedPage:
         """Put a page in the place of what stands there."""
@@ -177,7 +183,11 @@ def find_title_above(page: MirrorPage, number: int) -> str:
 # A text as blocks of a page
 
 
-def itemise_text(text: str, name: str, prose: Collection[str] = ()) -> MirrorPage:
+def itemise_text(
+    text: str,
+    name: str,
+    prose: Collection[str] = (),
+) -> MirrorPage:
     """The text as blocks of a page, without a first line of ours; lines of `prose` stay prose.
 
     Every bullet and every paragraph is an item. Those that stand under none of our headings have
@@ -219,7 +229,11 @@ def _is_new_prose(block: PageBlock, prose: Collection[str]) -> bool:
     )
 
 
-def _iter_items(text: str, name: str, group: str) -> Iterator[PageItem]:
+def _iter_items(
+    text: str,
+    name: str,
+    group: str,
+) -> Iterator[PageItem]:
     """The bullets of a text, and its paragraphs, under a heading."""
     page = parse_mirror_page(text, name, default_heading(name))
     for is_item, run in groupby(page.blocks, lambda block: isinstance(block, PageItem)):

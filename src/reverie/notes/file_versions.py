@@ -56,7 +56,11 @@ def keep_version(home: Path, data: bytes) -> str:
     name = hash_version(data)
     place = versions_folder(home) / name[:2] / name
     if not place.is_file():
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        place.parent.mkdir(
+            parents=True,
+            exist_ok=True,
+            mode=0o700,
+        )
         write_atomically(place, data, mode=0o600)
     return name
 
@@ -149,7 +153,11 @@ def check_update_mode(mode: str) -> None:
 def detect_line_end(text: str) -> str:
     """How most lines of a text end: LF, CR LF or CR; LF where as many do."""
     both = text.count("\r\n")
-    ends = {"\n": text.count("\n") - both, "\r\n": both, "\r": text.count("\r") - both}
+    ends = {
+        "\n": text.count("\n") - both,
+        "\r\n": both,
+        "\r": text.count("\r") - both,
+    }
     # of equals the first
     return max(ends, key=lambda end: ends[end])
 

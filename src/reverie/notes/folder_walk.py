@@ -138,7 +138,11 @@ class RootFilter:
         for depth in range(len(steps)):
             self.rules += read_ignore_files(self._top, "/".join(steps[:depth]))
             # The repository ignores this folder, its owner wants it: then its rules do not apply.
-            if is_ignored("/".join(steps[: depth + 1]), True, self.rules):
+            if is_ignored(
+                "/".join(steps[: depth + 1]),
+                True,
+                self.rules,
+            ):
                 self.rules = ()
                 break
         self.rules += read_ignore_files(self._top, self._within)
@@ -328,7 +332,11 @@ def relative_to_root(root: WatchedRoot, path: Path) -> str | None:
     if len(str(plain)) > MAX_PATH_CHARS:
         return None
     tops = (top for top in plain.parents if os.path.realpath(top) == root.path)
-    top = min(tops, key=lambda top: len(top.parts), default=None)
+    top = min(
+        tops,
+        key=lambda top: len(top.parts),
+        default=None,
+    )
     return None if top is None else plain.relative_to(top).as_posix()
 
 
@@ -400,7 +408,10 @@ def read_text_file(
 def decode_file_text(data: bytes, place: Path) -> str:
     """Bytes as text: UTF-8, UTF-16 by its byte order mark, else Windows-1252."""
     if data[:2] in BYTE_ORDER_MARKS:
-        return data.decode(BYTE_ORDER_MARKS[data[:2]], "replace").replace("\0", " ")
+        return data.decode(BYTE_ORDER_MARKS[data[:2]], "replace").replace(
+            "\0",
+            " ",
+        )
     if b"\0" in data[:BINARY_PROBE_BYTES]:
         raise FileSkipped(f"{place} is left out: binary", "binary")
     try:

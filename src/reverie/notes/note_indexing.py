@@ -128,7 +128,11 @@ def open_changed_files(run: SyncRun, files: Iterable[ListedFile]) -> OpenedFiles
         try:
             if redact(file.path, run.policy)[1]:
                 raise FileSkipped(why="a secret in its name")
-            content = read_text_file(Path(run.root, file.path), run.now(), run.policy)
+            content = read_text_file(
+                Path(run.root, file.path),
+                run.now(),
+                run.policy,
+            )
         except FileNotFoundError:
             # it has gone since the folder was walked: the next sync drops it
             continue
@@ -164,7 +168,13 @@ def sync_root(
         return IndexReport(missing=(root.path,))
     skipped = found.skipped.copy()
     skipped["unreadable"] += len(found.unreadable)
-    run = SyncRun(root.path, index.indexed_files(root.path), now, skipped, policy)
+    run = SyncRun(
+        root.path,
+        index.indexed_files(root.path),
+        now,
+        skipped,
+        policy,
+    )
     plan = plan_sync(run.known, found)
     total = sum(file.stamp.size for file in plan.changed)
     done = IndexReport(len(found.files))
@@ -174,7 +184,11 @@ def sync_root(
         done = done.plus(index_files(index, run, batch))
         progress(f"indexing {Path(root.path).name}", done.bytes, total)
     dropped = ChunkDifference(dropped=index.drop(root.path, plan.gone))
-    return done._replace(gone=len(plan.gone), chunks=done.chunks.plus(dropped), skipped=+skipped)
+    return done._replace(
+        gone=len(plan.gone),
+        chunks=done.chunks.plus(dropped),
+        skipped=+skipped,
+    )
 
 
 def index_files(
@@ -191,7 +205,11 @@ def index_files(
     index.update_stamps(run.root, found.same)
     index.drop(run.root, found.left)
     chunks = index.put(run.root, entries)
-    return IndexReport(indexed=len(entries), bytes=found.bytes, chunks=chunks)
+    return IndexReport(
+        indexed=len(entries),
+        bytes=found.bytes,
+        chunks=chunks,
+    )
 
 
 def reindex_file(
@@ -202,7 +220,13 @@ def reindex_file(
     policy: Policy,
 ) -> None:
     """Bring the index of one file that was just written up to date."""
-    run = SyncRun(root.path, index.indexed_files(root.path), now, Counter(), policy)
+    run = SyncRun(
+        root.path,
+        index.indexed_files(root.path),
+        now,
+        Counter(),
+        policy,
+    )
     # UNSURE_STAMP is like no other, so the file is read.
     index_files(index, run, [ListedFile(path, UNSURE_STAMP)])
 

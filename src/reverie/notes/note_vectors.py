@@ -101,7 +101,11 @@ def split_in_halves(text: str) -> list[str]:
     for mark in ("\n", " "):
         around = (text.rfind(mark, 0, middle), text.find(mark, middle))
         places = [place for place in around if place > 0]
-        cut = min(places, key=lambda place: abs(place - middle), default=0)
+        cut = min(
+            places,
+            key=lambda place: abs(place - middle),
+            default=0,
+        )
         if abs(cut - middle) < len(text) // 4:
             return [text[:cut], text[cut + 1 :]]
     return [text[:middle], text[middle:]]

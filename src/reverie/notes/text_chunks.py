@@ -96,7 +96,11 @@ def find_chunk_end(
     # Cut in the second half of the room only, or chunks would become small.
     first = bisect_left(lengths, lengths[start] + MAX_NEW_CHARS // 2, lo=start + 1)
     places = range(first, end + 1)
-    return max(places, key=lambda place: rate_cut(pieces, place), default=end)
+    return max(
+        places,
+        key=lambda place: rate_cut(pieces, place),
+        default=end,
+    )
 
 
 def rate_cut(pieces: Sequence[LinePiece], place: int) -> tuple[int, int]:
@@ -131,4 +135,9 @@ def build_chunk(
     while not pieces[first].text.strip():
         first += 1
     text = "".join(piece.text for piece in pieces[first:end]).rstrip("\n")
-    return Chunk(pieces[first].line, pieces[end - 1].line, text, fingerprint_text(text))
+    return Chunk(
+        pieces[first].line,
+        pieces[end - 1].line,
+        text,
+        fingerprint_text(text),
+    )

@@ -91,4 +91,9 @@ def build_watch_event(
     now: float,
 ) -> Event:
     """The event by which a root is watched from now on, or is not any longer."""
-    return Event(VERB, root.space, now, payload={"path": root.path, "watched": watched})
+    return Event(
+        VERB,
+        root.space,
+        now,
+        payload={"path": root.path, "watched": watched},
+    )

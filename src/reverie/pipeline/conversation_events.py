@@ -25,7 +25,12 @@ def session_events(
     **more: Any,
 ) -> list[Event]:
     """The events of these verbs in the conversation of an event; `more` as in `Store.events`."""
-    return store.events(session=event.session, space=event.space, verbs=verbs, **more)
+    return store.events(
+        session=event.session,
+        space=event.space,
+        verbs=verbs,
+        **more,
+    )
 
 
 def lesson_space_of(event: Event) -> str:

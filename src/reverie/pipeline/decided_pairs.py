@@ -39,7 +39,11 @@ def load_settled_pairs(store: Store) -> frozenset[frozenset[str]]:
     """The pairs of ids that are decided, up to the newest event."""
     known = _DECIDED_BY_STORE.get(store, DecidedPairs())
     # One cheap query says whether anything was decided since.
-    first = store.events(after=known.last_seq, verbs=DECIDING_VERBS, limit=1)
+    first = store.events(
+        after=known.last_seq,
+        verbs=DECIDING_VERBS,
+        limit=1,
+    )
     if not first:
         return known.pairs
     settled = set(known.pairs)

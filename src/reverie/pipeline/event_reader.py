@@ -120,7 +120,11 @@ def run_reader(
     stop_reason = ""
     end = ticks() + MAX_STEP_SECONDS
     try:
-        for event in store.events(after=store.cursor(reader.name), verbs=reader.verbs, limit=most):
+        for event in store.events(
+            after=store.cursor(reader.name),
+            verbs=reader.verbs,
+            limit=most,
+        ):
             if not reader.is_ready(work, event):
                 break
             report = process_event(work, reader, event)
@@ -141,7 +145,10 @@ def run_reader(
 
 
 def process_event(
-    work: WorkContext, reader: EventReader, event: Event, failed: Event | None = None
+    work: WorkContext,
+    reader: EventReader,
+    event: Event,
+    failed: Event | None = None,
 ) -> ReadReport:
     """Let a reader decide about one event and apply that; record it as `failed` if it cannot.
 
@@ -172,7 +179,11 @@ def process_event(
     payload = {"error": error[:500], "reader": reader.name}
     if failed:
         payload["tries"] = int(failed.payload.get("tries", 0)) + 1
-    work.store.apply([], caused_event(work, event, "failed", **payload), done=done)
+    work.store.apply(
+        [],
+        caused_event(work, event, "failed", **payload),
+        done=done,
+    )
     return ReadReport(1, failed=1)
 
 
@@ -205,5 +216,9 @@ def caused_event(
 
 def has_ready_event(work: WorkContext, reader: EventReader) -> bool:
     """True if an event waits that the reader may read now."""
-    unread = work.store.events(after=work.store.cursor(reader.name), verbs=reader.verbs, limit=1)
+    unread = work.store.events(
+        after=work.store.cursor(reader.name),
+        verbs=reader.verbs,
+        limit=1,
+    )
     return bool(unread) and reader.is_ready(work, unread[0])

@@ -105,7 +105,12 @@ class RowFilter:
     # of the memories that came in: id → superseded_by
     successors: dict[str, str] = field(default_factory=dict)
 
-    def note_bad(self, number: int, row: Any, why: str) -> None:
+    def note_bad(
+        self,
+        number: int,
+        row: Any,
+        why: str,
+    ) -> None:
         """Count a row that is left out."""
         self.count += 1
         if len(self.bad) < MAX_NAMED_ROWS:
@@ -206,7 +211,14 @@ def load_export(
                 for one in orphans
             ]
             if changes:
-                store.apply(changes, Event(verb="import", space=orphans[0].space, at=now))
+                store.apply(
+                    changes,
+                    Event(
+                        verb="import",
+                        space=orphans[0].space,
+                        at=now,
+                    ),
+                )
     # The store refuses more than rows by themselves can show:
     # an edge to a memory that is in neither place, for instance
     refused = new.pop("refused", 0)
@@ -279,7 +291,11 @@ def check_provenance(row: Row) -> None:
         raise BadInput(f"what is untrusted commands nobody: it has no triggers and is no {kind}")
 
 
-def redact_memory_row(row: Row, row_filter: RowFilter, id: str) -> Row:
+def redact_memory_row(
+    row: Row,
+    row_filter: RowFilter,
+    id: str,
+) -> Row:
     """The memory with its words redacted; the very same values if there was nothing to take.
 
     BadInput if the policy refuses what is in them, or if nothing of the text would be left.
@@ -342,7 +358,11 @@ def redact_json(text: str | None, policy: Policy) -> str | None:
     redacted, found = redact_value(plain, policy)
     if not found and plain == value:
         return text
-    return json.dumps(redacted, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(
+        redacted,
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )
 
 
 def check_edge_row(row: Row, row_filter: RowFilter) -> Row:
@@ -372,13 +392,21 @@ def check_vector_row(row: Row, row_filter: RowFilter) -> Row | None:
     # It was made from the text before, and would say where the secret lay.
     if row["id"] in row_filter.altered:
         return None
-    return {**row, "id": require_row_text(row, "id"), "model": require_row_text(row, "model")}
+    return {
+        **row,
+        "id": require_row_text(row, "id"),
+        "model": require_row_text(row, "model"),
+    }
 
 
 def check_cursor_row(row: Row, _row_filter: RowFilter) -> Row:
     """How far a reader had come."""
     check_count(row, "seq", 0)
-    return {"type": "cursor", "name": require_row_text(row, "name"), "seq": row["seq"]}
+    return {
+        "type": "cursor",
+        "name": require_row_text(row, "name"),
+        "seq": row["seq"],
+    }
 
 
 ROW_CHECKS: dict[str, Callable[[Row, RowFilter], Row | None]] = {
@@ -405,7 +433,11 @@ def check_text_list(row: Row, key: str) -> None:
         raise BadInput(f"{key} must be a list of texts")
 
 
-def check_count(row: Row, key: str, least: int) -> None:
+def check_count(
+    row: Row,
+    key: str,
+    least: int,
+) -> None:
     """Check a field that must be a whole number, if it is there."""
     value = row.get(key, least)
     is_whole = isinstance(value, int) and not isinstance(value, bool)

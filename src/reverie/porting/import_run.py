@@ -74,7 +74,9 @@ def import_memories(
 
 
 def plan_against_store(
-    store: Store, items: Sequence[ImportItem], target: ImportTarget
+    store: Store,
+    items: Sequence[ImportItem],
+    target: ImportTarget,
 ) -> ImportPlan:
     """Compare the items with the store: which are new, and what to do with each."""
     known_deeds = frozenset[str]()
@@ -83,11 +85,21 @@ def plan_against_store(
     return plan_import(items, target, lambda ids: index_memories(store.get(ids)), known_deeds)
 
 
-def is_overtaken(store: Store, plan: ImportPlan, seen: int, space: str) -> bool:
+def is_overtaken(
+    store: Store,
+    plan: ImportPlan,
+    seen: int,
+    space: str,
+) -> bool:
     """True if something of the plan has come in since the event `seen`."""
     deeds: Sequence[Event] = ()
     if plan.events:
-        deeds = store.events(after=seen, verbs=DEED_VERBS, space=space, limit=NO_LIMIT)
+        deeds = store.events(
+            after=seen,
+            verbs=DEED_VERBS,
+            space=space,
+            limit=NO_LIMIT,
+        )
     return any(ORIGIN in event.payload for event in deeds) or bool(store.get(list(plan.hashes)))
 
 
@@ -119,13 +131,26 @@ def import_neighbours(
     others.
     """
 
-    def import_one(form: ImportFormat, path: Path, dry_run: bool) -> ImportOutcome:
+    def import_one(
+        form: ImportFormat,
+        path: Path,
+        dry_run: bool,
+    ) -> ImportOutcome:
         try:
             return import_memories(
-                work, path, form.name, space, folders, untrusted=untrusted, dry_run=dry_run
+                work,
+                path,
+                form.name,
+                space,
+                folders,
+                untrusted=untrusted,
+                dry_run=dry_run,
             )
         except (BadInput, ExtraMissing, OSError) as err:
-            return ImportOutcome(form.name, ImportPlan(bad=(BadRecord(path.name, str(err)),)))
+            return ImportOutcome(
+                form.name,
+                ImportPlan(bad=(BadRecord(path.name, str(err)),)),
+            )
 
     # all are looked at before the first is taken in: what that brings keeps none of them out
     looks = [import_one(form, path, True) for form, path in found]
@@ -140,12 +165,26 @@ def import_neighbours(
 def mixes_with_memories(store: Store, plan: ImportPlan) -> bool:
     """True if there is, or was, a memory in a space in which a plan adds some."""
     spaces = {one.memory.space for one in plan.changes if isinstance(one, Add)}
-    return any(store.browse(Filter(spaces=(space,), active=None, limit=1)) for space in spaces)
+    return any(
+        store.browse(
+            Filter(
+                spaces=(space,),
+                active=None,
+                limit=1,
+            )
+        )
+        for space in spaces
+    )
 
 
 def load_known_deeds(store: Store, space: str) -> frozenset[str]:
     """The imported activity events that are in the log, as "system:name"."""
-    events = store.search_events(DEED_VERBS, space=space, containing=(ORIGIN,), limit=NO_LIMIT)
+    events = store.search_events(
+        DEED_VERBS,
+        space=space,
+        containing=(ORIGIN,),
+        limit=NO_LIMIT,
+    )
     origins = (event.payload.get(ORIGIN) for event in events)
     return frozenset(f"{one['system']}:{one['id']}" for one in origins if isinstance(one, dict))
 
@@ -164,4 +203,8 @@ def store_imported_vectors(store: Store, plan: ImportPlan) -> None:
             # zeros, infinities and what is no number have no direction
             if 0 < length < np.inf:
                 vectors[id] = vector / length
-        store.put_vectors(model, vectors, {id: plan.hashes[id] for id in vectors})
+        store.put_vectors(
+            model,
+            vectors,
+            {id: plan.hashes[id] for id in vectors},
+        )

@@ -83,7 +83,12 @@ class LineTaker:
                 if name in self.ours:
                     self._take_known(name, record)
                 else:
-                    self._take_unknown(name, record, ids[name], known.get(ids[name]))
+                    self._take_unknown(
+                        name,
+                        record,
+                        ids[name],
+                        known.get(ids[name]),
+                    )
             except BadInput as err:
                 # its line stays as it is
                 self.taken.shy.add(name)
@@ -112,7 +117,13 @@ class LineTaker:
         we_say = shared_lines.to_shared_record(self.ours[name], self.zone)
         return now_says != shared_lines.digest_record(we_say)
 
-    def _take_unknown(self, name: str, record: Fields, id: str, known: Memory | None) -> None:
+    def _take_unknown(
+        self,
+        name: str,
+        record: Fields,
+        id: str,
+        known: Memory | None,
+    ) -> None:
         """Take in a line that is of no memory that we share; `known` is one that we had."""
         now_says = shared_lines.digest_record(record)
         if known is not None and known.active and not is_mature(known):
@@ -142,7 +153,11 @@ class LineTaker:
             self.taken.changes.append(Retire(id=self.ours[name].id, at=self.work.now))
 
 
-def build_line_revision(memory: Memory, work: WorkContext, fields: Fields) -> Revise:
+def build_line_revision(
+    memory: Memory,
+    work: WorkContext,
+    fields: Fields,
+) -> Revise:
     """What a line says of a memory of ours.
 
     If it is another's word from now on, it is believed as that.
@@ -154,7 +169,12 @@ def build_line_revision(memory: Memory, work: WorkContext, fields: Fields) -> Re
     return revision._replace(fields={**revision.fields, "confidence": confidence})
 
 
-def build_revised_fields(memory: Memory, stated: Fields, *, trusted: bool) -> dict[str, Any]:
+def build_revised_fields(
+    memory: Memory,
+    stated: Fields,
+    *,
+    trusted: bool,
+) -> dict[str, Any]:
     """The fields to revise by what a line says of a memory of ours.
 
     Other words are not those of who said it first, nor those that somebody has looked at.
@@ -168,11 +188,23 @@ def build_revised_fields(memory: Memory, stated: Fields, *, trusted: bool) -> di
     if AUTHOR in stated["details"]:
         details[AUTHOR] = stated["details"][AUTHOR]
     details[shared_lines.HEARD] = shared_lines.SHARED
-    reworded = memory._replace(text=stated["text"], title=stated["title"], details=details)
+    reworded = memory._replace(
+        text=stated["text"],
+        title=stated["title"],
+        details=details,
+    )
     if not trusted:
-        return {**fields, "provenance": UNTRUSTED, "details": reworded.details}
+        return {
+            **fields,
+            "provenance": UNTRUSTED,
+            "details": reworded.details,
+        }
     screened = screen_for_injection(reworded)
-    return {**fields, "provenance": stated["provenance"], "details": screened.details}
+    return {
+        **fields,
+        "provenance": stated["provenance"],
+        "details": screened.details,
+    }
 
 
 def is_liftable(memory: Memory) -> bool:
@@ -201,7 +233,11 @@ def cap_line_trust(stated: Fields) -> float:
 
 
 def build_shared_memory(
-    id: str, work: WorkContext, share: FileShare, record: Fields, zone: str
+    id: str,
+    work: WorkContext,
+    share: FileShare,
+    record: Fields,
+    zone: str,
 ) -> Add:
     """A record as a new memory, with the use that was made of it.
 
@@ -211,16 +247,37 @@ def build_shared_memory(
     stated = shared_lines.from_shared_record(record, zone)
     details = {**stated["details"], shared_lines.HEARD: shared_lines.SHARED}
     if share.trusted:
-        fields = {**stated, "details": details, "trust": cap_line_trust(stated)}
-        memory = build_memory(id, work.now, space=share.space, policy=work.policy, **fields)
+        fields = {
+            **stated,
+            "details": details,
+            "trust": cap_line_trust(stated),
+        }
+        memory = build_memory(
+            id,
+            work.now,
+            space=share.space,
+            policy=work.policy,
+            **fields,
+        )
         memory = apply_curate_setting(screen_for_injection(memory), work.settings.curate)
     else:
         details.pop(REVIEWER, None)
         claims = {name: record[name] for name in CLAIM_FIELDS if record.get(name) is not None}
         if claims:
             details["claims"] = claims
-        fields = {**stated, "provenance": UNTRUSTED, "trust": None, "details": details}
-        memory = build_memory(id, work.now, space=share.space, policy=work.policy, **fields)
+        fields = {
+            **stated,
+            "provenance": UNTRUSTED,
+            "trust": None,
+            "details": details,
+        }
+        memory = build_memory(
+            id,
+            work.now,
+            space=share.space,
+            policy=work.policy,
+            **fields,
+        )
     used = to_count(record.get("usage_count"))
     last = shared_lines.parse_local_time(record.get("last_accessed"), zone)
     return Add(memory=memory._replace(access_count=used, last_accessed_at=last))

@@ -183,7 +183,11 @@ def is_share_touched(work: WorkContext, share: FileShare) -> bool:
 
 
 def sync_share(
-    work: WorkContext, share: FileShare, *, writes: bool = True, takes: bool = True
+    work: WorkContext,
+    share: FileShare,
+    *,
+    writes: bool = True,
+    takes: bool = True,
 ) -> ShareReport:
     """A file and its space brought in step, or only one of them with the other."""
     if work.settings.is_off(share.space):
@@ -193,7 +197,12 @@ def sync_share(
     try:
         with hold_lease(work.store, f"{VERB}:{share.path}", lambda: work.now, busy):
             for _ in range(MAX_ROUNDS):
-                step, is_outdated = run_share_round(work, share, writes=writes, takes=takes)
+                step, is_outdated = run_share_round(
+                    work,
+                    share,
+                    writes=writes,
+                    takes=takes,
+                )
                 done = step._replace(
                     new=done.new + step.new,
                     revised=done.revised + step.revised,
@@ -252,7 +261,10 @@ def run_share_round(
 
 
 def agree_on_state(
-    look: FileLook, page: shared_lines.SharedFile, taken: TakenLines, before: ShareState
+    look: FileLook,
+    page: shared_lines.SharedFile,
+    taken: TakenLines,
+    before: ShareState,
 ) -> ShareState:
     """How a file stands now; of lines that stay as they are, what they said before counts."""
     said = {id: before.said[id] for id in taken.shy if id in before.said}
@@ -263,7 +275,9 @@ def agree_on_state(
 
 
 def report_share_round(
-    share: FileShare, page: shared_lines.SharedFile, taken: TakenLines
+    share: FileShare,
+    page: shared_lines.SharedFile,
+    taken: TakenLines,
 ) -> ShareReport:
     """What was taken in, and what could not be."""
     new = sum(isinstance(one, Add) for one in taken.changes)
@@ -298,14 +312,24 @@ def load_share_state(store: Store, share: FileShare) -> ShareState:
     """How a file stood; a state that cannot be read is none."""
     try:
         look, said = json.loads(store.meta(state_key(share)) or "[[0, 0, 0], {}]")
-        return ShareState((int(look[0]), int(look[1]), int(look[2])), dict(said))
+        return ShareState(
+            (int(look[0]), int(look[1]), int(look[2])),
+            dict(said),
+        )
     except (ValueError, TypeError, IndexError):
         return ShareState()
 
 
-def save_share_state(store: Store, share: FileShare, state: ShareState) -> None:
+def save_share_state(
+    store: Store,
+    share: FileShare,
+    state: ShareState,
+) -> None:
     """Keep how a file stands."""
-    store.set_meta(state_key(share), json.dumps([state.look, state.said]))
+    store.set_meta(
+        state_key(share),
+        json.dumps([state.look, state.said]),
+    )
 
 
 def erase_from_shares(
@@ -332,7 +356,11 @@ def erase_from_shares(
     return tuple(left)
 
 
-def remove_records(store: Store, share: FileShare, gone: frozenset[str]) -> bool:
+def remove_records(
+    store: Store,
+    share: FileShare,
+    gone: frozenset[str],
+) -> bool:
     """Take these records out of a file; False if it was altered meanwhile."""
     path = share.file
     data = read_bytes_if_present(path)

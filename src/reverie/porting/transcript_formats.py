@@ -143,7 +143,11 @@ def to_content_parts(content: Any) -> list[Any]:
     return [{"type": "text", "text": content}] if isinstance(content, str) and content else []
 
 
-def stamp_message(message: Fields, said_at: Any, number: int) -> dict[str, Any]:
+def stamp_message(
+    message: Fields,
+    said_at: Any,
+    number: int,
+) -> dict[str, Any]:
     """A message with the time at which it was said, if that is known."""
     at = parse_entry_time(said_at, number)
     return {**message, "at": at} if at is not None else dict(message)
@@ -167,7 +171,10 @@ def drop_unfinished_line(text: str) -> tuple[str, tuple[str, ...]]:
     """JSON Lines without a last line that was cut off, and a remark about it; all else as it is."""
     # A process that died leaves half a line. Only of lines of JSON can that be told.
     head, _, last = text.rstrip().rpartition("\n")
-    first = next((line for line in head.split("\n") if line.strip()), "")
+    first = next(
+        (line for line in head.split("\n") if line.strip()),
+        "",
+    )
     if not last.lstrip().startswith("{") or is_json(last) or not is_json(first):
         return text, ()
     number = head.count("\n") + 2
@@ -310,7 +317,10 @@ def render_tool_calls(tool_calls: Any) -> str:
 
 def is_claude_entry(entry: Fields) -> bool:
     """True for {"type": "user" | "assistant", "message": {…}}."""
-    return entry.get("type") in ("user", "assistant") and isinstance(entry.get("message"), Mapping)
+    return entry.get("type") in ("user", "assistant") and isinstance(
+        entry.get("message"),
+        Mapping,
+    )
 
 
 def counts_as_said(entry: Fields) -> bool:

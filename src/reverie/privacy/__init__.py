@@ -84,7 +84,10 @@ class Redaction(NamedTuple):
 
 
 def redact(
-    text: str, policy: Policy = DEFAULT_POLICY, *, keep_lines: bool = False
+    text: str,
+    policy: Policy = DEFAULT_POLICY,
+    *,
+    keep_lines: bool = False,
 ) -> tuple[str, tuple[Redaction, ...]]:
     """The text without its secrets, and what was taken out. The same object if that is nothing.
 
@@ -102,7 +105,10 @@ def remove_personal_data(text: str, policy: Policy) -> str:
 
 
 def _redact_spans(
-    text: str, policy: Policy, find: Callable[[str, Policy], list[SecretSpan]], keep_lines: bool
+    text: str,
+    policy: Policy,
+    find: Callable[[str, Policy], list[SecretSpan]],
+    keep_lines: bool,
 ) -> tuple[str, tuple[Redaction, ...]]:
     """The text with a mark for each span that `find` finds, until it finds none."""
     marks: tuple[Redaction, ...] = ()
@@ -269,14 +275,20 @@ def _merge_spans(spans: list[SecretSpan]) -> list[SecretSpan]:
             last = merged[-1]
             # The lower rank knows more: a shape names an issuer, a name beside a value does not.
             best = min(last, span, key=lambda s: s.rank)
-            merged[-1] = best._replace(start=last.start, end=max(last.end, span.end))
+            merged[-1] = best._replace(
+                start=last.start,
+                end=max(last.end, span.end),
+            )
         else:
             merged.append(span)
     return merged
 
 
 def _replace_spans(
-    text: str, spans: list[SecretSpan], earlier: tuple[Redaction, ...], keep_lines: bool
+    text: str,
+    spans: list[SecretSpan],
+    earlier: tuple[Redaction, ...],
+    keep_lines: bool,
 ) -> tuple[str, tuple[Redaction, ...]]:
     """Put the marks in, and keep the earlier redactions' places true."""
     pieces: list[str] = []
@@ -305,7 +317,10 @@ def _replace_spans(
     return "".join(pieces), tuple(marks)
 
 
-def _with_clean_keys(item: Mapping[str, JSON], clean: Callable[[str], str]) -> dict[str, JSON]:
+def _with_clean_keys(
+    item: Mapping[str, JSON],
+    clean: Callable[[str], str],
+) -> dict[str, JSON]:
     """A copy whose keys hold no secret; two keys that become the same mark stay two entries."""
     copy: dict[str, JSON] = {}
     for key, inner in item.items():
@@ -325,7 +340,10 @@ def _names_within(item: Mapping[str, JSON]) -> dict[str, str]:
 
 
 def _clean_number(
-    item: int, name: str, clean: Callable[[str], str], found: list[Redaction]
+    item: int,
+    name: str,
+    clean: Callable[[str], str],
+    found: list[Redaction],
 ) -> JSON:
     """A number, or a mark if it is a card number or a password."""
     # Python refuses to write integers of thousands of digits; none of them is a card number.
@@ -337,7 +355,11 @@ def _clean_number(
     return marked if marked != written else item
 
 
-def _mark_named_value(name: str, value: str, found: list[Redaction]) -> str | None:
+def _mark_named_value(
+    name: str,
+    value: str,
+    found: list[Redaction],
+) -> str | None:
     """The mark for a value that its key tells to be a secret; None for other keys."""
     kind = None if MARK_PATTERN.fullmatch(value) else named_secret_kind(name, value)
     if kind is None:

@@ -54,7 +54,12 @@ def redact_messages(
     return written
 
 
-def drop_sensitive_text(message: HostMessage, policy: Policy, *, guarded: bool) -> str:
+def drop_sensitive_text(
+    message: HostMessage,
+    policy: Policy,
+    *,
+    guarded: bool,
+) -> str:
     """What a message says without the text of sensitive files.
 
     `guarded` if the call at hand is given one.

@@ -175,7 +175,11 @@ def _is_key(assigned: AssignedValue) -> bool:
 
 
 def _parse_assignment(
-    text: str, lower: str, at: int, word: str, family: Family
+    text: str,
+    lower: str,
+    at: int,
+    word: str,
+    family: Family,
 ) -> tuple[AssignedValue, int, int] | None:
     """What is assigned to the name that holds `word` at `at`, with its start and end.
 
@@ -213,7 +217,12 @@ def _parse_assignment(
     return assigned, start, end
 
 
-def _is_a_name(text: str, lower: str, at: int, word: str) -> bool:
+def _is_a_name(
+    text: str,
+    lower: str,
+    at: int,
+    word: str,
+) -> bool:
     """True if a name of a secret is meant: `bypass`, `spin` and `monkey` only hold one."""
     if word in ("pass", "pin"):
         return at == 0 or not text[at - 1].isalpha()
@@ -262,7 +271,12 @@ def find_assignment_spans(text: str, lower: str) -> Iterator[SecretSpan]:
             at = lower.find(word, after)
 
 
-def _find_value_end(text: str, assigned: AssignedValue, start: int, end: int) -> int:
+def _find_value_end(
+    text: str,
+    assigned: AssignedValue,
+    start: int,
+    end: int,
+) -> int:
     """Where a value ends.
 
     It is judged by its first 256 characters, for linear time, but taken out as a whole.

@@ -53,7 +53,11 @@ class TextScrubber:
     The case of letters makes no difference.
     """
 
-    def __init__(self, texts: tuple[str, ...] = (), policy: Policy = DEFAULT_POLICY) -> None:
+    def __init__(
+        self,
+        texts: tuple[str, ...] = (),
+        policy: Policy = DEFAULT_POLICY,
+    ) -> None:
         self.policy = policy.masking
         # The longest first: an expression takes the first alternative that matches.
         checked = set(map(check_scrub_text, texts))
@@ -83,7 +87,10 @@ class TextScrubber:
             in_json = json.dumps(text)[1:-1]
             forms |= {text, in_json, quote(text, safe="")}
         ordered = sorted(forms, key=_longest_first)
-        return re.compile("|".join(map(re.escape, ordered)), re.IGNORECASE)
+        return re.compile(
+            "|".join(map(re.escape, ordered)),
+            re.IGNORECASE,
+        )
 
     def _within(self, value: Any, kinds: list[str]) -> Any:
         if isinstance(value, dict):

@@ -80,7 +80,13 @@ def read_shapes(table: str) -> Iterator[SecretShape]:
         head, *pieces = row.split("\t")
         kind, check, anchors, *spoken = head.split("  ")
         starts = tuple(anchors.replace("␣", " ").split(", "))
-        yield SecretShape(kind, starts, "".join(pieces), CHECKS[check], bool(spoken))
+        yield SecretShape(
+            kind,
+            starts,
+            "".join(pieces),
+            CHECKS[check],
+            bool(spoken),
+        )
 
 
 def expand_table(table: str) -> str:

@@ -308,7 +308,11 @@ def select_shape_rows(text: str, lower: str) -> list[int]:
     return list(dict.fromkeys(rows))
 
 
-def find_shape_spans(text: str, shape: SecretShape, rank: int) -> Iterator[SecretSpan]:
+def find_shape_spans(
+    text: str,
+    shape: SecretShape,
+    rank: int,
+) -> Iterator[SecretSpan]:
     """Where secrets of this shape stand."""
     pattern = compile_ascii(shape.pattern)
     group = "s" if "s" in pattern.groupindex else 0

@@ -163,7 +163,11 @@ class ToolExchange(NamedTuple):
     error: Any = None
 
 
-def guard_tool_run(deed: ToolExchange, policy: Policy, folder: str = "") -> ToolExchange:
+def guard_tool_run(
+    deed: ToolExchange,
+    policy: Policy,
+    folder: str = "",
+) -> ToolExchange:
     """What may be kept of a tool call: of one with a sensitive file its path, but no text of it.
 
     `folder` is where relative paths begin.
@@ -183,7 +187,10 @@ def guard_tool_run(deed: ToolExchange, policy: Policy, folder: str = "") -> Tool
     )
 
 
-def drop_sensitive_contents(payload: Mapping[str, Any], policy: Policy) -> Mapping[str, Any]:
+def drop_sensitive_contents(
+    payload: Mapping[str, Any],
+    policy: Policy,
+) -> Mapping[str, Any]:
     """What the log may keep of a tool's event.
 
     Of one with a sensitive file, which file and how it went. The same object if nothing is left
@@ -205,7 +212,11 @@ def drop_sensitive_contents(payload: Mapping[str, Any], policy: Policy) -> Mappi
     return {**payload, **open_contents}
 
 
-def _guarded_field(name: str, value: Any, touched: Iterable[str]) -> Any:
+def _guarded_field(
+    name: str,
+    value: Any,
+    touched: Iterable[str],
+) -> Any:
     """A field of a tool's event without any text that may be a sensitive file's."""
     if name == "parameters":
         return strip_arguments(value, touched)
@@ -216,7 +227,11 @@ def _guarded_field(name: str, value: Any, touched: Iterable[str]) -> Any:
     return value
 
 
-def find_sensitive_files(given: Any, policy: Policy, folder: str = "") -> list[str]:
+def find_sensitive_files(
+    given: Any,
+    policy: Policy,
+    folder: str = "",
+) -> list[str]:
     """The sensitive files that a tool is given, or that its command names.
 
     [""] stands for a text that says by itself that it is sensitive.
@@ -286,10 +301,21 @@ def strip_arguments(given: Any, touched: Iterable[str]) -> Any:
         return strip_command(given, touched)
     if not isinstance(given, Mapping):
         return SENSITIVE_MARK if given else given
-    return {name: _stripped_argument(name, value, touched) for name, value in given.items()}
+    return {
+        name: _stripped_argument(
+            name,
+            value,
+            touched,
+        )
+        for name, value in given.items()
+    }
 
 
-def _stripped_argument(name: str, value: Any, touched: Iterable[str]) -> Any:
+def _stripped_argument(
+    name: str,
+    value: Any,
+    touched: Iterable[str],
+) -> Any:
     if name in PATH_ARGUMENTS or not isinstance(value, (str, list, tuple, Mapping)):
         return value
     if name in COMMAND_ARGUMENTS and isinstance(value, str):

@@ -5,7 +5,12 @@ from reverie.core.private_passages import CUT_MARGIN, CUT_MARK
 from reverie.privacy import is_fully_redacted, redact
 
 
-def redact_both_ends(text: str, policy: Policy, head: int, tail: int) -> str:
+def redact_both_ends(
+    text: str,
+    policy: Policy,
+    head: int,
+    tail: int,
+) -> str:
     """The beginning and the end of a long text, without secrets.
 
     The text must be longer than both, with CUT_MARGIN beside each: only so much is read, and the

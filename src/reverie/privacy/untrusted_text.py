@@ -57,4 +57,10 @@ def screen_for_injection(memory: Memory) -> Memory:
     reason = find_prompt_injection(f"{memory.title}\n{memory.text}")
     if not reason:
         return memory
-    return memory._replace(details={**memory.details, "maturity": "escalated", PLANTED: reason})
+    return memory._replace(
+        details={
+            **memory.details,
+            "maturity": "escalated",
+            PLANTED: reason,
+        }
+    )

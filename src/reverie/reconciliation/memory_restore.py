@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from reverie.storage import Store
 
 
-def plan_restore(store: Store, memory: Memory, now: float) -> tuple[list[Change], list[list[str]]]:
+def plan_restore(
+    store: Store,
+    memory: Memory,
+    now: float,
+) -> tuple[list[Change], list[list[str]]]:
     """The changes that make a memory active again, and the pairs of ids that this settles: they are
     not merged or retired again unasked.
     """

@@ -211,7 +211,11 @@ def get_procedure_parts(memory: Memory) -> dict[str, object]:
     return {name: memory.details[name] for name in PARTS if memory.details.get(name)}
 
 
-def is_worth_review(old: Memory, new: Memory, cosine: float | None) -> bool:
+def is_worth_review(
+    old: Memory,
+    new: Memory,
+    cosine: float | None,
+) -> bool:
     """True if a person is asked about a near-duplicate: close, of common words, and of one type.
 
     How to do something and what never to do are never the same, however much alike they sound.
@@ -230,7 +234,11 @@ def is_worth_review(old: Memory, new: Memory, cosine: float | None) -> bool:
 # What becomes of two
 
 
-def absorb_memory(kept: Memory, gone: Memory, now: float) -> Memory:
+def absorb_memory(
+    kept: Memory,
+    gone: Memory,
+    now: float,
+) -> Memory:
     """The memory that stays when another one said the same: strengths add up, the better source
     counts.
 
@@ -238,7 +246,13 @@ def absorb_memory(kept: Memory, gone: Memory, now: float) -> Memory:
     the rest is nobody else's business. What others wrote makes nothing stronger, itself least of
     all, however often it is met.
     """
-    trail = (*kept.reinforcements, *collect_reinforcements(gone, kept.space))[-MAX_REINFORCEMENTS:]
+    trail = (
+        *kept.reinforcements,
+        *collect_reinforcements(
+            gone,
+            kept.space,
+        ),
+    )[-MAX_REINFORCEMENTS:]
     if is_unverified(gone):
         if not is_unverified(kept):
             return kept
@@ -255,7 +269,11 @@ def absorb_memory(kept: Memory, gone: Memory, now: float) -> Memory:
     return take_over_fields(reinforced, kept, gone) if same_space else reinforced
 
 
-def take_over_fields(reinforced: Memory, kept: Memory, gone: Memory) -> Memory:
+def take_over_fields(
+    reinforced: Memory,
+    kept: Memory,
+    gone: Memory,
+) -> Memory:
     """The reinforced memory with the better trust, the longer life and the tags of both."""
     better = gone if gone.trust > kept.trust else kept
     lives_longer = kind_of(gone.kind).half_life > kind_of(kept.kind).half_life
@@ -292,17 +310,34 @@ def order_by_authorship(kept: Memory, gone: Memory) -> tuple[Memory, Memory]:
     return (gone, kept) if is_foreign else (kept, gone)
 
 
-def union_in_order(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+def union_in_order(
+    one: Sequence[str],
+    other: Sequence[str],
+) -> tuple[str, ...]:
     """All of both lists, each once."""
     return tuple(dict.fromkeys((*one, *other)))
 
 
-def mark_retired(memory: Memory, now: float, why: str, newer: str) -> Memory:
+def mark_retired(
+    memory: Memory,
+    now: float,
+    why: str,
+    newer: str,
+) -> Memory:
     """The memory as retired, with the id of the one that stands for it."""
-    return memory._replace(retired_at=now, retired_why=why, superseded_by=newer)
+    return memory._replace(
+        retired_at=now,
+        retired_why=why,
+        superseded_by=newer,
+    )
 
 
-def judge_pair(old: Memory, new: Memory, cosine: float | None, wordings: Sequence[str]) -> Verdict:
+def judge_pair(
+    old: Memory,
+    new: Memory,
+    cosine: float | None,
+    wordings: Sequence[str],
+) -> Verdict:
     """What the new memory is to the old one: statements are compared, documents only recognised."""
     if max(len(old.text), len(new.text)) <= MAX_STATEMENT_CHARS:
         short = [text for text in wordings if len(text) <= MAX_STATEMENT_CHARS]
@@ -316,7 +351,11 @@ def judge_pair(old: Memory, new: Memory, cosine: float | None, wordings: Sequenc
     )
 
 
-def pick_believed(old: Memory, new: Memory, at: float) -> Memory | None:
+def pick_believed(
+    old: Memory,
+    new: Memory,
+    at: float,
+) -> Memory | None:
     """Which of two contradicting memories is believed; None if the newer has the weaker source.
 
     A correction by the user wins over anything else, then the source that is trusted more; of
@@ -334,7 +373,10 @@ def rank_source(memory: Memory) -> tuple[bool, float]:
 
 
 def pick_successor(
-    old: Memory, new: Memory, verdict: Verdict, at: float
+    old: Memory,
+    new: Memory,
+    verdict: Verdict,
+    at: float,
 ) -> tuple[Memory, Memory] | None:
     """(loser, winner) if a contradiction is sure enough to retire one unasked; else None."""
     winner = pick_believed(old, new, at)
@@ -379,7 +421,11 @@ def resolve_merged(memories: Mapping[str, Memory], id: str) -> Memory | None:
     return memory
 
 
-def is_same_family(one: KnownMemory, other: KnownMemory, cosine: float | None) -> bool:
+def is_same_family(
+    one: KnownMemory,
+    other: KnownMemory,
+    cosine: float | None,
+) -> bool:
     """True if nearly all wordings of the lesser known of two memories repeat the better known.
 
     Only where that one has wordings enough to vote; else the pair was compared as it is.
@@ -390,7 +436,9 @@ def is_same_family(one: KnownMemory, other: KnownMemory, cosine: float | None) -
 
 
 def compare_families(
-    one: KnownMemory, other: KnownMemory, cosine: float | None
+    one: KnownMemory,
+    other: KnownMemory,
+    cosine: float | None,
 ) -> dict[str, float]:
     """For each relation, the share of the lesser known memory's wordings that has it to the better
     known.
@@ -403,7 +451,11 @@ def compare_families(
     return {relation: count[relation] / len(texts) for relation in RELATIONS}
 
 
-def plan_merge(kept: Memory, gone: Memory, now: float) -> list[Change]:
+def plan_merge(
+    kept: Memory,
+    gone: Memory,
+    now: float,
+) -> list[Change]:
     """The changes that make one memory of two."""
     kept, gone = order_by_authorship(kept, gone)
     return [
@@ -427,7 +479,11 @@ def diff_memory(before: Memory, after: Memory) -> list[Change]:
 # Whether nothing is lost when one goes
 
 
-def can_replace(keep: Memory, gone: Memory, wordings: Sequence[str] = ()) -> bool:
+def can_replace(
+    keep: Memory,
+    gone: Memory,
+    wordings: Sequence[str] = (),
+) -> bool:
     """True if `keep` says in some wording all that `gone` says, for as long, from as good a
     source.
     """

@@ -39,7 +39,13 @@ def ask_about_event(
     """
     from reverie.llm.language_model import TIMEOUT, BadAnswer
 
-    answer = llm.ask(request, read, space=event.space, session=event.session, about=event.seq)
+    answer = llm.ask(
+        request,
+        read,
+        space=event.space,
+        session=event.session,
+        about=event.seq,
+    )
     if answer.outcome == TIMEOUT and count_timeouts(work, event) >= MAX_TIMEOUTS:
         raise BadAnswer(f"{llm.name} did not answer in time, {MAX_TIMEOUTS} times")
     if answer.unavailable:
@@ -51,7 +57,11 @@ def ask_about_event(
 def count_timeouts(work: WorkContext, event: Event) -> int:
     """How often the model has timed out about this event."""
     calls = work.store.events(
-        session=event.session, space=event.space, verbs=("llm",), newest=True, limit=50
+        session=event.session,
+        space=event.space,
+        verbs=("llm",),
+        newest=True,
+        limit=50,
     )
     return sum(
         call.payload.get("event") == event.seq and call.payload.get("outcome") == "timeout"
@@ -60,7 +70,10 @@ def count_timeouts(work: WorkContext, event: Event) -> int:
 
 
 def ask_pair_opinion(
-    work: WorkContext, event: Event, old: Memory, new: Memory
+    work: WorkContext,
+    event: Event,
+    old: Memory,
+    new: Memory,
 ) -> PairOpinion | None:
     """What the newer memory is to the older: same, near, contradicts, updates or apart."""
     if work.llm is None:
@@ -72,7 +85,10 @@ def ask_pair_opinion(
 
 
 def ask_open_questions(
-    work: WorkContext, event: Event, questions: Sequence[str], messages: Sequence[HostMessage]
+    work: WorkContext,
+    event: Event,
+    questions: Sequence[str],
+    messages: Sequence[HostMessage],
 ) -> ExtractionAnswer | None:
     """What a session answers of the questions that found nothing while it went on."""
     if work.llm is None or not questions or not messages:

@@ -131,21 +131,31 @@ def find_open_pairs(work: WorkContext, pairs: Sequence[tuple[str, str]]) -> Open
     return OpenPairs(memories, ties)
 
 
-def is_doubtful(work: WorkContext, memories: Mapping[str, Memory], pair: tuple[str, str]) -> bool:
+def is_doubtful(
+    work: WorkContext,
+    memories: Mapping[str, Memory],
+    pair: tuple[str, str],
+) -> bool:
     """True if the rules, applied once more to what the two say now, are not sure."""
     from reverie.llm.pair_task import is_unsure
 
     old, new = (memories[id] for id in pair)
     vectors = work.store.vectors(work.embedding_model, pair) if work.embedder else {}
     cosine = float(vectors[old.id] @ vectors[new.id]) if len(vectors) == 2 else None
-    wordings = load_wordings(work.store, {old.id}).get(old.id, ())
+    wordings = load_wordings(work.store, {old.id}).get(
+        old.id,
+        (),
+    )
     verdict = judge_pair(old, new, cosine, wordings)
     return is_unsure(verdict.relation, verdict.confidence)
 
 
 def decide_answers(work: WorkContext, asked: Sequence[AskedPair]) -> ReaderDecision:
     """One decision from all answers, about what is stored now."""
-    still_open = find_open_pairs(work, [(one.old.id, one.new.id) for one in asked])
+    still_open = find_open_pairs(
+        work,
+        [(one.old.id, one.new.id) for one in asked],
+    )
     memories = dict(still_open.memories)
     changes: list[Change] = []
     outcomes = Counter[str]()
@@ -162,7 +172,11 @@ def decide_answers(work: WorkContext, asked: Sequence[AskedPair]) -> ReaderDecis
             settled.append(sorted((old, new)))
         elif made and answer.opinion:
             pairs.append([new, old, answer.opinion.relation])
-    result = {"outcomes": dict(outcomes), "pairs": pairs, "settled": settled}
+    result = {
+        "outcomes": dict(outcomes),
+        "pairs": pairs,
+        "settled": settled,
+    }
     if not changes:
         return ReaderDecision([], (), result, ())
     read_ids = sorted({id for pair in still_open.ties for id in pair})
@@ -203,7 +217,11 @@ def is_unchanged_since(now: Memory, before: Memory) -> bool:
 
 
 def apply_opinion(
-    old: Memory, new: Memory, opinion: Verdict, ties: Sequence[Edge], now: float
+    old: Memory,
+    new: Memory,
+    opinion: Verdict,
+    ties: Sequence[Edge],
+    now: float,
 ) -> tuple[OpinionOutcome, list[Change]]:
     """The outcome of an opinion, and its changes. `ties` are the edges that keep the question
     open.
@@ -230,7 +248,10 @@ def choose_stand_in(old: Memory, new: Memory) -> tuple[Memory, Memory] | None:
     """
     if not can_merge(old, new):
         return None
-    ranked = sorted((old, new), key=lambda memory: (is_not_correction(memory), -memory.trust))
+    ranked = sorted(
+        (old, new),
+        key=lambda memory: (is_not_correction(memory), -memory.trust),
+    )
     for keep, gone in (ranked, ranked[::-1]):
         if can_replace(keep, gone) and is_not_correction(keep) <= is_not_correction(gone):
             return keep, gone
@@ -243,5 +264,9 @@ def is_not_correction(memory: Memory) -> bool:
 
 
 READER = EventReader(
-    name=NAME, verbs=READ_VERBS, verb=NAME, decide=weigh_event_pairs, is_ready=can_ask_model
+    name=NAME,
+    verbs=READ_VERBS,
+    verb=NAME,
+    decide=weigh_event_pairs,
+    is_ready=can_ask_model,
 )

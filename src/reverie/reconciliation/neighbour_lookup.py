@@ -34,7 +34,10 @@ BLOCK_ROWS = 8_192
 
 
 def find_neighbours(
-    work: WorkContext, fresh: Sequence[Memory], *, older: bool
+    work: WorkContext,
+    fresh: Sequence[Memory],
+    *,
+    older: bool,
 ) -> dict[str, list[Neighbour]]:
     """The neighbours of each new memory, in its space and above; with `older` only what was there
     before it.
@@ -60,7 +63,12 @@ def find_neighbours(
     return found
 
 
-def find_by_words(work: WorkContext, new: Memory, *, older: bool) -> list[Neighbour]:
+def find_by_words(
+    work: WorkContext,
+    new: Memory,
+    *,
+    older: bool,
+) -> list[Neighbour]:
     """Memories that share words with this one, best first."""
     spaces = visible_spaces(new.space)
     terms = tokenize_query(new.text)
@@ -70,7 +78,12 @@ def find_by_words(work: WorkContext, new: Memory, *, older: bool) -> list[Neighb
 
 
 def find_farther_by_words(
-    work: WorkContext, new: Memory, vector: Floats, known: Sequence[Neighbour], *, older: bool
+    work: WorkContext,
+    new: Memory,
+    vector: Floats,
+    known: Sequence[Neighbour],
+    *,
+    older: bool,
 ) -> list[Neighbour]:
     """Memories that share words with a short text, from MIN_WORD_COSINE up to MIN_COSINE."""
     if len(known) >= MAX_WORD_NEIGHBOURS or len(new.text) > SHORT_TEXT_CHARS:
@@ -88,7 +101,11 @@ def find_farther_by_words(
 
 
 def find_by_vector(
-    work: WorkContext, fresh: Sequence[Memory], vectors: Mapping[str, Floats], *, older: bool
+    work: WorkContext,
+    fresh: Sequence[Memory],
+    vectors: Mapping[str, Floats],
+    *,
+    older: bool,
 ) -> dict[str, list[Neighbour]]:
     """Memories of a high cosine, best first. All `fresh` are of one space."""
     ids = [memory.id for memory in fresh]
@@ -106,7 +123,12 @@ def find_by_vector(
             (known & ~counts, MAX_MERGED_NEIGHBOURS),
         ):
             nearest, cosines = find_nearest_rows(shard, asked, allowed, own, most, older=older)
-            for id, rows, near in zip(ids, nearest.tolist(), cosines.tolist(), strict=True):
+            for id, rows, near in zip(
+                ids,
+                nearest.tolist(),
+                cosines.tolist(),
+                strict=True,
+            ):
                 pairs = zip(rows, near, strict=True)
                 found[id] += [Neighbour(shard.ids[row], like) for row, like in pairs if row >= 0]
     for neighbours in found.values():
@@ -160,7 +182,11 @@ def find_nearest_rows(
         sources = np.broadcast_to(rows, (len(better), len(rows)))
         both = np.concatenate([best[better], cosines[better]], axis=1)
         both_rows = np.concatenate([where[better], sources], axis=1)
-        top = np.argpartition(-both, most - 1, axis=1)[:, :most]
+        top = np.argpartition(
+            -both,
+            most - 1,
+            axis=1,
+        )[:, :most]
         best[better] = np.take_along_axis(both, top, axis=1)
         where[better] = np.take_along_axis(both_rows, top, axis=1)
     where[best < MIN_COSINE] = -1

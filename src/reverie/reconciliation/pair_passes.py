@@ -103,13 +103,20 @@ def relate_memories(view: PassView, relate: RelateMemories | None = None) -> lis
 
 def compare_in_order(pair: PairInView) -> tuple[Memory, Memory, Verdict]:
     """The older, the newer, and what the newer is to the older."""
-    old, new = sorted((pair.one, pair.other), key=lambda memory: (memory.at, memory.id))
+    old, new = sorted(
+        (pair.one, pair.other),
+        key=lambda memory: (memory.at, memory.id),
+    )
     wordings = pair.view.wordings.get(old.id, ())
     return old, new, compare_memories(old, new, pair.cosine, wordings=wordings)
 
 
 def make_pair_step(
-    old: Memory, new: Memory, relation: str, changes: Sequence[Change], why: str
+    old: Memory,
+    new: Memory,
+    relation: str,
+    changes: Sequence[Change],
+    why: str,
 ) -> PassStep:
     """The step that notes what the newer of two memories is to the older."""
     ruling = PairRuling(new.id, old.id, relation)
@@ -138,7 +145,10 @@ def merge_pair(pair: PairInView) -> PassStep | None:
     if verdict.relation != "same" and not is_same_by_wordings(pair):
         return None
     # The better source stays, then what was said more often, then the older.
-    ranked = sorted((old, new), key=lambda memory: (-memory.trust, -memory.strength))
+    ranked = sorted(
+        (old, new),
+        key=lambda memory: (-memory.trust, -memory.strength),
+    )
     for keep, gone in (ranked, ranked[::-1]):
         if can_replace(keep, gone, view.wordings.get(keep.id, ())):
             changes = [*plan_merge(keep, gone, view.now), *move_edges(keep, gone, view.edges)]
@@ -147,7 +157,11 @@ def merge_pair(pair: PairInView) -> PassStep | None:
     return None
 
 
-def move_edges(keep: Memory, gone: Memory, edges: EdgeWeights) -> list[Change]:
+def move_edges(
+    keep: Memory,
+    gone: Memory,
+    edges: EdgeWeights,
+) -> list[Change]:
     """The edges of the memory that goes, as edges of the one that stays."""
     moved: list[Change] = []
     for (src, rel, dst), weight in edges.items():
@@ -161,7 +175,9 @@ def move_edges(keep: Memory, gone: Memory, edges: EdgeWeights) -> list[Change]:
 
 
 def unite_pair(
-    pair: PairInView, merge_text: MergeText, new_id: Callable[[], str]
+    pair: PairInView,
+    merge_text: MergeText,
+    new_id: Callable[[], str],
 ) -> PassStep | None:
     """The step that replaces two wordings, of which neither holds all, by a third that does.
 
@@ -177,7 +193,10 @@ def unite_pair(
     if not holds_both(text, old.text, new.text):
         return None
     united = apply_to_memory(old, plan_merge(old, new, now))._replace(
-        id=new_id(), text=text, created_at=now, confidence=min(old.confidence, new.confidence)
+        id=new_id(),
+        text=text,
+        created_at=now,
+        confidence=min(old.confidence, new.confidence),
     )
     changes: list[Change] = [Add(united)]
     for memory in (old, new):
@@ -195,7 +214,11 @@ def may_reword(old: Memory, new: Memory) -> bool:
     return (old.space, old.kind, old.trust) == (new.space, new.kind, new.trust)
 
 
-def holds_both(text: object, one: str, other: str) -> bool:
+def holds_both(
+    text: object,
+    one: str,
+    other: str,
+) -> bool:
     """True for a text that holds what must not be lost of two others, and is not much longer."""
     if not isinstance(text, str) or not text.strip():
         return False
@@ -211,7 +234,10 @@ def is_unquestioned(pair: PairInView) -> bool:
     """True if no question arises between two: they lie in different spaces, or others wrote one of
     them.
     """
-    return pair.one.space != pair.other.space or is_mixed_authorship(pair.one, pair.other)
+    return pair.one.space != pair.other.space or is_mixed_authorship(
+        pair.one,
+        pair.other,
+    )
 
 
 def has_enough_questions(pair: PairInView) -> bool:
@@ -222,7 +248,13 @@ def has_enough_questions(pair: PairInView) -> bool:
     edges = pair.view.edges
     open_pairs = {frozenset((src, dst)) for src, rel, dst in edges if rel in UNDECIDED_RELATIONS}
     cases = Counter(id for ends in open_pairs for id in ends)
-    return max(cases[pair.one.id], cases[pair.other.id]) >= MAX_OPEN_CASES
+    return (
+        max(
+            cases[pair.one.id],
+            cases[pair.other.id],
+        )
+        >= MAX_OPEN_CASES
+    )
 
 
 def flag_resembling_pair(pair: PairInView) -> PassStep | None:
@@ -238,7 +270,12 @@ def flag_resembling_pair(pair: PairInView) -> PassStep | None:
         return None
     if any(src == new.id and rel == "resembles" for src, rel, _ in pair.view.edges):
         return None
-    tie = Edge(new.id, "resembles", old.id, round(min(1.0, pair.cosine), 2))
+    tie = Edge(
+        new.id,
+        "resembles",
+        old.id,
+        round(min(1.0, pair.cosine), 2),
+    )
     why = f"may say the same ({pair.cosine:.2f}): {verdict.why}"
     return make_pair_step(old, new, "near", [Link(tie)], why)
 
@@ -289,14 +326,20 @@ def relate_pair(pair: PairInView, relate: RelateMemories | None) -> PassStep | N
         return None
     if relation == "relates_to":
         edge = Edge(one.id, "relates_to", other.id, RELATES_WEIGHT)
-        return PassStep((Link(edge),), (one.id, other.id), why)
+        return PassStep(
+            (Link(edge),),
+            (one.id, other.id),
+            why,
+        )
     if is_unquestioned(pair) or has_enough_questions(pair):
         return None
     return make_pair_step(one, other, relation, flag_contradiction(other, one, view.now), why)
 
 
 def find_common_subject(
-    one: Memory, other: Memory, relate: RelateMemories | None
+    one: Memory,
+    other: Memory,
+    relate: RelateMemories | None,
 ) -> tuple[str, float, str]:
     """How two memories belong together, as `RelateMemories` says it; "none" if they do not."""
     common = set(one.files) & set(other.files) or find_marks(one.text) & find_marks(other.text)

@@ -68,7 +68,12 @@ class PairInView(NamedTuple):
 
     def has_edge(self, *rels: str) -> bool:
         """True if one of these relations links the two, in either direction."""
-        return has_edge(self.view.edges, self.one.id, self.other.id, *rels)
+        return has_edge(
+            self.view.edges,
+            self.one.id,
+            self.other.id,
+            *rels,
+        )
 
 
 class ConsolidationPass(NamedTuple):
@@ -99,11 +104,18 @@ def apply_to_memory(memory: Memory, changes: Iterable[Change]) -> Memory:
             case Revise(id=id, fields=fields) if id == memory.id:
                 memory = with_fields(memory, fields)
             case Retire(id=id, at=at, why=why, superseded_by=newer) if id == memory.id:
-                memory = memory._replace(retired_at=at, retired_why=why, superseded_by=newer)
+                memory = memory._replace(
+                    retired_at=at,
+                    retired_why=why,
+                    superseded_by=newer,
+                )
     return memory
 
 
-def visit_pairs(view: PassView, judge: Callable[[PairInView], PassStep | None]) -> list[PassStep]:
+def visit_pairs(
+    view: PassView,
+    judge: Callable[[PairInView], PassStep | None],
+) -> list[PassStep]:
     """The steps that `judge` answers for the pairs of a view, in order.
 
     Each pair is shown as the steps before it leave it. Passed over are settled pairs and those of

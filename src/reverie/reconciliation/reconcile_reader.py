@@ -74,8 +74,18 @@ def reconcile_event(work: WorkContext, event: Event) -> ReaderDecision:
     # What was revised may be older than its relatives: it meets those that came after it, too.
     neighbours = find_neighbours(work, fresh, older=event.verb not in ("revise", "mirror"))
     ids = [neighbour.id for found in neighbours.values() for neighbour in found]
-    known = load_merge_families(work.store, [*fresh, *work.store.get(ids)])
-    relatives = {id: select_relatives(found, known, work.now) for id, found in neighbours.items()}
+    known = load_merge_families(
+        work.store,
+        [*fresh, *work.store.get(ids)],
+    )
+    relatives = {
+        id: select_relatives(
+            found,
+            known,
+            work.now,
+        )
+        for id, found in neighbours.items()
+    }
     if not any(relatives.values()):
         return ReaderDecision()
     plan = start_plan(work, known, relatives)
@@ -118,7 +128,9 @@ def load_merge_families(store: Store, memories: Sequence[Memory]) -> dict[str, M
 
 
 def select_relatives(
-    neighbours: Sequence[Neighbour], known: Mapping[str, Memory], now: float
+    neighbours: Sequence[Neighbour],
+    known: Mapping[str, Memory],
+    now: float,
 ) -> list[Neighbour]:
     """The nearest MAX_RELATIVES that take part, a few that only share words, and all merged
     wordings.
@@ -141,20 +153,30 @@ def select_relatives(
 def count_open_cases(store: Store, ids: Iterable[str]) -> Counter[str]:
     """How many undecided pairs of active memories name each of these."""
     pairs = {
-        frozenset((edge.src, edge.dst)) for edge in store.edges(list(ids), UNDECIDED_RELATIONS)
+        frozenset((edge.src, edge.dst))
+        for edge in store.edges(
+            list(ids),
+            UNDECIDED_RELATIONS,
+        )
     }
     memories = store.get(sorted({id for pair in pairs for id in pair}))
     active = {memory.id for memory in memories if memory.active}
     return Counter(id for pair in pairs if pair <= active for id in pair)
 
 
-def load_wordings(store: Store, ids: set[str]) -> dict[str, list[str]]:
+def load_wordings(
+    store: Store,
+    ids: set[str],
+) -> dict[str, list[str]]:
     """Further texts by which memories are known: what was merged into them, and into that."""
     merged = load_merged_memories(store, ids)
     return {id: [memory.text for memory in memories] for id, memories in merged.items()}
 
 
-def load_merged_memories(store: Store, ids: set[str]) -> dict[str, list[Memory]]:
+def load_merged_memories(
+    store: Store,
+    ids: set[str],
+) -> dict[str, list[Memory]]:
     """The memories that were merged into each of these, and into those, to the end."""
     found: dict[str, list[Memory]] = {}
     heir_of = {id: id for id in ids}

@@ -89,7 +89,11 @@ class ReconciliationPlan:
         if not same and self.after[id].active:
             self.tie_to_nearest(new, compared)
 
-    def find_nearest(self, new: Memory, near: Sequence[Neighbour]) -> dict[str, float | None]:
+    def find_nearest(
+        self,
+        new: Memory,
+        near: Sequence[Neighbour],
+    ) -> dict[str, float | None]:
         """The active neighbours, or what they were merged into, with the highest cosine of each."""
         nearest: dict[str, float | None] = {}
         for id, cosine in near:
@@ -112,7 +116,10 @@ class ReconciliationPlan:
             verdict = judge_pair(here, new, cosine, self.wordings.get(id, ()))
             if verdict.relation != "apart":
                 found.append(PairComparison(old, verdict, cosine))
-        return sorted(found, key=lambda pair: (-(pair.cosine or 0.0), pair.old.id))
+        return sorted(
+            found,
+            key=lambda pair: (-(pair.cosine or 0.0), pair.old.id),
+        )
 
     def is_comparable(self, old: Memory, new: Memory) -> bool:
         """True if nobody has decided about a pair and the readers of the new one see the old."""
@@ -160,7 +167,12 @@ class ReconciliationPlan:
         kept, gone = order_by_authorship(kept, gone)
         stays = absorb_memory(kept, gone, self.now)
         self.after[kept.id] = stays
-        self.after[gone.id] = mark_retired(gone, self.now, "merged", kept.id)
+        self.after[gone.id] = mark_retired(
+            gone,
+            self.now,
+            "merged",
+            kept.id,
+        )
         self.rulings.append(PairRuling(gone.id, kept.id, "same"))
         if is_mixed_authorship(kept, gone):
             return stays
@@ -171,7 +183,13 @@ class ReconciliationPlan:
         self.wordings[kept.id] = (*wordings, gone.text, *self.wordings.get(gone.id, ()))
         return stays
 
-    def link(self, src: Memory, rel: str, dst: Memory, weight: float = 1.0) -> None:
+    def link(
+        self,
+        src: Memory,
+        rel: str,
+        dst: Memory,
+        weight: float = 1.0,
+    ) -> None:
         """Note an edge from one memory to another."""
         self.links.append(Link(Edge(src.id, rel, dst.id, weight)))
 
@@ -196,7 +214,12 @@ class ReconciliationPlan:
             and self.is_comparable(kept, other)
         )
 
-    def is_disagreeing(self, one: Memory, other: Memory, cosine: float | None) -> bool:
+    def is_disagreeing(
+        self,
+        one: Memory,
+        other: Memory,
+        cosine: float | None,
+    ) -> bool:
         """True if the wordings of two memories have little in common or contradict each other,
         whatever third text says the same as both.
         """
@@ -207,7 +230,11 @@ class ReconciliationPlan:
         opposing = sum(shares[relation] for relation in OPPOSED_RELATIONS)
         return shares["same"] + shares["near"] < MIN_AKIN or opposing > MAX_OPPOSING
 
-    def merge_same_family(self, kept: Memory, nearest: Mapping[str, float | None]) -> Memory:
+    def merge_same_family(
+        self,
+        kept: Memory,
+        nearest: Mapping[str, float | None],
+    ) -> Memory:
         """The kept memory, merged with what was left beside it: its wordings are more now, and may
         show that the two are the same.
         """
@@ -223,7 +250,12 @@ class ReconciliationPlan:
 
     # Contradictions
 
-    def resolve_conflicts(self, id: str, compared: Sequence[PairComparison], at: float) -> None:
+    def resolve_conflicts(
+        self,
+        id: str,
+        compared: Sequence[PairComparison],
+        at: float,
+    ) -> None:
         """Retire or flag what contradicts a memory, the surest first and MAX_RIVALS at most."""
         against = [
             pair
@@ -235,7 +267,12 @@ class ReconciliationPlan:
             # A correction puts one thing right: the others are only flagged.
             is_plain = pair is rivals[0] or pair.verdict.relation == "updates"
             verdict = pair.verdict if is_plain else DOUBTED_VERDICT
-            self.resolve_conflict(self.after[pair.old.id], self.after[id], verdict, at)
+            self.resolve_conflict(
+                self.after[pair.old.id],
+                self.after[id],
+                verdict,
+                at,
+            )
 
     def choose_rivals(self, against: list[PairComparison]) -> list[PairComparison]:
         """The surest contradictions, MAX_RIVALS at most; but for the first and for updates none
@@ -248,7 +285,13 @@ class ReconciliationPlan:
                 rivals.append(pair)
         return rivals[:MAX_RIVALS]
 
-    def resolve_conflict(self, old: Memory, new: Memory, verdict: Verdict, at: float) -> None:
+    def resolve_conflict(
+        self,
+        old: Memory,
+        new: Memory,
+        verdict: Verdict,
+        at: float,
+    ) -> None:
         """Retire one of two that contradict each other, or flag both.
 
         Across spaces both may be true: what holds in one project overrides what the user said for
@@ -262,13 +305,28 @@ class ReconciliationPlan:
         elif not is_mixed_authorship(old, new):
             self.flag_conflict(old, new, verdict)
 
-    def retire_superseded(self, loser: Memory, winner: Memory, verdict: Verdict) -> None:
+    def retire_superseded(
+        self,
+        loser: Memory,
+        winner: Memory,
+        verdict: Verdict,
+    ) -> None:
         """Retire the loser, which can still be asked about and restored."""
-        self.after[loser.id] = mark_retired(loser, self.now, "superseded", winner.id)
+        self.after[loser.id] = mark_retired(
+            loser,
+            self.now,
+            "superseded",
+            winner.id,
+        )
         self.link(winner, "supersedes", loser)
         self.rulings.append(PairRuling(winner.id, loser.id, verdict.relation))
 
-    def flag_conflict(self, old: Memory, new: Memory, verdict: Verdict) -> None:
+    def flag_conflict(
+        self,
+        old: Memory,
+        new: Memory,
+        verdict: Verdict,
+    ) -> None:
         """Note on both memories that they contradict each other."""
         is_known = new.id in old.conflicts_with and old.id in new.conflicts_with
         if is_known or self.has_enough_cases(old, new):
@@ -289,7 +347,10 @@ class ReconciliationPlan:
         if not near:
             return
         # The nearest, but rather one about which fewer questions are open.
-        old, verdict, cosine = min(near, key=lambda pair: self.is_crowded(pair.old))
+        old, verdict, cosine = min(
+            near,
+            key=lambda pair: self.is_crowded(pair.old),
+        )
         self.cases.update((old.id, new.id))
         weight = verdict.confidence if cosine is None else cosine
         self.link(new, "resembles", old, min(1.0, max(0.01, weight)))

@@ -29,7 +29,11 @@ class ReviewCase(NamedTuple):
 
 
 def apply_decision(
-    one: Memory, other: Memory, decision: str, edges: Sequence[Edge], now: float
+    one: Memory,
+    other: Memory,
+    decision: str,
+    edges: Sequence[Edge],
+    now: float,
 ) -> list[Change]:
     """The changes of an answer: keep "one", keep the "other", keep "both", or "merge" the other
     into the one.
@@ -54,7 +58,9 @@ def apply_decision(
 
 
 def clear_question(
-    one: Memory, other: Memory, edges: Sequence[Edge]
+    one: Memory,
+    other: Memory,
+    edges: Sequence[Edge],
 ) -> tuple[Memory, Memory, list[Change]]:
     """Both memories without the question between them, and the changes that take it away."""
     pair = {one.id, other.id}

@@ -65,7 +65,13 @@ def reconstruct_memories(
     heir_ids = [memory.superseded_by for memory in today if memory.superseded_by]
     heirs = index_memories(store.get(heir_ids))
     past = (
-        reconstruct_memory(memory, changes.get(memory.id, ()), moment, heirs) for memory in today
+        reconstruct_memory(
+            memory,
+            changes.get(memory.id, ()),
+            moment,
+            heirs,
+        )
+        for memory in today
     )
     return [memory for memory in past if memory is not None]
 

@@ -94,7 +94,15 @@ def choose_rows(
     """The rows of one shard's candidates, ascending."""
     near, cosines = shard.nearest(vector, each, allowed)
     nearest = near[np.argsort(-cosines)]
-    counted = score if allowed is None else np.where(allowed, score, np.float32(0.0))
+    counted = (
+        score
+        if allowed is None
+        else np.where(
+            allowed,
+            score,
+            np.float32(0.0),
+        )
+    )
     by_words = select_best_rows(counted, each)
     first = np.concatenate([nearest[:EXPANDED_PER_CHANNEL], by_words[:EXPANDED_PER_CHANNEL]])
     around = [shard.beside(first, offset) for offset in NEIGHBOUR_OFFSETS]
@@ -115,8 +123,14 @@ def build_candidate_columns(
     """All columns of some rows, by name. Each row's cosine is computed once, however many rows it
     stands beside.
     """
-    beside = np.stack([shard.beside(rows, offset) for offset in NEIGHBOUR_OFFSETS], axis=1)
-    every, where = np.unique(np.concatenate([rows, beside.ravel()]), return_inverse=True)
+    beside = np.stack(
+        [shard.beside(rows, offset) for offset in NEIGHBOUR_OFFSETS],
+        axis=1,
+    )
+    every, where = np.unique(
+        np.concatenate([rows, beside.ravel()]),
+        return_inverse=True,
+    )
     cosines = shard.cosines(every, vector)[where]
     before = beside[:, NEIGHBOUR_OFFSETS.index(-1)]
     return {
@@ -124,7 +138,11 @@ def build_candidate_columns(
         "dense": cosines[: len(rows)],
         "words": score[rows],
         "near_dense": cosines[len(rows) :].reshape(beside.shape),
-        "near_words": np.where(beside >= 0, score[beside], np.float32(0.0)),
+        "near_words": np.where(
+            beside >= 0,
+            score[beside],
+            np.float32(0.0),
+        ),
         "session": shard.session[rows],
         "speaker": shard.speaker[rows],
         "at": shard.at[rows],

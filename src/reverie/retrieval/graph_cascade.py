@@ -45,7 +45,13 @@ def add_graph_neighbours(
 
     filtered = query.kinds or query.tags or query.without != EXPLICIT_KINDS
     most = MAX_FILTERED_NEIGHBOURS if filtered else MAX_NEIGHBOURS
-    reached = walk_cascade(start, neighbours, depth=query.depth, decay=query.decay, most=most)
+    reached = walk_cascade(
+        start,
+        neighbours,
+        depth=query.depth,
+        decay=query.decay,
+        most=most,
+    )
     ways = {way.id: way for way in reached}
     ranked = {hit.memory.id for hit in hits}
     unranked = store.get([id for id in ways if id not in ranked])

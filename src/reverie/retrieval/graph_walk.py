@@ -126,7 +126,10 @@ def walk_one_hop(
                 found.append(ReachedMemory(other, score * decay, id, edge.rel))
     found += walk_through_nodes(through, neighbours, decay)
     # Of equally good ways to a memory the first one counts.
-    return sorted(found, key=lambda way: (way.score, way.from_id, way.relation, way.via))
+    return sorted(
+        found,
+        key=lambda way: (way.score, way.from_id, way.relation, way.via),
+    )
 
 
 def walk_through_nodes(
@@ -135,7 +138,10 @@ def walk_through_nodes(
     decay: float,
 ) -> list[ReachedMemory]:
     """The ways through the MAX_HOP_NODES best of these tags, clusters and files."""
-    ranked = sorted(through.items(), key=lambda item: (-max(item[1])[0], item[0]))
+    ranked = sorted(
+        through.items(),
+        key=lambda item: (-max(item[1])[0], item[0]),
+    )
     nodes = dict(ranked[:MAX_HOP_NODES])
     if not nodes:
         return []
@@ -169,7 +175,10 @@ def edge_weight(edge: Edge) -> float:
     return edge.weight if edge.rel == "relates_to" else RELATION_WEIGHTS.get(edge.rel, OTHER_WEIGHT)
 
 
-def select_heaviest_edges(nodes: Iterable[str], edges: Iterable[Edge]) -> dict[str, list[Edge]]:
+def select_heaviest_edges(
+    nodes: Iterable[str],
+    edges: Iterable[Edge],
+) -> dict[str, list[Edge]]:
     """The edges of each node, the heaviest first, of equal ones the newest, at most MAX_FAN_OUT."""
     by_node: dict[str, list[Edge]] = {node: [] for node in nodes}
     for edge in set(edges):

@@ -80,7 +80,10 @@ def rank_hybrid(store: Store, query: SearchQuery) -> list[Hit]:
 
 
 def load_best_hits(
-    store: Store, query: SearchQuery, pool: CandidatePool, values: np.ndarray
+    store: Store,
+    query: SearchQuery,
+    pool: CandidatePool,
+    values: np.ndarray,
 ) -> tuple[list[Hit], list[int]]:
     """The best candidates as hits, and the row of each in the pool."""
     most = query.limit + max(EXTRA_CANDIDATES, query.limit // 2)
@@ -115,20 +118,30 @@ def to_gate_signals(
     odds_against = np.log(np.clip(1.0 - chances, 1e-9, 1.0))
     log_odds = odds_for - odds_against
     few = small_store_share(memories)
-    columns = np.stack([dense, z, pool.words[rows], log_odds], axis=1)
+    columns = np.stack(
+        [dense, z, pool.words[rows], log_odds],
+        axis=1,
+    )
     return [
         relevance_gate.GateSignals(cosine, deviation, bm25, likely, few)
         for cosine, deviation, bm25, likely in columns.tolist()
     ]
 
 
-def select_top_places(values: np.ndarray, ids: Sequence[str], most: int) -> list[int]:
+def select_top_places(
+    values: np.ndarray,
+    ids: Sequence[str],
+    most: int,
+) -> list[int]:
     """The indexes of the `most` highest values, best first, ties by id."""
     chosen = range(len(values))
     if len(values) > most:
         # A partition is linear: only the best are sorted.
         chosen = np.argpartition(-values, most)[:most].tolist()
-    return sorted(chosen, key=lambda place: (-values[place], ids[place]))
+    return sorted(
+        chosen,
+        key=lambda place: (-values[place], ids[place]),
+    )
 
 
 def score_learned(query: SearchQuery, pool: CandidatePool) -> np.ndarray:
@@ -188,7 +201,11 @@ def score_identifiers(
     """
     found = [np.zeros(shard.n, np.float32) for shard in corpus.shards]
     for name in find_identifiers(query.text)[:MAX_IDENTIFIERS]:
-        scores = store.scores(query.model, corpus, [name.lower().replace('"', "")])
+        scores = store.scores(
+            query.model,
+            corpus,
+            [name.lower().replace('"', "")],
+        )
         memories = sum(int((score > 0).sum()) for score in scores)
         if 0 < memories <= MAX_IDENTIFIER_MEMORIES:
             found = list(map(np.maximum, found, scores))
@@ -255,7 +272,10 @@ def build_row_mask(
     return mask
 
 
-def explain_candidates(pool: CandidatePool, places: Sequence[int]) -> list[tuple[str, ...]]:
+def explain_candidates(
+    pool: CandidatePool,
+    places: Sequence[int],
+) -> list[tuple[str, ...]]:
     """How some candidates were found, in words, the plainest reasons first."""
     rows = np.array(places, np.int64)
     cosines, bm25 = pool.dense[rows], pool.words[rows]

@@ -35,7 +35,13 @@ def find_near_duplicate(
     if len(words) < MIN_WORDS:
         return None
     spaces = visible_spaces(memory.space)
-    found = store.search_words(sorted(words), spaces, MAX_CANDIDATES, where=Filter(), now=now)
+    found = store.search_words(
+        sorted(words),
+        spaces,
+        MAX_CANDIDATES,
+        where=Filter(),
+        now=now,
+    )
     near = []
     for other in store.get([id for id, _ in found]):
         if not other.active or other.id == memory.id:
@@ -43,11 +49,18 @@ def find_near_duplicate(
         likeness = dice_similarity(words, frozenset(tokenize_query(other.text)))
         if likeness >= MIN_LIKENESS:
             near.append(NearDuplicate(other, likeness))
-    return min(near, key=lambda one: (-one.likeness, one.memory.id), default=None)
+    return min(
+        near,
+        key=lambda one: (-one.likeness, one.memory.id),
+        default=None,
+    )
 
 
 def dice_similarity(one: frozenset[str], other: frozenset[str]) -> float:
     """Twice the words in common over the words of both (Dice, 1945), to 4 places; 0 if none."""
     if not one or not other:
         return 0.0
-    return round(2 * len(one & other) / (len(one) + len(other)), 4)
+    return round(
+        2 * len(one & other) / (len(one) + len(other)),
+        4,
+    )

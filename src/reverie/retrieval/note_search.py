@@ -70,7 +70,10 @@ def search_notes(index: FileIndex, asked: NoteQuery) -> list[Passage]:
     candidates = gather_note_candidates(index, asked)
     scores = score_note_candidates(candidates, terms)
     passages: list[Passage] = []
-    for score, candidate in sorted(zip(scores, candidates, strict=True), key=candidate_order):
+    for score, candidate in sorted(
+        zip(scores, candidates, strict=True),
+        key=candidate_order,
+    ):
         passage = to_passage(candidate, score, terms)
         if not any(shows_same_lines(passage, better) for better in passages):
             passages.append(passage)
@@ -98,10 +101,20 @@ def gather_note_candidates(index: FileIndex, asked: NoteQuery) -> list[NoteCandi
         unmeasured = [num for num in bm25 if num not in cosine]
         cosine |= index.cosines(asked.model, asked.vector, unmeasured)
     found = index.chunks(list(dict.fromkeys((*bm25, *cosine))))
-    return [NoteCandidate(one, bm25.get(one.num, 0.0), cosine.get(one.num)) for one in found]
+    return [
+        NoteCandidate(
+            one,
+            bm25.get(one.num, 0.0),
+            cosine.get(one.num),
+        )
+        for one in found
+    ]
 
 
-def score_note_candidates(pool: Sequence[NoteCandidate], terms: Sequence[str]) -> list[float]:
+def score_note_candidates(
+    pool: Sequence[NoteCandidate],
+    terms: Sequence[str],
+) -> list[float]:
     """The score of each candidate, 0..1; by words alone where none has a vector."""
     if all(one.cosine is None for one in pool):
         scores = []
@@ -141,7 +154,10 @@ def to_passage(
     )
 
 
-def cut_snippet(lines: Sequence[str], terms: Sequence[str]) -> tuple[int, int, str]:
+def cut_snippet(
+    lines: Sequence[str],
+    terms: Sequence[str],
+) -> tuple[int, int, str]:
     """(first, last, text) of the lines that hold most of the terms, within MAX_SNIPPET_CHARS.
 
     Of several such stretches the first; line numbers count from 0 here.

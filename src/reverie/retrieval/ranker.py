@@ -76,7 +76,11 @@ def score_dates(text: str, at: npt.NDArray[np.float64]) -> Column:
     return fit
 
 
-def score_months(text: str, months: list[int], seconds: npt.NDArray[np.datetime64]) -> Column:
+def score_months(
+    text: str,
+    months: list[int],
+    seconds: npt.NDArray[np.datetime64],
+) -> Column:
     """How well moments fit the months that the question names, and the days beside them."""
     month = seconds.astype("datetime64[M]")
     in_month = np.isin(month.astype(np.int64) % 12 + 1, months)
@@ -121,13 +125,19 @@ def find_named_speakers(text: str, speakers: list[str]) -> set[str]:
 
 def rank_places(values: Column) -> Column:
     """The place of each value, 0 for the highest, equal ones in their order; NaN last."""
-    order = np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable")
+    order = np.argsort(
+        -np.nan_to_num(values, nan=-np.inf),
+        kind="stable",
+    )
     place = np.empty(len(values))
     place[order] = np.arange(len(values))
     return place
 
 
-def summarize_groups(values: Column, group: npt.NDArray[np.int64]) -> tuple[Column, Column]:
+def summarize_groups(
+    values: Column,
+    group: npt.NDArray[np.int64],
+) -> tuple[Column, Column]:
     """For each candidate's group: (the highest value, the mean of the BEST_OF_SESSION highest)."""
     if not len(values):
         return values, values
@@ -205,11 +215,17 @@ def standardize_cosines(pool: CandidatePool) -> Floats:
 def place_words(pool: CandidatePool) -> Column:
     """The places by words, on a scale of logarithms; what no word matches is behind all others."""
     place = -np.log1p(rank_places(pool.words))
-    return np.where(pool.words > 0, place, -np.log1p(len(pool)))
+    return np.where(
+        pool.words > 0,
+        place,
+        -np.log1p(len(pool)),
+    )
 
 
 def compute_neighbour_features(
-    pool: CandidatePool, turn: npt.NDArray[np.bool_], top: float
+    pool: CandidatePool,
+    turn: npt.NDArray[np.bool_],
+    top: float,
 ) -> dict[str, Column]:
     """What the two turns before and the two after say of each turn; `top` is the highest BM25."""
     beside = turn[:, None]
@@ -229,7 +245,10 @@ def compute_neighbour_features(
 
 
 def compute_session_features(
-    pool: CandidatePool, turn: npt.NDArray[np.bool_], z: Column, b: Column
+    pool: CandidatePool,
+    turn: npt.NDArray[np.bool_],
+    z: Column,
+    b: Column,
 ) -> dict[str, Column]:
     """What the best candidates of its session say of each turn."""
     group = np.unique(pool.session, return_inverse=True)[1]
@@ -317,11 +336,18 @@ class LinearRanker(NamedTuple):
         features = compute_features(text, pool)
         contexts = compute_contexts(pool)
         weights = [self.weight_in(name, contexts) for name in features]
-        scores = np.stack(list(features.values()), axis=1) @ np.array(weights)
+        scores = np.stack(
+            list(features.values()),
+            axis=1,
+        ) @ np.array(weights)
         alone = sum(self.weights[f"{name} × alone"] * features[name] for name in ALONE_FEATURES)
         return lift_identified(scores + features["stands alone"] * alone, pool.named > 0)
 
-    def weight_in(self, name: str, contexts: tuple[tuple[str, float], ...]) -> float:
+    def weight_in(
+        self,
+        name: str,
+        contexts: tuple[tuple[str, float], ...],
+    ) -> float:
         """What a feature is worth in a pool.
 
         The coefficients were learned for features and for their products with the contexts

@@ -167,12 +167,23 @@ def judge_hits(
     if len(firm) in (0, len(hits)):
         return weigh_hits(hits, seen, text)
     together = weigh_hits(hits, seen, text)
-    found = weigh_hits([hits[n] for n in firm], [seen[n] for n in firm], text)
+    found = weigh_hits(
+        [hits[n] for n in firm],
+        [seen[n] for n in firm],
+        text,
+    )
     found += [hit for hit in together if is_unverified(hit.memory)]
-    return sorted(found, key=lambda hit: (-hit.score, hit.memory.id))
+    return sorted(
+        found,
+        key=lambda hit: (-hit.score, hit.memory.id),
+    )
 
 
-def weigh_hits(hits: Sequence[Hit], seen: Signals, text: str) -> list[Hit]:
+def weigh_hits(
+    hits: Sequence[Hit],
+    seen: Signals,
+    text: str,
+) -> list[Hit]:
     """The same as `judge_hits` for hits that are judged together."""
     turn = read_turn(text)
     memories = [hit.memory for hit in hits]
@@ -180,7 +191,14 @@ def weigh_hits(hits: Sequence[Hit], seen: Signals, text: str) -> list[Hit]:
     model = load_gate_models()[by_words_alone]
     bounded = [one._replace(cosine=clip_symmetric(one.cosine, 1.0)) for one in seen]
     signals = correct_bm25_for_small_store(turn, hits, bounded)
-    fits = [sum_weighted(model.fits, one) for one in compute_fit_signals(turn, memories, signals)]
+    fits = [
+        sum_weighted(model.fits, one)
+        for one in compute_fit_signals(
+            turn,
+            memories,
+            signals,
+        )
+    ]
     opens = compute_opening_signals(turn, memories, signals, fits)
     # The best hit's chance is that the turn needs anything; the others stand below it by their fit.
     margin = sum_weighted(model.opens, opens) - max(fits)
@@ -189,7 +207,10 @@ def weigh_hits(hits: Sequence[Hit], seen: Signals, text: str) -> list[Hit]:
     for hit, fit in zip(hits, fits, strict=True):
         chance = logistic(margin + fit)
         found.append(Hit(hit.memory, chance, (*hit.why, f"chance {chance:.2f}{reasons}")))
-    return sorted(found, key=lambda hit: (-hit.score, hit.memory.id))
+    return sorted(
+        found,
+        key=lambda hit: (-hit.score, hit.memory.id),
+    )
 
 
 def correct_bm25_for_small_store(
@@ -245,7 +266,9 @@ def read_turn(text: str) -> TurnSignals:
 
 
 def compute_fit_signals(
-    turn: TurnSignals, memories: Sequence[Memory], seen: Signals
+    turn: TurnSignals,
+    memories: Sequence[Memory],
+    seen: Signals,
 ) -> list[dict[str, float]]:
     """The signals of how well each memory fits a turn, by name."""
     turn_weight = max(weigh_stems(turn.stems), 1.0)

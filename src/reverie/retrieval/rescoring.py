@@ -38,7 +38,11 @@ RECENCY_BOOST = 0.25
 RECENCY_HOURS = 24.0
 # What success adds at a rate of 1, and failure takes at 0.
 SUCCESS_SWING = 0.25
-EMOTION_FACTORS = {"low": 1.05, "medium": 1.15, "high": 1.25}
+EMOTION_FACTORS = {
+    "low": 1.05,
+    "medium": 1.15,
+    "high": 1.25,
+}
 # A factor for what was kept in a time of the same name, such as release-week.
 SAME_SEASON_FACTOR = 1.1
 
@@ -132,7 +136,11 @@ def success_factor(memory: Memory) -> float:
     return 1.0 + 2 * SUCCESS_SWING * (min(max(rate, 0.0), 1.0) - 0.5)
 
 
-def apply_priors(hits: Sequence[Hit], now: float, season: str = "") -> list[Hit]:
+def apply_priors(
+    hits: Sequence[Hit],
+    now: float,
+    season: str = "",
+) -> list[Hit]:
     """The hits with their odds multiplied by their priors, best first, ties by id."""
     weighed = []
     for hit in hits:
@@ -143,7 +151,10 @@ def apply_priors(hits: Sequence[Hit], now: float, season: str = "") -> list[Hit]
 
 def sort_hits(hits: Iterable[Hit]) -> list[Hit]:
     """The hits, best first, ties by id."""
-    return sorted(hits, key=lambda hit: (-hit.score, hit.memory.id))
+    return sorted(
+        hits,
+        key=lambda hit: (-hit.score, hit.memory.id),
+    )
 
 
 def mark_outdated(hits: Iterable[Hit]) -> list[Hit]:

@@ -153,14 +153,21 @@ def search_tags(store: Store, query: SearchQuery) -> list[Hit]:
     counts = store.tag_counts(query.spaces) if prompt.whole.strip() else {}
     grades = {tag: grade for tag in counts if (grade := grade_tag(tag, prompt))}
     # Rare tags first: of very many, they say most.
-    chosen = sorted(grades, key=lambda tag: (-grades[tag], counts[tag], tag))[:MAX_MET_TAGS]
+    chosen = sorted(
+        grades,
+        key=lambda tag: (-grades[tag], counts[tag], tag),
+    )[:MAX_MET_TAGS]
     found = {memory.id: memory for tag in chosen for memory in browse_tag(store, query, tag)}
     hits = [to_tag_hit(memory, grades) for memory in found.values()]
     hits.sort(key=lambda hit: (-hit.score, -hit.memory.at, hit.memory.id))
     return filter_admissible(hits, query)[: query.limit]
 
 
-def browse_tag(store: Store, query: SearchQuery, tag: str) -> list[Memory]:
+def browse_tag(
+    store: Store,
+    query: SearchQuery,
+    tag: str,
+) -> list[Memory]:
     """The newest memories that carry a tag."""
     carrying = Filter(
         spaces=query.spaces,

@@ -82,7 +82,10 @@ def is_triggered(hit: Hit) -> bool:
     return bool(hit.why) and hit.why[0].startswith("trigger ")
 
 
-def merge_triggered(hits: Sequence[Hit], called: Sequence[Hit]) -> list[Hit]:
+def merge_triggered(
+    hits: Sequence[Hit],
+    called: Sequence[Hit],
+) -> list[Hit]:
     """What triggers called up first, then the rest; a memory found both ways keeps both reasons."""
     by_id = {hit.memory.id: hit for hit in hits}
     merged = []

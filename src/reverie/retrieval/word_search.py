@@ -39,7 +39,11 @@ def search_words(store: Store, query: SearchQuery) -> list[Hit]:
         query.spaces,
         4 * query.limit + EXTRA_PROPOSALS,
         within=query.within,
-        where=Filter(kinds=query.kinds, without=query.without, tags=query.tags),
+        where=Filter(
+            kinds=query.kinds,
+            without=query.without,
+            tags=query.tags,
+        ),
         now=query.now,
     )
     if not found:

@@ -144,7 +144,12 @@ class BackgroundThread:
         """
         conversation.is_off = not on
         session, is_kept = conversation.attention.session, self.store.url == self.settings.url
-        self.settings = config.switch_session(self.settings, session, on=on, kept=is_kept)
+        self.settings = config.switch_session(
+            self.settings,
+            session,
+            on=on,
+            kept=is_kept,
+        )
 
     def add_companion(self, companion: BackgroundMember) -> None:
         """Register a conversation; the first one starts the thread."""
@@ -154,7 +159,10 @@ class BackgroundThread:
                 return
             self._stop = threading.Event()
             self._thread = threading.Thread(
-                target=self._run, args=(self._stop,), name="reverie", daemon=True
+                target=self._run,
+                args=(self._stop,),
+                name="reverie",
+                daemon=True,
             )
             self._thread.start()
             self._at_exit = make_exit_flush(self)
@@ -243,7 +251,13 @@ class BackgroundThread:
         self._keep_trouble(lambda: self.store.release(SETTLE_LEASE, self._holder))
 
     def _work(self, llm: LanguageModel | None = None) -> WorkContext:
-        return WorkContext(self.store, self._embedder, self.settings, self._now(), llm)
+        return WorkContext(
+            self.store,
+            self._embedder,
+            self.settings,
+            self._now(),
+            llm,
+        )
 
     def _sync_files(self) -> None:
         """Take in what people wrote into the mirror and shared files, before the first turn."""
@@ -282,7 +296,13 @@ class BackgroundThread:
                 if is_fresh
             ]
             limit, budget = self.settings.limit, self.settings.budget
-            block = render_block(hits, now, limit=limit, budget=budget, due=due)
+            block = render_block(
+                hits,
+                now,
+                limit=limit,
+                budget=budget,
+                due=due,
+            )
             self._offer_block(conversation, block, now, {})
 
     def _claim_due(self, conversation: ConversationState, now: float) -> list[Hit]:
@@ -321,7 +341,12 @@ class BackgroundThread:
 
     def _settle_step(self) -> bool:
         """Settle one step if no other process holds the lease; True if there may be more to do."""
-        if not self.store.acquire(SETTLE_LEASE, self._holder, SETTLE_LEASE_SECONDS, self._now()):
+        if not self.store.acquire(
+            SETTLE_LEASE,
+            self._holder,
+            SETTLE_LEASE_SECONDS,
+            self._now(),
+        ):
             return False
         step = run_settle_step(self._work(), EMBED_BATCH)
         self.trouble = step.trouble or self._llm_thread.trouble
@@ -459,7 +484,11 @@ class BackgroundThread:
             del self._unprepared[conversation]
 
     def _offer_block(
-        self, conversation: ConversationState, block: Block, at: float, judged: Mapping[str, object]
+        self,
+        conversation: ConversationState,
+        block: Block,
+        at: float,
+        judged: Mapping[str, object],
     ) -> None:
         """Put a block where the next turn finds it, unless a fresh one with the same content waits.
 
@@ -482,7 +511,10 @@ class BackgroundThread:
         record_prepared_block(self.store, conversation, block, at, judged)
 
     def _record_nothing_found(
-        self, conversation: ConversationState, at: float, made: PreparedBlock
+        self,
+        conversation: ConversationState,
+        at: float,
+        made: PreparedBlock,
     ) -> None:
         """Record what the judge said, and a question that memory could not answer."""
         if made.judged:

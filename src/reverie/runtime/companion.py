@@ -86,7 +86,11 @@ class Companion:
         # What was injected counts in the conversation's own space and its project, not above.
         spaces = visible_spaces(space)[: 2 if own else 1]
         history = InjectionHistory(session, spaces)
-        self.conversation = ConversationState(space, has_own_space=own, attention=history)
+        self.conversation = ConversationState(
+            space,
+            has_own_space=own,
+            attention=history,
+        )
         resume_history(background.store, history, space, now())
         self._due_found_at = now()
         self._due = claim_at_start(
@@ -95,7 +99,12 @@ class Companion:
         # Last: from here on the thread works with this conversation.
         background.add_companion(self)
 
-    def turn(self, messages: Sequence[Mapping[str, Any]], *, now: float | None = None) -> Block:
+    def turn(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        now: float | None = None,
+    ) -> Block:
         """The block that the previous turn prepared, at once; these messages are learned from and
         prepared for in the background.
 
@@ -163,7 +172,13 @@ class Companion:
         )
         index = self._message_index
         places = index.locate_messages(check_message_list(messages), at, task)
-        fitted = fit_messages(messages, request, at, lambda n: places[n].known, index.before)
+        fitted = fit_messages(
+            messages,
+            request,
+            at,
+            lambda n: places[n].known,
+            index.before,
+        )
         evicted = to_evicted_parts(fitted.leaving_items, places)
         if evicted and keeps and not self._enqueue_evicted(evicted, at):
             # Better too long than lost: only what had gone before stays away.
@@ -230,16 +245,28 @@ class Companion:
         return condensed
 
     def _enqueue_evicted(
-        self, evicted: tuple[EvictedPart, ...], at: float, summary: CondensedEpisode | None = None
+        self,
+        evicted: tuple[EvictedPart, ...],
+        at: float,
+        summary: CondensedEpisode | None = None,
     ) -> bool:
         """Hand over messages that left the context; False when the queue is full."""
-        turn = replace(self._empty_turn(at), evicted=evicted, evicted_summary=summary)
+        turn = replace(
+            self._empty_turn(at),
+            evicted=evicted,
+            evicted_summary=summary,
+        )
         return self._background.enqueue(turn)
 
     def _empty_turn(self, at: float) -> ConversationTurn:
         return ConversationTurn(self.conversation, (), 0, (), EMPTY_BLOCK, at)
 
-    def heed(self, messages: Sequence[Any], *, now: float | None = None) -> None:
+    def heed(
+        self,
+        messages: Sequence[Any],
+        *,
+        now: float | None = None,
+    ) -> None:
         """Hand over messages to be learned from and prepared for, as `turn` does, without taking
         the block.
 
@@ -252,7 +279,11 @@ class Companion:
         said, first = self.conversation.heard.take_new(messages, MAX_NEW_MESSAGES)
         if not said:
             return
-        turn = replace(self._empty_turn(self._timestamp(now)), messages=said, first=first)
+        turn = replace(
+            self._empty_turn(self._timestamp(now)),
+            messages=said,
+            first=first,
+        )
         if not self._background.enqueue(turn):
             self.dropped += 1
 
@@ -294,7 +325,11 @@ class Companion:
         except IndexError:
             return EMPTY_BLOCK, EMPTY_BLOCK
         history = self.conversation.attention
-        if history.may_inject(block, at) and not is_recently_told(self.conversation, block.due, at):
+        if history.may_inject(block, at) and not is_recently_told(
+            self.conversation,
+            block.due,
+            at,
+        ):
             return block, EMPTY_BLOCK
         return EMPTY_BLOCK, block
 
@@ -358,7 +393,14 @@ def to_evicted_message(item: ContextItem, places: Sequence[MessagePlace]) -> Evi
     """An item that leaves a context, as it is written down."""
     numbers = [places[place].number for place in item.messages]
     role = "tool" if item.tool else item.type.partition("_")[0]
-    return EvictedPart(item.text, role, item.at, (min(numbers), max(numbers)), item.tool, item.task)
+    return EvictedPart(
+        item.text,
+        role,
+        item.at,
+        (min(numbers), max(numbers)),
+        item.tool,
+        item.task,
+    )
 
 
 def check_timestamp(now: object) -> float:

@@ -23,7 +23,11 @@ class LlmThread:
         self.trouble = ""  # why the model did not answer the last time
 
     def begin(
-        self, work: WorkContext, holder: str, guard: ErrorGuard, then: Callable[[], None]
+        self,
+        work: WorkContext,
+        holder: str,
+        guard: ErrorGuard,
+        then: Callable[[], None],
     ) -> None:
         """Start reading, unless a thread is at it or no event waits for the model.
 
@@ -48,7 +52,12 @@ class LlmThread:
         if self._thread is not None:
             self._thread.join(patience)
 
-    def _read(self, work: WorkContext, holder: str, then: Callable[[], None]) -> None:
+    def _read(
+        self,
+        work: WorkContext,
+        holder: str,
+        then: Callable[[], None],
+    ) -> None:
         report = run_llm_step(work, holder)
         self.trouble = report.trouble
         if report.events:

@@ -82,7 +82,11 @@ LEARNERS = (
 SettleProgress = Callable[[str, int, int | None], None]  # stage, done, total
 
 
-def ignore_progress(_stage: str, _done: int, _total: int | None) -> None:
+def ignore_progress(
+    _stage: str,
+    _done: int,
+    _total: int | None,
+) -> None:
     """A progress callback that does nothing."""
 
 
@@ -119,7 +123,9 @@ class SettleReport(NamedTuple):
 
 
 def settle_all(
-    work: Callable[[], WorkContext], holder: str, tell: SettleProgress = ignore_progress
+    work: Callable[[], WorkContext],
+    holder: str,
+    tell: SettleProgress = ignore_progress,
 ) -> SettleReport:
     """Embed, learn and reconcile until nothing waits; wait for another settler that makes headway.
 
@@ -196,7 +202,10 @@ def record_trouble(store: Store, trouble: str) -> None:
     with suppress(ReverieError):
         if trouble:
             first_line = trouble.splitlines()[0]
-            store.set_meta("trouble", json.dumps({"at": clock.now(), "text": first_line}))
+            store.set_meta(
+                "trouble",
+                json.dumps({"at": clock.now(), "text": first_line}),
+            )
         elif store.meta("trouble"):
             store.set_meta("trouble", "")
 
@@ -263,7 +272,9 @@ def run_llm_step(work: WorkContext, holder: str) -> SettleReport:
 
 
 def run_settle_step(
-    work: WorkContext, batch: int = EMBEDDING_BATCH, holder: str = ""
+    work: WorkContext,
+    batch: int = EMBEDDING_BATCH,
+    holder: str = "",
 ) -> SettleReport:
     """Do a bounded piece of work: one batch of texts, some events of each reader.
 
@@ -302,4 +313,7 @@ def run_settle_step(
 
     anchor_reader.check_anchors_if_due(work, holder, renew_lease)
     llm_step = run_llm_step(work, holder)
-    return done.plus(llm_step)._replace(waiting=done.waiting, trouble=trouble or llm_step.trouble)
+    return done.plus(llm_step)._replace(
+        waiting=done.waiting,
+        trouble=trouble or llm_step.trouble,
+    )

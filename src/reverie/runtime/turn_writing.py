@@ -28,7 +28,10 @@ from reverie.storage import Store
 
 
 def write_turns(
-    store: Store, turns: Sequence[ConversationTurn], off: Container[int], policy: Policy
+    store: Store,
+    turns: Sequence[ConversationTurn],
+    off: Container[int],
+    policy: Policy,
 ) -> list[Event | None]:
     """Write turns in one transaction; returns the event of each.
 
@@ -36,7 +39,10 @@ def write_turns(
     marked), and for one that only names evicted messages.
     """
     # Redacting is the slow part, so it is done before the transaction.
-    events = to_turn_events([None if id(turn) in off else turn for turn in turns], policy)
+    events = to_turn_events(
+        [None if id(turn) in off else turn for turn in turns],
+        policy,
+    )
     with_more = [
         turn for turn in turns if turn.given_reminders or (turn.evicted and id(turn) not in off)
     ]

@@ -102,7 +102,11 @@ class Store(ScrubbableStore, Protocol):
     # Writing. Each call is one transaction.
 
     def apply(
-        self, changes: Sequence[Change], cause: Event, *, done: tuple[str, int] | None = None
+        self,
+        changes: Sequence[Change],
+        cause: Event,
+        *,
+        done: tuple[str, int] | None = None,
     ) -> int:
         """Make all `changes`, record `cause` and move the cursor `done`: all of it or none.
 
@@ -130,7 +134,10 @@ class Store(ScrubbableStore, Protocol):
         """The ids of memories that hold one of these texts or held it: a purge leaves them."""
 
     def put_vectors(
-        self, model: str, vectors: Mapping[str, np.ndarray], hashes: Mapping[str, bytes]
+        self,
+        model: str,
+        vectors: Mapping[str, np.ndarray],
+        hashes: Mapping[str, bytes],
     ) -> int:
         """Store a model's vectors by memory id, and take those memories out of its queue.
 
@@ -159,7 +166,13 @@ class Store(ScrubbableStore, Protocol):
 
     # Coordination between processes.
 
-    def acquire(self, lease: str, holder: str, seconds: float, now: float) -> bool:
+    def acquire(
+        self,
+        lease: str,
+        holder: str,
+        seconds: float,
+        now: float,
+    ) -> bool:
         """Take or renew a lease for `seconds`. True for at most one holder at any moment."""
 
     def release(self, lease: str, holder: str) -> None:
@@ -176,7 +189,12 @@ class Store(ScrubbableStore, Protocol):
     def browse(self, where: Filter) -> list[Memory]:
         """Memories that match, newest first: by creation, or with `by_time` by when it happened."""
 
-    def with_triggers(self, spaces: Names, *, within: float | None = None) -> list[Memory]:
+    def with_triggers(
+        self,
+        spaces: Names,
+        *,
+        within: float | None = None,
+    ) -> list[Memory]:
         """Active memories with trigger patterns, as many as can be read `within` seconds."""
 
     def tagged_numbers(self, tags: Names, spaces: Names) -> list[int]:
@@ -188,7 +206,12 @@ class Store(ScrubbableStore, Protocol):
     def edges(self, ids: Names, rels: Names = ()) -> list[Edge]:
         """Edges from or to any of these ids."""
 
-    def edges_around(self, nodes: Names, spaces: Names, most: int) -> list[Edge]:
+    def edges_around(
+        self,
+        nodes: Names,
+        spaces: Names,
+        most: int,
+    ) -> list[Edge]:
         """Edges from or to any of these nodes that a reader of `spaces` may see, each once.
 
         Nodes are memories, tags, clusters and files. A memory at the other end must lie in one of
@@ -197,10 +220,19 @@ class Store(ScrubbableStore, Protocol):
         thousand.
         """
 
-    def scan_edges(self, after: tuple[str, str, str], limit: int) -> list[Edge]:
+    def scan_edges(
+        self,
+        after: tuple[str, str, str],
+        limit: int,
+    ) -> list[Edge]:
         """The next `limit` edges after this key, in the order of (src, rel, dst)."""
 
-    def edges_between(self, rels: Names, spaces: Names = (), limit: int = 100) -> list[Edge]:
+    def edges_between(
+        self,
+        rels: Names,
+        spaces: Names = (),
+        limit: int = 100,
+    ) -> list[Edge]:
         """Edges of these relations whose two ends are active, most recently written first.
 
         With `spaces`, both ends lie in them. A pair that is linked in both directions is given
@@ -237,7 +269,13 @@ class Store(ScrubbableStore, Protocol):
         """
 
     def event_rows(
-        self, verb: str, *, space: str = "", after: int, until: int, limit: int
+        self,
+        verb: str,
+        *,
+        space: str = "",
+        after: int,
+        until: int,
+        limit: int,
     ) -> list[tuple[int, float, str, str, str]]:
         """Raw events of a verb in a space, its parents and children: `after` < number <= `until`.
 
@@ -320,23 +358,40 @@ class Store(ScrubbableStore, Protocol):
         Vectors of other models are left out: vectors of different models are never compared.
         """
 
-    def scores(self, model: str, corpus: Corpus, terms: Names) -> list[Floats]:
+    def scores(
+        self,
+        model: str,
+        corpus: Corpus,
+        terms: Names,
+    ) -> list[Floats]:
         """BM25 of every row of every shard of `corpus`; 0 where no term occurs.
 
         Document frequencies are those of the corpus, so that a memory's score does not depend on
         spaces that were not asked for. `corpus` must come from this store.
         """
 
-    def unembedded_texts(self, limit: int, model: str | None = None) -> list[tuple[str, str]]:
+    def unembedded_texts(
+        self,
+        limit: int,
+        model: str | None = None,
+    ) -> list[tuple[str, str]]:
         """(id, text) of memories without a vector of this model, newest first.
 
         `model` None is the current one; before there was any, memories without a vector at all.
         """
 
-    def known_vectors(self, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
+    def known_vectors(
+        self,
+        model: str,
+        hashes: Sequence[bytes],
+    ) -> dict[bytes, np.ndarray]:
         """The embedding cache: vectors of texts that were embedded before, by the text's hash."""
 
-    def vectors(self, model: str, ids: Names) -> dict[str, np.ndarray]:
+    def vectors(
+        self,
+        model: str,
+        ids: Names,
+    ) -> dict[str, np.ndarray]:
         """A model's vectors of these memories, by id: float32, unit length, read-only.
 
         Unknown memories and those without a vector of this model are left out; retired ones are
@@ -370,7 +425,10 @@ class Store(ScrubbableStore, Protocol):
         Without `log` only the state (memories, edges, vectors), in the order of their ids.
         """
 
-    def load(self, rows: Iterable[dict[str, Any]]) -> dict[str, int]:
+    def load(
+        self,
+        rows: Iterable[dict[str, Any]],
+    ) -> dict[str, int]:
         """Import rows of `dump`. Returns how many of each type are new.
 
         What is already there is left alone. A row that cannot be read is left out and counted as

@@ -66,7 +66,10 @@ class LogAnalysis:
     """The activity visible from a space, as it is now. A context manager."""
 
     def __init__(
-        self, store: Store, space: str, patterns: Callable[[], Iterable[PatternRow]]
+        self,
+        store: Store,
+        space: str,
+        patterns: Callable[[], Iterable[PatternRow]],
     ) -> None:
         self._store, self._space, self._patterns = store, space, patterns
         self._until = store.last_event()
@@ -88,7 +91,11 @@ class LogAnalysis:
             columns[name][column] = type
         return [TableDescription(name, about[name], columns[name]) for name in about]
 
-    def ask(self, query: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> QueryResult:
+    def ask(
+        self,
+        query: str,
+        parameters: Sequence[Any] | Mapping[str, Any] = (),
+    ) -> QueryResult:
         """The answer to one SQL statement in DuckDB's dialect.
 
         `parameters` stand for `?`, `$1` or `$name` in it. Raises BadInput with DuckDB's own words
@@ -180,13 +187,20 @@ class LogAnalysis:
         """Copy the events of a verb."""
         after = 0
         while rows := self._store.event_rows(
-            verb, space=self._space, after=after, until=self._until, limit=BATCH
+            verb,
+            space=self._space,
+            after=after,
+            until=self._until,
+            limit=BATCH,
         ):
             self._append_rows(verb, EVENTS, rows)
             after = rows[-1][0]
 
     def _append_rows(
-        self, table: str, columns: Mapping[str, type], rows: Sequence[tuple[Any, ...]]
+        self,
+        table: str,
+        columns: Mapping[str, type],
+        rows: Sequence[tuple[Any, ...]],
     ) -> None:
         """Append rows to a table, as columns: a row at a time takes a hundred times as long."""
         import numpy as np
@@ -195,7 +209,11 @@ class LogAnalysis:
             return
         batch: dict[str, Any] = {}
         by_column = zip(*rows, strict=True)
-        for (name, kind), values in zip(columns.items(), by_column, strict=True):
+        for (name, kind), values in zip(
+            columns.items(),
+            by_column,
+            strict=True,
+        ):
             batch[name] = np.array(values, kind)
         self._db.register("batch", batch)
         self._db.execute(f"insert into log.{table} by name select * from batch")

@@ -55,7 +55,11 @@ def format_file_date(at: float, form: str = "%Y%m%d") -> str:
     return datetime.fromtimestamp(at, UTC).strftime(form)
 
 
-def make_daily_backup(store: Store, settings: Settings, now: float) -> Path | None:
+def make_daily_backup(
+    store: Store,
+    settings: Settings,
+    now: float,
+) -> Path | None:
     """Make today's copy and delete the oldest beyond `settings.backups`; None if it was there."""
     path = backup_folder(settings) / f"reverie-{format_file_date(now)}.db"
     # A store elsewhere is its owner's to copy.
@@ -75,7 +79,12 @@ def list_replaced_copies(settings: Settings) -> list[Path]:
     return sorted(backup_folder(settings).glob("before-*.db"), reverse=True)
 
 
-def restore_from_backup(store: Store, settings: Settings, source: Path, now: float) -> Path:
+def restore_from_backup(
+    store: Store,
+    settings: Settings,
+    source: Path,
+    now: float,
+) -> Path:
     """Restore a backup. Returns the copy of the former content; a refused backup makes none."""
     folder = backup_folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
@@ -87,7 +96,10 @@ def restore_from_backup(store: Store, settings: Settings, source: Path, now: flo
 
 
 def purge_backups(
-    settings: Settings, store: Store, ids: Sequence[str], texts: Collection[str]
+    settings: Settings,
+    store: Store,
+    ids: Sequence[str],
+    texts: Collection[str],
 ) -> tuple[Path, ...]:
     """Erase memories from the copies of a store. Returns the files that may still hold them.
 
@@ -105,7 +117,10 @@ def has_own_copies(settings: Settings, store: Store) -> bool:
     return store.url == settings.url and not settings.store
 
 
-def alter_copies(copies: Iterable[Path], change: Callable[[Store], object]) -> list[Path]:
+def alter_copies(
+    copies: Iterable[Path],
+    change: Callable[[Store], object],
+) -> list[Path]:
     """Alter these copies. Returns those that could not be altered."""
     unreached = []
     for path in copies:
@@ -135,7 +150,11 @@ def alter_copy(path: Path, change: Callable[[Store], object]) -> None:
         path.with_name(path.name + tail).unlink(missing_ok=True)
 
 
-def find_copies_holding(settings: Settings, store: Store, clean: TextCleaner) -> list[Path]:
+def find_copies_holding(
+    settings: Settings,
+    store: Store,
+    clean: TextCleaner,
+) -> list[Path]:
     """The copies with something to clean, and damaged ones that cannot be read."""
     if not has_own_copies(settings, store):
         return []
@@ -151,7 +170,11 @@ def may_hold_text(path: Path, clean: TextCleaner) -> bool:
         return True
 
 
-def scrub_copies(settings: Settings, copies: Iterable[Path], clean: TextCleaner) -> list[Path]:
+def scrub_copies(
+    settings: Settings,
+    copies: Iterable[Path],
+    clean: TextCleaner,
+) -> list[Path]:
     """Clean these copies, or delete those that cannot be cleaned. Returns those that stay as is."""
     known = list_copies(settings)
     unreached = []

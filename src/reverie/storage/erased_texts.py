@@ -108,7 +108,10 @@ class PassageEraser:
         """A text with the passages blanked, the longest first."""
         forms = find_present(self.passages, text)
         # A shorter text may be part of a longer one, and would leave the rest of that behind.
-        for form in sorted(forms, key=lambda form: (-len(form), form)):
+        for form in sorted(
+            forms,
+            key=lambda form: (-len(form), form),
+        ):
             text = self.pattern(to_word_pattern(form)).sub(PURGED, text)
         return text
 
@@ -129,7 +132,11 @@ class PassageEraser:
         return self.patterns[expression]
 
 
-def find_present(prefilter: TextPrefilter, text: str, chars: int | None = None) -> list[str]:
+def find_present(
+    prefilter: TextPrefilter,
+    text: str,
+    chars: int | None = None,
+) -> list[str]:
     """The texts that occur in `text`, or whose first `chars` do, perhaps within a longer word."""
     candidates = prefilter.find_candidates(text)
     if not candidates:
@@ -178,7 +185,11 @@ def longest_word(text: str) -> str:
     """The longest word of a text, in lower case, of a spaced script if there is any; "" if none."""
     words = _TOKEN.findall(text.lower())
     spaced = [word for word in words if not _SIGN.match(word)]
-    return max(spaced or words, key=len, default="")
+    return max(
+        spaced or words,
+        key=len,
+        default="",
+    )
 
 
 def first_whole_words(text: str) -> str:
@@ -206,7 +217,11 @@ def to_word_pattern(text: str) -> str:
     return before + to_spaced_pattern(text) + after
 
 
-def blank_sentences(clean: PassageEraser, texts: Collection[str], source: str) -> str:
+def blank_sentences(
+    clean: PassageEraser,
+    texts: Collection[str],
+    source: str,
+) -> str:
     """A source with the passages blanked, and the sentences that say the same as one of `texts`."""
     word_sets = [split_word_set(text) for text in texts]
     # One or two words would be shared by chance.

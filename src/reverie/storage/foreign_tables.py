@@ -82,7 +82,11 @@ def read_duckdb_rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
         ) from err
 
 
-def iter_table_rows(db: Any, list_tables: str, tables: Sequence[str]) -> Iterator[TableRow]:
+def iter_table_rows(
+    db: Any,
+    list_tables: str,
+    tables: Sequence[str],
+) -> Iterator[TableRow]:
     """The rows of those tables that exist, in a database of either kind."""
     existing = {name for (name,) in db.execute(list_tables).fetchall()}
     for table in tables:

@@ -192,11 +192,18 @@ class CodeIndex(Protocol):
         """Remove a repository, and its words unless another process is reading them just now."""
         ...
 
-    def facts(self, root: str, paths: Sequence[str] | None = None) -> dict[str, str]:
+    def facts(
+        self,
+        root: str,
+        paths: Sequence[str] | None = None,
+    ) -> dict[str, str]:
         """What resolving needs of these files, or of all, by path."""
         ...
 
-    def modules(self, root: str) -> dict[str, tuple[str, list[str]]]:
+    def modules(
+        self,
+        root: str,
+    ) -> dict[str, tuple[str, list[str]]]:
         """By path, each file's language and the names of the modules that it looks for."""
         ...
 
@@ -224,7 +231,12 @@ class CodeIndex(Protocol):
         """How much of a repository is indexed."""
         ...
 
-    def find_symbols(self, root: str, name: str, limit: int) -> list[SymbolLocation]:
+    def find_symbols(
+        self,
+        root: str,
+        name: str,
+        limit: int,
+    ) -> list[SymbolLocation]:
         """Symbols with that name or qualified name; else in another case; else as last part."""
         ...
 
@@ -232,7 +244,11 @@ class CodeIndex(Protocol):
         """Symbols whose text has that digest, by path and index."""
         ...
 
-    def symbols(self, root: str, paths: Sequence[str] | None = None) -> list[SymbolLocation]:
+    def symbols(
+        self,
+        root: str,
+        paths: Sequence[str] | None = None,
+    ) -> list[SymbolLocation]:
         """The symbols of these files, or of all, by path and index."""
         ...
 
@@ -244,7 +260,12 @@ class CodeIndex(Protocol):
         """The resolved edges that begin within these symbols, by path and line."""
         ...
 
-    def edges_of_file(self, root: str, path: str, kind: str) -> list[CodeEdge]:
+    def edges_of_file(
+        self,
+        root: str,
+        path: str,
+        kind: str,
+    ) -> list[CodeEdge]:
         """The edges of a kind that begin in a file, by line."""
         ...
 
@@ -260,7 +281,12 @@ class CodeIndex(Protocol):
         """All symbols and all resolved edges, in brief."""
         ...
 
-    def search_files(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
+    def search_files(
+        self,
+        root: str,
+        terms: Sequence[str],
+        limit: int,
+    ) -> list[tuple[str, float]]:
         """(path, BM25) of files whose path or symbols contain any of the terms.
 
         Best first, ties by path.
@@ -279,7 +305,11 @@ class CodeIndex(Protocol):
         """The terms of all files of a repository."""
         ...
 
-    def symbol_names(self, root: str, kinds: Collection[str]) -> list[tuple[str, str]]:
+    def symbol_names(
+        self,
+        root: str,
+        kinds: Collection[str],
+    ) -> list[tuple[str, str]]:
         """(path, name) of all symbols of these kinds."""
         ...
 

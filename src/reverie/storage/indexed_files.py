@@ -128,18 +128,31 @@ class FileIndex(Protocol):
         ...
 
     def search_words(
-        self, terms: Sequence[str], roots: Sequence[str], limit: int
+        self,
+        terms: Sequence[str],
+        roots: Sequence[str],
+        limit: int,
     ) -> list[tuple[int, float]]:
         """(chunk number, BM25) of chunks with any of the terms, best first, ties by number."""
         ...
 
     def nearest(
-        self, model: str, vector: np.ndarray, roots: Sequence[str], limit: int, floor: float
+        self,
+        model: str,
+        vector: np.ndarray,
+        roots: Sequence[str],
+        limit: int,
+        floor: float,
     ) -> list[tuple[int, float]]:
         """(chunk number, cosine) of the nearest chunks, best first; none below `floor`."""
         ...
 
-    def cosines(self, model: str, vector: np.ndarray, nums: Sequence[int]) -> dict[int, float]:
+    def cosines(
+        self,
+        model: str,
+        vector: np.ndarray,
+        nums: Sequence[int],
+    ) -> dict[int, float]:
         """The cosine of each of these chunks that has a vector of the model."""
         ...
 
@@ -147,15 +160,27 @@ class FileIndex(Protocol):
         """Chunks by number, in the order asked; unknown ones are left out."""
         ...
 
-    def unembedded_texts(self, limit: int, model: str) -> list[tuple[bytes, str]]:
+    def unembedded_texts(
+        self,
+        limit: int,
+        model: str,
+    ) -> list[tuple[bytes, str]]:
         """(hash, text) of chunks without a vector of this model, each text once."""
         ...
 
-    def put_vectors(self, model: str, vectors: Mapping[bytes, np.ndarray]) -> None:
+    def put_vectors(
+        self,
+        model: str,
+        vectors: Mapping[bytes, np.ndarray],
+    ) -> None:
         """Store vectors by the hash of their text: one row for each part that was embedded."""
         ...
 
-    def count(self, roots: Sequence[str] | None, model: str | None = None) -> IndexCount:
+    def count(
+        self,
+        roots: Sequence[str] | None,
+        model: str | None = None,
+    ) -> IndexCount:
         """How much is indexed of these roots, or of all; `waiting` is 0 without a model."""
         ...
 

@@ -25,8 +25,16 @@ def read_memory_pages(store: Store, where: Filter) -> Iterator[list[Memory]]:
         where = where._replace(after=page[-1].id)
 
 
-def iter_events_after(store: Store, seq: int, verbs: Sequence[str]) -> Iterator[Event]:
+def iter_events_after(
+    store: Store,
+    seq: int,
+    verbs: Sequence[str],
+) -> Iterator[Event]:
     """All events of these verbs after a number, oldest first."""
-    while page := store.events(after=seq, verbs=verbs, limit=EVENTS_PER_PAGE):
+    while page := store.events(
+        after=seq,
+        verbs=verbs,
+        limit=EVENTS_PER_PAGE,
+    ):
         yield from page
         seq = page[-1].seq

@@ -46,7 +46,14 @@ class ScrubbableStore(Protocol):
     def size(self) -> int:
         """About how many rows of text there are, for a progress bar."""
 
-    def scrub(self, clean: TextCleaner, after: Any, limit: int, *, write: bool) -> ScrubStep:
+    def scrub(
+        self,
+        clean: TextCleaner,
+        after: Any,
+        limit: int,
+        *,
+        write: bool,
+    ) -> ScrubStep:
         """Scan the next `limit` rows after `after`, or from the start; with `write`, clean them.
 
         One transaction; others may write between two calls. A memory keeps its id, its links and

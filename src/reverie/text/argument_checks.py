@@ -33,7 +33,11 @@ def check_texts(values: object, what: str) -> tuple[str, ...]:
     return check_text_list([values] if isinstance(values, str) else values, what)
 
 
-def check_options(verb: str, given: Mapping[str, Any], options: type) -> None:
+def check_options(
+    verb: str,
+    given: Mapping[str, Any],
+    options: type,
+) -> None:
     """Raise TypeError, as Python does, for a name that the verb's further arguments do not have."""
     allowed = options.__annotations__
     if unknown := sorted(given.keys() - allowed.keys()):

@@ -23,7 +23,12 @@ thinking command-[a-z]+ local-command-[a-z]+ document context data-[0-9a-f]{12}
 """
 HOST_TAGS = tuple(_HOST_TAGS.split())
 # What closes or opens something in a block, and what looks like it and does not.
-LOOKALIKES = {"<": "‹", ">": "›", "`" * 3: "'''", "~" * 3: "∼∼∼"}
+LOOKALIKES = {
+    "<": "‹",
+    ">": "›",
+    "`" * 3: "'''",
+    "~" * 3: "∼∼∼",
+}
 COLON_LOOKALIKE = "\u2236"  # a ratio looks like a colon and ends no speaker's name
 
 

@@ -274,7 +274,10 @@ def role_of(message: Any) -> str:
 
 def check_messages(messages: Any) -> Sequence[Any]:
     """The messages as a list; BadInput says what is wanted. Only the newest are looked at."""
-    if isinstance(messages, (str, bytes, bytearray, Mapping)) or not isinstance(messages, Sequence):
+    if isinstance(
+        messages,
+        (str, bytes, bytearray, Mapping),
+    ) or not isinstance(messages, Sequence):
         raise BadInput(
             'turn() takes a list of messages such as [{"role": "user", "content": "…"}], not '
             f"{type(messages).__name__}"
@@ -315,7 +318,11 @@ class SeenMessages:
     next_number: int = 0  # number of the next message of the conversation
     tail: tuple[MessagePrint, ...] = ()  # fingerprints of the newest of them
 
-    def take_new(self, messages: Any, most: int) -> tuple[tuple[HostMessage, ...], int]:
+    def take_new(
+        self,
+        messages: Any,
+        most: int,
+    ) -> tuple[tuple[HostMessage, ...], int]:
         """The messages since the last turn, at most so many, and the number of the first."""
         try:
             return self._take_new(check_messages(messages), most)
@@ -325,7 +332,11 @@ class SeenMessages:
         except Exception as err:
             raise BadInput(f"These messages cannot be read: {type(err).__name__}: {err}") from err
 
-    def _take_new(self, messages: Sequence[Any], most: int) -> tuple[tuple[HostMessage, ...], int]:
+    def _take_new(
+        self,
+        messages: Sequence[Any],
+        most: int,
+    ) -> tuple[tuple[HostMessage, ...], int]:
         total = len(messages)
         if self.has_grown(messages):  # the usual case: only what is new need be looked at
             known = self.total
@@ -394,7 +405,9 @@ def find_new_start(
 
 
 def count_shared_prints(
-    prints: Sequence[MessagePrint], tail: Sequence[MessagePrint], end: int
+    prints: Sequence[MessagePrint],
+    tail: Sequence[MessagePrint],
+    end: int,
 ) -> int:
     """How many fingerprints before `end` are the last ones of `tail`."""
     count = 0

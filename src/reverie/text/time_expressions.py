@@ -48,7 +48,11 @@ NIGHT_PARTS, SMALL_HOURS = (
 MAX_PHRASE_CHARS = 120  # characters of a phrase
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 PASSING_UNITS = {"minute": 60.0, "hour": 3_600.0}  # time that passes; days and weeks are the wall's
-UNIT_SECONDS = {**PASSING_UNITS, "day": 86_400.0, "week": 7 * 86_400.0}
+UNIT_SECONDS = {
+    **PASSING_UNITS,
+    "day": 86_400.0,
+    "week": 7 * 86_400.0,
+}
 MAX_INTERVAL_SECONDS = (
     3_660 * 86_400.0
 )  # seconds: what comes less often than every ten years is a slip
@@ -175,7 +179,11 @@ EXAMPLES = (
 )
 
 
-def parse_time_ahead(when: str | float | datetime | date, now: float, zone: str) -> float:
+def parse_time_ahead(
+    when: str | float | datetime | date,
+    now: float,
+    zone: str,
+) -> float:
     """The timestamp meant, which must be still to come; BadInput says what was understood."""
     at = parse_time_expression(when, now, zone)
     if at <= now:
@@ -186,7 +194,11 @@ def parse_time_ahead(when: str | float | datetime | date, now: float, zone: str)
     return at
 
 
-def parse_time_expression(when: str | float | datetime | date, now: float, zone: str) -> float:
+def parse_time_expression(
+    when: str | float | datetime | date,
+    now: float,
+    zone: str,
+) -> float:
     """The timestamp of a phrase, ISO 8601, a datetime, a date, or seconds since 1970.
 
     It is meant in `zone` where it names none.
@@ -214,7 +226,11 @@ def parse_iso_time(text: str) -> datetime | date | None:
     return None
 
 
-def parse_time_phrase(text: str, now: float, zone: str) -> float:
+def parse_time_phrase(
+    text: str,
+    now: float,
+    zone: str,
+) -> float:
     """The timestamp that words mean."""
     phrase = normalize_phrase(text)
     if _PASSING.fullmatch(phrase):
@@ -243,7 +259,12 @@ def parse_time_phrase(text: str, now: float, zone: str) -> float:
     return next((moment for moment in moments if moment > now), moments[-1])
 
 
-def next_wall_time(here: WallTime, at: time, now: float, zone: str) -> float:
+def next_wall_time(
+    here: WallTime,
+    at: time,
+    now: float,
+    zone: str,
+) -> float:
     """The next time that the wall's clock shows this."""
     wall = datetime.combine(here.date(), at)
     today = from_wall_time(wall, zone)
@@ -285,7 +306,11 @@ def split_phrase(phrase: str, text: str) -> PhraseParts:
     return PhraseParts(day, at, after_midnight)
 
 
-def parse_clock(found: re.Match[str], part: str, text: str) -> time:
+def parse_clock(
+    found: re.Match[str],
+    part: str,
+    text: str,
+) -> time:
     """A time of day: 14:00, 9am, "at 9", "at 8 in the evening"; "tonight at 12" is midnight."""
     hour = int(found["hour"] or found["hour2"] or found["hour3"])
     minute = int(found["minute"] or 0)
@@ -324,7 +349,12 @@ def parse_day_phrase(phrase: str, here: WallTime) -> WallTime | None:
     return found if found is not None and found.tzinfo is None else None
 
 
-def parse_recurrence(text: str, now: float, zone: str, at: time = MORNING) -> str:
+def parse_recurrence(
+    text: str,
+    now: float,
+    zone: str,
+    at: time = MORNING,
+) -> str:
     """The rule of a phrase that recurs: cron ("30 8 * * 1-5") or "every 2 weeks at 09:00".
 
     Where the words do not say so, `now` says which day of the month is meant, and `at` which time
@@ -351,7 +381,12 @@ RECURS = (
     'Say for instance "every weekday at 8:30", "every Monday and Thursday at 9", "every 2 hours", '
     '"every month on the 3rd at 10:00", or cron: "30 8 * * 1-5"'
 )
-_CRON_DAYS = {"day": "*", "weekday": "1-5", "workday": "1-5", "weekend": "0,6"}
+_CRON_DAYS = {
+    "day": "*",
+    "weekday": "1-5",
+    "workday": "1-5",
+    "weekend": "0,6",
+}
 
 
 def recurrence_error(text: str) -> BadInput:
@@ -359,7 +394,12 @@ def recurrence_error(text: str) -> BadInput:
     return BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
 
 
-def build_rule(found: re.Match[str], clock: time, here: WallTime, text: str) -> str:
+def build_rule(
+    found: re.Match[str],
+    clock: time,
+    here: WallTime,
+    text: str,
+) -> str:
     """The rule of a phrase that `_EVERY` has matched."""
     unit = "minute" if found["unit"] == "min" else found["unit"]
     of = found["of"] or ""
@@ -449,7 +489,12 @@ def is_recurrence_rule(rule: str) -> bool:
         return False
 
 
-def next_occurrence(rule: str, last: float, now: float, zone: str) -> float:
+def next_occurrence(
+    rule: str,
+    last: float,
+    now: float,
+    zone: str,
+) -> float:
     """The first time of a rule after both its last one and now: missed times do not come again.
 
     BadInput if there is none, as after the last year that a calendar knows.
@@ -461,7 +506,12 @@ def next_occurrence(rule: str, last: float, now: float, zone: str) -> float:
         raise BadInput(f"{rule!r} has no next time after {after:.0f}. {RECURS}") from err
 
 
-def iterate_occurrences(rule: str, last: float, after: float, zone: str) -> Iterator[float]:
+def iterate_occurrences(
+    rule: str,
+    last: float,
+    after: float,
+    zone: str,
+) -> Iterator[float]:
     """Times of a rule in order, beginning at most a day before `after`."""
     interval = parse_interval(rule)
     if interval is None:
@@ -483,7 +533,11 @@ def iterate_occurrences(rule: str, last: float, after: float, zone: str) -> Iter
             yield from_wall_time(start + timedelta(days=days * number), zone)
 
 
-def first_occurrence(rule: str, now: float, zone: str) -> float:
+def first_occurrence(
+    rule: str,
+    now: float,
+    zone: str,
+) -> float:
     """The first time of a rule from now on.
 
     An interval of minutes or hours begins now, one of days at its hour.

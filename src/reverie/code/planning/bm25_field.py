@@ -149,7 +149,10 @@ def number_members(starts: LongInts) -> LongInts:
     >>> number_members(np.array([0, 2, 2, 3])).tolist()
     [0, 0, 2]
     """
-    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    return np.repeat(
+        np.arange(len(starts) - 1),
+        np.diff(starts),
+    )
 
 
 def count_within_groups(sizes: LongInts) -> LongInts:
@@ -174,7 +177,11 @@ class GramField:
         self._starts = list(accumulate((len(word) + 1 for word in self._known), initial=1))
         piece_counts = [max(1, len(word) - GRAM_LENGTH + 2) for word in self._known]
         pieces = np.array(piece_counts, np.float64)[field.terms]
-        sizes = np.bincount(field.docs, field.counts * pieces, len(field.sizes))
+        sizes = np.bincount(
+            field.docs,
+            field.counts * pieces,
+            len(field.sizes),
+        )
         self._sizes: Column = sizes.astype(np.float64)
 
     def bm25(self, question: TermCounts) -> Column:

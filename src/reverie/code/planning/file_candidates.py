@@ -113,7 +113,11 @@ class FileTree:
     def chunks(self) -> Bm25Field:
         """What stands in each chunk of the files."""
         bags, starts = self._bags, self.chunk_starts
-        entries = TermEntries(starts[bags.file] + bags.chunk, bags.term, bags.times)
+        entries = TermEntries(
+            starts[bags.file] + bags.chunk,
+            bags.term,
+            bags.times,
+        )
         return build_field_from_entries(bags.terms, int(starts[-1]), entries)
 
     @cached_property
@@ -340,7 +344,10 @@ def score_rare_names(tree: FileTree, names: Iterable[str]) -> Column:
     for name in names:
         docs, _ = tree.content.having(to_whole_term(name))
         if is_code_like(name) and len(docs) <= most:
-            scores[docs] = np.maximum(scores[docs], tree.rarity(len(docs)))
+            scores[docs] = np.maximum(
+                scores[docs],
+                tree.rarity(len(docs)),
+            )
     return scores
 
 
@@ -369,7 +376,11 @@ def score_folders(tree: FileTree, content: Column) -> Signals:
     order = np.lexsort((-content, tree.folder))
     sizes = np.bincount(tree.folder)
     best = order[count_within_groups(sizes) < FEW]
-    sums = np.bincount(tree.folder[best], content[best], len(sizes))
+    sums = np.bincount(
+        tree.folder[best],
+        content[best],
+        len(sizes),
+    )
     means = sums / np.minimum(sizes, FEW)
     return {
         "folder": means[tree.folder],

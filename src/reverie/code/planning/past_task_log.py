@@ -37,7 +37,10 @@ def list_past_tasks(events: Iterable[Event], moved: FileRenames) -> list[PastTas
     """The tasks that these commits, tasks and files tell of, oldest first."""
     commits: list[PastTask] = []
     by_name: dict[str, list[Event]] = defaultdict(list)
-    for event in sorted(events, key=lambda event: (event.at, event.seq)):
+    for event in sorted(
+        events,
+        key=lambda event: (event.at, event.seq),
+    ):
         name = get_event_task(event) or event.session
         if event.verb == COMMIT:
             if "left_out" not in event.payload:

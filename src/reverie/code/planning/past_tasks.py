@@ -78,9 +78,15 @@ class TaskHistory:
         self.task: LongInts = np.array(tasks, np.int64)
         self.file: LongInts = np.array(files, np.int64)
         # files of each task
-        self.width = np.array([max(1, len(one.files)) for one in done], np.float64)
+        self.width = np.array(
+            [max(1, len(one.files)) for one in done],
+            np.float64,
+        )
         # files of each task that are there now
-        self.here = np.maximum(np.bincount(self.task, minlength=len(done)), 1)
+        self.here = np.maximum(
+            np.bincount(self.task, minlength=len(done)),
+            1,
+        )
 
     def __len__(self) -> int:
         return len(self.done)
@@ -123,7 +129,10 @@ class TaskHistory:
         """The entries of the texts ordered by task: terms, counts, and where each task begins."""
         texts = self.texts
         order = np.argsort(texts.docs, kind="stable")
-        starts = np.searchsorted(texts.docs[order], np.arange(len(self) + 1))
+        starts = np.searchsorted(
+            texts.docs[order],
+            np.arange(len(self) + 1),
+        )
         return texts.terms[order], texts.counts[order], starts
 
     @cached_property
@@ -167,11 +176,19 @@ class TaskHistory:
         """For each file the score of the best task that changed it, less if that changed many."""
         hit, score, here = self.votes(scores, MAX_WEIGHED_TASKS)
         best = np.zeros(len(self.tree))
-        np.maximum.at(best, self.file[hit], score / (1.0 + 0.1 * here))
+        np.maximum.at(
+            best,
+            self.file[hit],
+            score / (1.0 + 0.1 * here),
+        )
         return best
 
 
-def score_task_similarity(past: TaskHistory, task: TaskQuery, near: Column) -> Column:
+def score_task_similarity(
+    past: TaskHistory,
+    task: TaskQuery,
+    near: Column,
+) -> Column:
     """How similar each past task is: its words (the most similar 1) and, if near, its cosine."""
     words = past.texts.bm25(task.terms)
     share = words / max(float(words.max(initial=0.0)), 1e-9)
@@ -180,10 +197,17 @@ def score_task_similarity(past: TaskHistory, task: TaskQuery, near: Column) -> C
 
 def to_cosine_column(past: TaskHistory, cosines: Mapping[str, float]) -> Column:
     """The cosine of each past task, given by key, that is near; 0 for the others."""
-    return np.array([cosines.get(one.key, 0.0) for one in past.done], np.float64)
+    return np.array(
+        [cosines.get(one.key, 0.0) for one in past.done],
+        np.float64,
+    )
 
 
-def compute_history_signals(past: TaskHistory, task: TaskQuery, near: Column) -> Signals:
+def compute_history_signals(
+    past: TaskHistory,
+    task: TaskQuery,
+    near: Column,
+) -> Signals:
     """What past tasks say of each file; `near` has their cosines, 0 where none is known."""
     return {
         **score_history_words(past, task),
@@ -240,7 +264,10 @@ def score_word_company(past: TaskHistory, task: TaskQuery) -> Column:
 def score_task_cosines(past: TaskHistory, near: Column) -> Signals:
     """Files of past tasks that are near; zeros if none is known to be."""
     if not near.any():
-        return dict.fromkeys(("meant", "meant best", "meant lately"), np.zeros(len(past.tree)))
+        return dict.fromkeys(
+            ("meant", "meant best", "meant lately"),
+            np.zeros(len(past.tree)),
+        )
     floor = np.sort(near)[-min(MAX_VOTING_TASKS, len(near))]
     # those at the floor itself still count, a little
     above = np.maximum(near - floor, 0.0) ** 1.5 + 1e-9 * (near >= floor)

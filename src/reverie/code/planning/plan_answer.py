@@ -103,7 +103,10 @@ def list_similar_tasks(found: RankedFiles) -> tuple[PastTask, ...]:
     if not done:
         return ()
     # ties go to the newest
-    places = sorted(range(len(done)), key=lambda place: (-scores[place], -done[place].at))
+    places = sorted(
+        range(len(done)),
+        key=lambda place: (-scores[place], -done[place].at),
+    )
     floor = MIN_SIMILARITY_SHARE * max(scores[places[0]], 1e-9)
     best = places[:MAX_PAST_TASKS]
     return tuple(done[place] for place in best if scores[place] >= floor)

@@ -98,7 +98,10 @@ def is_code_near(found: RankedFiles, place: int) -> bool:
     Of 25 such tasks three found nearer code in a repository, of its own 150 last commits all but
     one in twenty.
     """
-    cosines = (found.meant.code or {}).get(found.tree.paths[place], ())
+    cosines = (found.meant.code or {}).get(
+        found.tree.paths[place],
+        (),
+    )
     return max(cosines, default=0.0) >= MIN_COSINE
 
 
@@ -139,9 +142,15 @@ def pick_rarest(
         for term in own:
             docs, _ = field.having(term)
             if place in docs:
-                rarities[word] = max(field.rarity(len(docs)), rarities.get(word, 0.0))
+                rarities[word] = max(
+                    field.rarity(len(docs)),
+                    rarities.get(word, 0.0),
+                )
     # ties by the word: the same plan gives the same reasons
-    return sorted(rarities, key=lambda word: (-rarities[word], word))[:MAX_REASON_WORDS]
+    return sorted(
+        rarities,
+        key=lambda word: (-rarities[word], word),
+    )[:MAX_REASON_WORDS]
 
 
 def describe_past_task(found: RankedFiles, place: int) -> str:

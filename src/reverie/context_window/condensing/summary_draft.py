@@ -220,7 +220,12 @@ def choose_leaving_items(
         start=0.0,
         target=max(0, left) / wish.limit if strategy.stays else 0.0,
     )
-    plan = plan_pruning(items, goal, may_shorten=strategy.stubs, kept=wish.kept)
+    plan = plan_pruning(
+        items,
+        goal,
+        may_shorten=strategy.stubs,
+        kept=wish.kept,
+    )
     gone = {pruned.item.messages for pruned in plan.going if not pruned.stub}
     whole = {
         place
@@ -236,7 +241,10 @@ def is_earlier_summary(item: ContextItem) -> bool:
 
 
 def find_summary_seat(
-    items: Sequence[ContextItem], going: LeavingItems, *, alternate: bool
+    items: Sequence[ContextItem],
+    going: LeavingItems,
+    *,
+    alternate: bool,
 ) -> int | None:
     """Where among `items` the summary stands in place of what goes; None: it stands nowhere yet."""
     for place in sorted(going.whole):
@@ -261,7 +269,9 @@ def find_summary_seat(
 
 
 def add_summary_lines(
-    made: CondenseDraft, worth: dict[tuple[int, ...], float], session: str
+    made: CondenseDraft,
+    worth: dict[tuple[int, ...], float],
+    session: str,
 ) -> CondenseDraft:
     """The same, with what may be said of what leaves: the head of the summary, and the best
     sentences.
@@ -276,13 +286,21 @@ def add_summary_lines(
         for line in extract_summary_lines(item, made.numbers[item.messages[0]], policy)
     }
     names = list_frequent_names(own, policy)
-    span = extend_span(SummarySpan(min(numbers), max(numbers), len(numbers)), going)
+    span = extend_span(
+        SummarySpan(min(numbers), max(numbers), len(numbers)),
+        going,
+    )
     made = made._replace(head=render_summary_head(span, names, session))
     spare = max(0, made.spare)
     if made.spare < 0:
         made = made._replace(head=MARK)
     count = made.wish.tokenizer.count
-    lines = rank_summary_lines(list(said), list(said.values()), 2 * spare, count)
+    lines = rank_summary_lines(
+        list(said),
+        list(said.values()),
+        2 * spare,
+        count,
+    )
     return made._replace(lines=tuple(lines))
 
 
@@ -300,7 +318,9 @@ def fit_summary_lines(made: CondenseDraft, lines: Sequence[SummaryLine]) -> list
 
 
 def finish_condensing(
-    made: CondenseDraft, lines: Sequence[SummaryLine], by: str
+    made: CondenseDraft,
+    lines: Sequence[SummaryLine],
+    by: str,
 ) -> CondensedMessages:
     """The list to go on with: what stays, as the very objects that were given, and the summary."""
     same = leave_unchanged(
@@ -336,7 +356,10 @@ def finish_condensing(
     )
 
 
-def lay_out_messages(made: CondenseDraft, new: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+def lay_out_messages(
+    made: CondenseDraft,
+    new: Sequence[Any],
+) -> Iterator[tuple[int, Any]]:
     """The list to go on with, each message with its place in the given one; a summary's is that
     where it stands.
 

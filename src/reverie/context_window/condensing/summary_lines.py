@@ -73,7 +73,9 @@ def is_summary(text: str) -> bool:
 
 
 def extract_summary_lines(
-    item: ContextItem, number: int, policy: Policy = DEFAULT_POLICY
+    item: ContextItem,
+    number: int,
+    policy: Policy = DEFAULT_POLICY,
 ) -> Iterator[SummaryLine]:
     """What is said in an item, sentence by sentence; of a summary its lines; of a tool's call what
     was asked.
@@ -115,7 +117,11 @@ class SummarySpan(NamedTuple):
     left: int
 
 
-def render_summary_head(span: SummarySpan, names: Sequence[str], session: str) -> str:
+def render_summary_head(
+    span: SummarySpan,
+    names: Sequence[str],
+    session: str,
+) -> str:
     """The head of a summary: which messages were removed, and how to read them."""
     more = f" It knows more of: {escape_line(', '.join(names))}." if names else ""
     whole = f' All of them: session "{escape_line(session)}".' if session else ""
@@ -130,7 +136,11 @@ def extend_span(span: SummarySpan, items: Sequence[ContextItem]) -> SummarySpan:
     for item in items:
         if item.text.startswith(MARK) and (found := SPAN_PATTERN.search(item.text)):
             first, last, left = map(int, found.groups())
-            span = SummarySpan(min(first, span.first), max(last, span.last), span.left + left)
+            span = SummarySpan(
+                min(first, span.first),
+                max(last, span.last),
+                span.left + left,
+            )
     return span
 
 
@@ -144,7 +154,10 @@ def list_frequent_names(items: Sequence[ContextItem], policy: Policy = DEFAULT_P
             often.update(
                 name for name in names if len(name) <= 40 and name.lower() not in STOP_WORDS
             )
-    ranked = sorted(often.items(), key=lambda one: (-one[1], one[0]))
+    ranked = sorted(
+        often.items(),
+        key=lambda one: (-one[1], one[0]),
+    )
     return [name for name, _ in ranked[:MAX_NAMES]]
 
 
@@ -171,7 +184,10 @@ def rank_summary_lines(
         weight * min(tells, DEFAULT_WEIGHTS.enough) ** DEFAULT_WEIGHTS.telling / cost
         for weight, tells, cost in zip(weights, telling, costs, strict=True)
     ]
-    best_first = sorted(range(len(lines)), key=lambda place: (-worth[place], place))
+    best_first = sorted(
+        range(len(lines)),
+        key=lambda place: (-worth[place], place),
+    )
     chosen: list[SummaryLine] = []
     told: set[str] = set()
     left = room

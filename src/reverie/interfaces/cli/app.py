@@ -103,7 +103,12 @@ class CommandGroup(TyperGroup):
         """Run, and leave with the right code."""
         # Typer on its own prints errors with its own codes, and a traceback for what it does not
         # know.
-        plain_run = partial(super().main, args, *rest, **{**extra, "standalone_mode": False})
+        plain_run = partial(
+            super().main,
+            args,
+            *rest,
+            **{**extra, "standalone_mode": False},
+        )
         if not standalone_mode:
             return plain_run()
         sys.exit(run_guarded(plain_run, list(sys.argv[1:] if args is None else args)))
@@ -114,7 +119,10 @@ class CommandGroup(TyperGroup):
         new_name = find_new_name(name, rest)
         if new_name and not ctx.resilient_parsing:  # Tab, too, resolves what stands there so far
             print_note(f"`reverie {name}` is now `reverie {new_name}`")
-        return super().resolve_command(ctx, [*(new_name or name).split(), *rest])
+        return super().resolve_command(
+            ctx,
+            [*(new_name or name).split(), *rest],
+        )
 
     def format_help(self, ctx: Any, _formatter: Any) -> None:
         """Print the page of `reverie --help`."""
@@ -152,7 +160,11 @@ def drop_options(words: Sequence[str]) -> list[str]:
     ]
 
 
-def print_help_page(usage: str, help: str, commands: Mapping[str, Any]) -> None:
+def print_help_page(
+    usage: str,
+    help: str,
+    commands: Mapping[str, Any],
+) -> None:
     """Print what there is, on one screen of 80 columns: Typer's boxes would take three."""
     from rich.text import Text
 
@@ -168,7 +180,10 @@ def print_help_page(usage: str, help: str, commands: Mapping[str, Any]) -> None:
     get_console().print(page.append(f"\n{MORE_HELP}"), soft_wrap=True)
 
 
-def run_guarded(run: Callable[[], Any], words: list[str]) -> int:
+def run_guarded(
+    run: Callable[[], Any],
+    words: list[str],
+) -> int:
     """Run a command; whatever happens, an exit code."""
     try:
         code = run()
@@ -187,7 +202,10 @@ def run_guarded(run: Callable[[], Any], words: list[str]) -> int:
 def discard_stdout() -> int:
     """Whoever read our output has left (`| head`): leave quietly too."""
     # Python flushes stdout once more as it ends, and would complain of the broken pipe.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(
+        os.open(os.devnull, os.O_WRONLY),
+        sys.stdout.fileno(),
+    )
     return 0
 
 
@@ -196,7 +214,15 @@ def report_failure(err: Exception, words: list[str]) -> int:
     code, text = classify_error(err, words)
     try:
         if "--json" in words:
-            print_json({"error": {"type": type(err).__name__, "message": text, "exit": code}})
+            print_json(
+                {
+                    "error": {
+                        "type": type(err).__name__,
+                        "message": text,
+                        "exit": code,
+                    }
+                }
+            )
         sys.stdout.flush()
     except OSError:  # it is stdout that takes no more: Python would say so once more
         discard_stdout()
@@ -238,7 +264,10 @@ def find_command_name(words: Sequence[str]) -> str:
     after = list(rest)
     if new_name := find_new_name(name, after):
         return new_name
-    inner = next((word for word in after if word in COMMAND_NAMES.get(name, ())), "")
+    inner = next(
+        (word for word in after if word in COMMAND_NAMES.get(name, ())),
+        "",
+    )
     return f"{name} {inner}".strip()
 
 
@@ -261,7 +290,11 @@ def save_traceback(err: Exception) -> str:
     # A traceback quotes source lines and values: a text that was being kept may stand in it.
     safe, _ = redact("".join(traceback.format_exception(err)))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.parent.mkdir(
+            parents=True,
+            exist_ok=True,
+            mode=0o700,
+        )
         path.write_text(safe, "utf-8", errors="backslashreplace")
     except OSError:
         return ""
@@ -295,7 +328,11 @@ def collect_options(
     as_json: JsonOption = False,
     sandbox: SandboxOption = False,
     _version: bool = typer.Option(
-        False, "--version", callback=print_version, is_eager=True, help="Print the version."
+        False,
+        "--version",
+        callback=print_version,
+        is_eager=True,
+        help="Print the version.",
     ),
 ) -> None:
     """Long-term memory for AI agents: what they need pops up at their next turn."""

@@ -55,17 +55,38 @@ SandboxOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")]
-LimitFromOne = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many, at most.")]
+Limit = Annotated[
+    int,
+    typer.Option(
+        "--limit",
+        "-n",
+        min=0,
+        help="How many, at most.",
+    ),
+]
+LimitFromOne = Annotated[
+    int,
+    typer.Option(
+        "--limit",
+        "-n",
+        min=1,
+        help="How many, at most.",
+    ),
+]
 ID_ARGUMENT = typer.Argument(
-    metavar="ID", autocompletion=complete_ids, help="The memory's id, mem_…."
+    metavar="ID",
+    autocompletion=complete_ids,
+    help="The memory's id, mem_….",
 )
 MemoryId = Annotated[str, ID_ARGUMENT]
 OptionalMemoryId = Annotated[str | None, ID_ARGUMENT]
 NewTags = Annotated[
     list[str] | None,
     typer.Option(
-        "--tag", "-t", autocompletion=complete_tags, help="A tag; may be given several times."
+        "--tag",
+        "-t",
+        autocompletion=complete_tags,
+        help="A tag; may be given several times.",
     ),
 ]
 Triggers = Annotated[
@@ -73,7 +94,11 @@ Triggers = Annotated[
 ]
 RepositoryFolder = Annotated[
     Path | None,
-    typer.Option("--in", metavar="FOLDER", help="A folder of the repository (default: this one)."),
+    typer.Option(
+        "--in",
+        metavar="FOLDER",
+        help="A folder of the repository (default: this one).",
+    ),
 ]
 
 
@@ -98,7 +123,10 @@ class CliContext:
         return resolve_space(self.named_space)
 
     def answer(
-        self, values: object, view: "str | Iterable[RenderableType]", nothing: str = ""
+        self,
+        values: object,
+        view: "str | Iterable[RenderableType]",
+        nothing: str = "",
     ) -> None:
         """Say what came of it: one JSON document with --json, else a line or what a view yields.
 
@@ -133,7 +161,11 @@ class CommandTable(typer.Typer):
     """The commands of a module, in the order in which `--help` lists them."""
 
     def add(
-        self, name: str, *, spaced: bool = True, hidden: bool = False
+        self,
+        name: str,
+        *,
+        spaced: bool = True,
+        hidden: bool = False,
     ) -> Callable[[CommandFunction], CommandFunction]:
         """Decorate a function that is the command of this name; `spaced`: it takes --space.
 
@@ -146,14 +178,22 @@ class CommandTable(typer.Typer):
             # a list.
             short_help = help.partition("\n")[0]
             options = with_shared_options(function, spaced)
-            self.command(name, help=help, short_help=short_help, hidden=hidden)(options)
+            self.command(
+                name,
+                help=help,
+                short_help=short_help,
+                hidden=hidden,
+            )(options)
             return function
 
         return add_command
 
 
 def merge_shared_options(
-    ctx: typer.Context, home: Path | None, place: str | None, as_json: bool
+    ctx: typer.Context,
+    home: Path | None,
+    place: str | None,
+    as_json: bool,
 ) -> CliContext:
     """The context of a command: these options, and where they are not given those before them."""
     before = ctx.find_root().obj or CliContext()
@@ -220,11 +260,20 @@ def expand_options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
     if not is_dataclass(parameter.annotation):
         return [option_parameter(parameter.name, parameter.annotation, parameter.default)]
     return [
-        option_parameter(row.name, row.type, row.default) for row in fields(parameter.annotation)
+        option_parameter(
+            row.name,
+            row.type,
+            row.default,
+        )
+        for row in fields(parameter.annotation)
     ]
 
 
-def option_parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+def option_parameter(
+    name: str,
+    annotation: Any,
+    default: Any,
+) -> inspect.Parameter:
     """A parameter as Typer is to see it: `Annotated[str, "…"]` is an option with that help, which
     is called as the parameter is (of a bool there is no opposite); with two texts it is an
     argument, its name in the usage and its help.
@@ -236,5 +285,8 @@ def option_parameter(name: str, annotation: Any, default: Any) -> inspect.Parame
         case (kind, str(metavar), str(help)):
             annotation = Annotated[kind, typer.Argument(metavar=metavar, help=help)]
     return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=annotation,
     )

@@ -23,7 +23,11 @@ from reverie.text.host_messages import role_of
 MAX_MESSAGE_CHARS = 200  # characters of a message that are shown; the summary is shown as a whole
 
 
-def show_condensed(cli: CliContext, file: Path, request: FitRequest) -> None:
+def show_condensed(
+    cli: CliContext,
+    file: Path,
+    request: FitRequest,
+) -> None:
     """Show a conversation as it would go on within a request, without doing it."""
     messages, last = read_messages(file)
     result = condense_messages(messages, request, ConversationFacts(""), last)
@@ -47,7 +51,11 @@ def show_condensed(cli: CliContext, file: Path, request: FitRequest) -> None:
         print_note(f"{result.trouble}.")
 
 
-def format_message(place: int, message: object, result: CondensedMessages) -> Text:
+def format_message(
+    place: int,
+    message: object,
+    result: CondensedMessages,
+) -> Text:
     """One message on a line, the summary on its own lines."""
     text = get_message_text(message)
     if text == result.summary:

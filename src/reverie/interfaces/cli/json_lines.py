@@ -15,7 +15,10 @@ R = TypeVar("R")
 
 
 def report_progress(
-    rows: Iterable[R], progress: ProgressBar, stage: str, total: int | None
+    rows: Iterable[R],
+    progress: ProgressBar,
+    stage: str,
+    total: int | None,
 ) -> Iterator[R]:
     """The same rows; every hundredth reports progress."""
     for count, row in enumerate(rows, start=1):
@@ -27,7 +30,14 @@ def report_progress(
 
 def to_json_line(row: JsonRow) -> str:
     """A row as a line."""
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n"
+    return (
+        json.dumps(
+            row,
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
+        + "\n"
+    )
 
 
 def write_rows_to_stdout(rows: Iterable[JsonRow]) -> None:
@@ -63,7 +73,10 @@ def read_rows(path: Path, skip_bad: bool = False) -> Iterator[JsonRow | BadInput
         yield from parse_rows(file, skip_bad)
 
 
-def parse_rows(lines: Iterable[bytes], skip_bad: bool = False) -> Iterator[JsonRow | BadInput]:
+def parse_rows(
+    lines: Iterable[bytes],
+    skip_bad: bool = False,
+) -> Iterator[JsonRow | BadInput]:
     """Rows from lines."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():

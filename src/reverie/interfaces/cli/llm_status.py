@@ -49,7 +49,10 @@ def check_llm(mind: Mind) -> dict[str, Any]:
         max_tokens=200,
     )
     answer = mind.llm.ask(
-        question, lambda text: read_json_object(text, "ready"), space="me", checking=True
+        question,
+        lambda text: read_json_object(text, "ready"),
+        space="me",
+        checking=True,
     )
     return {"outcome": answer.outcome, "why": answer.why}
 

@@ -70,7 +70,11 @@ def describe_age(memory: Memory, now: float) -> str:
 
 @list_view
 def render_hits(
-    hits: Sequence[Hit], now: float, space: str, *, more: bool = False
+    hits: Sequence[Hit],
+    now: float,
+    space: str,
+    *,
+    more: bool = False,
 ) -> Iterator[Row]:
     """Search results, best first, each with its reason."""
     for place, hit in enumerate(hits, start=1):
@@ -89,10 +93,21 @@ def render_gaps(gaps: Sequence[KnowledgeGap], now: float) -> Iterator[Row]:
     for gap in gaps:
         yield style_text("?", "dim"), style_text(one_line(gap.asked))
         often = f"asked {gap.times} times" if gap.times > 1 else ""
-        yield "", join_dotted(format_time_ago(now - gap.at), often, one_line(gap.space))
+        yield (
+            "",
+            join_dotted(
+                format_time_ago(now - gap.at),
+                often,
+                one_line(gap.space),
+            ),
+        )
 
 
-def render_origin(memory: Memory, now: float, space: str) -> Text:
+def render_origin(
+    memory: Memory,
+    now: float,
+    space: str,
+) -> Text:
     """Kind, age, source, and the space if it is not the one that was asked from."""
     speaker, source = one_line(memory.speaker, 30), describe_source(memory)
     parts = [
@@ -129,7 +144,11 @@ def list_rank_reasons(memory: Memory, now: float) -> list[str]:
 
 
 @list_view
-def render_memories(memories: Sequence[Memory], now: float, space: str) -> Iterator[Row]:
+def render_memories(
+    memories: Sequence[Memory],
+    now: float,
+    space: str,
+) -> Iterator[Row]:
     """A list of memories, newest first."""
     for memory in memories:
         yield style_text("•", "dim"), render_excerpt(memory)
@@ -165,8 +184,17 @@ def render_journal(days: Sequence[JournalDay]) -> View:
     for day in days:
         yield style_text(day.date, "bold")
         yield make_list(
-            (style_text(format_time_of_day(at), "dim"), style_text(" ").join((what, text)))
-            for at, what, text in sorted(list_day_rows(day), key=lambda row: row[0])
+            (
+                style_text(
+                    format_time_of_day(at),
+                    "dim",
+                ),
+                style_text(" ").join((what, text)),
+            )
+            for at, what, text in sorted(
+                list_day_rows(day),
+                key=lambda row: row[0],
+            )
         )
         if day.tools:
             yield join_dotted(f"{day.tools} tool runs")
@@ -275,7 +303,10 @@ def list_altered_fields(record: Record) -> list[str]:
     return lines
 
 
-def render_undoable(events: Sequence[tuple[Event, list[str], str]], now: float) -> View:
+def render_undoable(
+    events: Sequence[tuple[Event, list[str], str]],
+    now: float,
+) -> View:
     """Events that can be taken back."""
     if not events:
         return
@@ -302,7 +333,10 @@ def render_events(events: Sequence[Event], now: float) -> Iterator[Row]:
             yield "", style_text(one_line(str(dict(event.payload)), 240), "dim")
 
 
-def render_answer(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> View:
+def render_answer(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+) -> View:
     """Rows of columns, nothing of them cut: side by side where they fit, else one
     below the other.
     """
@@ -314,7 +348,11 @@ def render_answer(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> View
                 yield f"{one_line(column)}: {value}"
             yield ""
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
+    table = Table(
+        box=None,
+        header_style="bold",
+        pad_edge=False,
+    )
     for column in columns:
         table.add_column(style_text(one_line(column)), overflow="fold")
     for row in rows:
@@ -335,7 +373,10 @@ def render_counts(values: Mapping[str, Any], heading: str) -> View:
     yield style_text(heading, "bold")
     yield make_list(
         (style_text(f"{count:,}"), style_text(one_line(name)))
-        for name, count in sorted(values.items(), key=lambda item: (-item[1], item[0]))
+        for name, count in sorted(
+            values.items(),
+            key=lambda item: (-item[1], item[0]),
+        )
     )
 
 

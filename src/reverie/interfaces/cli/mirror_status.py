@@ -5,7 +5,10 @@ from pathlib import Path
 from reverie import Mind
 
 
-def find_unsynced_shares(mind: Mind, space: str | None = None) -> dict[str, str]:
+def find_unsynced_shares(
+    mind: Mind,
+    space: str | None = None,
+) -> dict[str, str]:
     """The shared files of a space, or of all, that are left alone just now, and why: for `share`,
     `settle`, `status` and `doctor`.
     """
@@ -28,7 +31,11 @@ def list_mirror_questions(mind: Mind) -> list[str]:
     ]
 
 
-def format_mirror_question(path: Path, gone: int, of: int) -> str:
+def format_mirror_question(
+    path: Path,
+    gone: int,
+    of: int,
+) -> str:
     """What waits for an answer, and how to give it."""
     return (
         f"{path}: {gone:,} of {of:,} lines are gone. Nothing is forgotten yet: "

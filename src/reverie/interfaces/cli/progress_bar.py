@@ -27,7 +27,12 @@ class ProgressBar:
         self._bar: Progress | None = None
         self._named = False
 
-    def __call__(self, stage: str, done: int, total: int | None) -> None:
+    def __call__(
+        self,
+        stage: str,
+        done: int,
+        total: int | None,
+    ) -> None:
         """Report how much of this stage is done."""
         if stage != self._stage:
             self.clear()
@@ -42,12 +47,21 @@ class ProgressBar:
             self._named = True
             print_note(f"{stage} …")
 
-    def _draw(self, stage: str, done: int, total: int | None) -> None:
+    def _draw(
+        self,
+        stage: str,
+        done: int,
+        total: int | None,
+    ) -> None:
         if self._bar is None:
             self._bar = make_progress(in_bytes=bool(total and total > 1_000_000))
             self._task = self._bar.add_task(stage, total=total)
             self._bar.start()
-        self._bar.update(self._task, completed=done, total=total)  # type: ignore[arg-type]
+        self._bar.update(
+            self._task,
+            completed=done,
+            total=total,
+        )  # type: ignore[arg-type]
 
     def clear(self) -> None:
         """Take the bar away; the next call begins anew."""
@@ -79,4 +93,8 @@ def make_progress(in_bytes: bool) -> Progress:
         DownloadColumn() if in_bytes else MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    return Progress(*columns, console=get_console(stderr=True), transient=True)
+    return Progress(
+        *columns,
+        console=get_console(stderr=True),
+        transient=True,
+    )

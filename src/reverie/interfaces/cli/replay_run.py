@@ -41,7 +41,11 @@ ASKING_ROLES = ("user", "tool")
 MAX_WAIT_SECONDS = 20.0  # for the background, after a turn
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
 class ReplayOptions:
     """How to play."""
 
@@ -53,7 +57,11 @@ class ReplayOptions:
     quiet: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
 class ReplayStep:
     """One turn, and what came of it."""
 
@@ -97,7 +105,11 @@ class ConversationPlayer:
                 if message.role in ASKING_ROLES:
                     turn += 1
                     step = self.take_turn(companion, message, messages)
-                    yield replace(step, session=conversation.session, turn=turn)
+                    yield replace(
+                        step,
+                        session=conversation.session,
+                        turn=turn,
+                    )
         if not self.fast:
             self.mind.settle()
 
@@ -120,7 +132,10 @@ class ConversationPlayer:
         return message.at if message.at is not None else (self.then or clock.now)()
 
     def take_turn(
-        self, companion: Companion, message: RecordedMessage, messages: list[dict[str, str]]
+        self,
+        companion: Companion,
+        message: RecordedMessage,
+        messages: list[dict[str, str]],
     ) -> ReplayStep:
         """One call of `turn`, timed, and the wait for the background."""
         start = clock.ticks()
@@ -165,7 +180,10 @@ class ConversationPlayer:
 
 def first_time_in(conversation: RecordedConversation) -> float:
     """When the first message was said for which that is known; 0 if it is known of none."""
-    return min((message.at for message in conversation.messages if message.at), default=0.0)
+    return min(
+        (message.at for message in conversation.messages if message.at),
+        default=0.0,
+    )
 
 
 def replay_file(cli: CliContext, options: ReplayOptions) -> None:
@@ -232,7 +250,13 @@ def play_and_show(
             print_json(step_to_json(step), line=True)
         else:
             is_new = not steps or steps[-1].session != step.session
-            print_view(replay_view.render_step(step, new_session=is_new, quiet=options.quiet))
+            print_view(
+                replay_view.render_step(
+                    step,
+                    new_session=is_new,
+                    quiet=options.quiet,
+                )
+            )
         steps.append(step)
         if len(steps) == options.limit:
             break
@@ -265,10 +289,19 @@ def step_to_json(step: ReplayStep) -> dict[str, Any]:
                 "at": memory.at,
                 "why": list(why),
             }
-            for memory, why in zip(step.block.memories, step.block.why, strict=True)
+            for memory, why in zip(
+                step.block.memories,
+                step.block.why,
+                strict=True,
+            )
         ],
         "learned": [
-            {"id": memory.id, "kind": memory.kind, "text": memory.text} for memory in step.learned
+            {
+                "id": memory.id,
+                "kind": memory.kind,
+                "text": memory.text,
+            }
+            for memory in step.learned
         ],
     }
 
@@ -299,4 +332,11 @@ def summarize_steps(steps: Sequence[ReplayStep], took: float) -> dict[str, Any]:
 
 def quantile(values: Sequence[float], q: float) -> float | None:
     """The value that a share `q` of them does not exceed; None of nothing."""
-    return round(values[min(len(values) - 1, int(q * len(values)))], 1) if values else None
+    return (
+        round(
+            values[min(len(values) - 1, int(q * len(values)))],
+            1,
+        )
+        if values
+        else None
+    )

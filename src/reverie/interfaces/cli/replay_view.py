@@ -16,12 +16,20 @@ if TYPE_CHECKING:
     from reverie.interfaces.cli.terminal_output import View
     from reverie.porting.transcript_formats import RecordedTranscript
 
-FORMS = {"messages": "messages", "claude": "a Claude Code transcript", "corpus": "a corpus"}
+FORMS = {
+    "messages": "messages",
+    "claude": "a Claude Code transcript",
+    "corpus": "a corpus",
+}
 # Characters that are shown: of what the user said, of what others said, of a memory.
 MAX_SAID_CHARS, MAX_OTHERS_CHARS, MAX_RECALLED_CHARS = 240, 100, 200
 
 
-def render_opening(recording: RecordedTranscript, keeping: bool, options: ReplayOptions) -> View:
+def render_opening(
+    recording: RecordedTranscript,
+    keeping: bool,
+    options: ReplayOptions,
+) -> View:
     """What is about to be played."""
     conversations = recording.conversations
     count = sum(len(conversation.messages) for conversation in conversations)
@@ -44,14 +52,22 @@ def render_opening(recording: RecordedTranscript, keeping: bool, options: Replay
 def make_step_table() -> Table:
     """A table of three columns: number, words, time."""
     table = Table.grid(padding=(0, 1), expand=True)
-    table.add_column(width=4, justify="right", no_wrap=True)
+    table.add_column(
+        width=4,
+        justify="right",
+        no_wrap=True,
+    )
     table.add_column(ratio=1, overflow="fold")
     table.add_column(justify="right", no_wrap=True)
     return table
 
 
 def render_step(
-    step: ReplayStep, *, new_session: bool = False, quiet: bool = False, timed: bool = True
+    step: ReplayStep,
+    *,
+    new_session: bool = False,
+    quiet: bool = False,
+    timed: bool = True,
 ) -> View:
     """One turn: what was said, what surfaced, what was learned."""
     if new_session:
@@ -65,17 +81,38 @@ def render_step(
     text = one_line(step.message.text, MAX_SAID_CHARS if is_user else MAX_OTHERS_CHARS)
     words.append(text, style="not bold")
     timing = format_timing(step) if timed else ""
-    table.add_row(Text(str(step.turn), style="dim"), words, Text(timing, style="dim"))
-    for memory, why in zip(step.block.memories, step.block.why, strict=True):
-        table.add_row(Text("◀", style="green"), format_recalled(memory, why, step.at), "")
+    table.add_row(
+        Text(str(step.turn), style="dim"),
+        words,
+        Text(timing, style="dim"),
+    )
+    for memory, why in zip(
+        step.block.memories,
+        step.block.why,
+        strict=True,
+    ):
+        table.add_row(
+            Text("◀", style="green"),
+            format_recalled(memory, why, step.at),
+            "",
+        )
     for memory in step.learned:
         text = one_line(memory.text, MAX_RECALLED_CHARS)
-        learned = Text.assemble(("learned ", "yellow"), colour_kind(memory.kind), ": ", text)
+        learned = Text.assemble(
+            ("learned ", "yellow"),
+            colour_kind(memory.kind),
+            ": ",
+            text,
+        )
         table.add_row(Text("+", style="yellow"), learned, "")
     yield table
 
 
-def format_recalled(memory: Memory, why: tuple[str, ...], now: float) -> Text:
+def format_recalled(
+    memory: Memory,
+    why: tuple[str, ...],
+    now: float,
+) -> Text:
     """A memory that surfaced, and why."""
     text = Text(one_line(memory.text, MAX_RECALLED_CHARS), style="green")
     source = describe_source(memory)

@@ -54,11 +54,20 @@ def complete_forgotten_ids(ctx: typer.Context, incomplete: str) -> Completions:
     return _complete_ids(ctx, incomplete, active=False)
 
 
-def _complete_ids(ctx: typer.Context, incomplete: str, *, active: bool) -> Completions:
+def _complete_ids(
+    ctx: typer.Context,
+    incomplete: str,
+    *,
+    active: bool,
+) -> Completions:
     try:
         with open_existing_mind(ctx) as mind:
             found = (
-                mind.browse(space=find_option(ctx, "place"), active=active, limit=MAX_OFFERS)
+                mind.browse(
+                    space=find_option(ctx, "place"),
+                    active=active,
+                    limit=MAX_OFFERS,
+                )
                 if mind
                 else []
             )

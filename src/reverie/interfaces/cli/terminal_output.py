@@ -65,7 +65,12 @@ def get_console(stderr: bool = False) -> Console:
     """
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    return Console(
+        stderr=stderr,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
 
 
 def style_text(text: str, style: str = "") -> Text:
@@ -120,7 +125,11 @@ def print_line(text: str = "") -> None:
 
 def print_note(text: str) -> None:
     """One line on stderr: about the answer, not part of it."""
-    print(escape_controls(text), file=sys.stderr, flush=True)
+    print(
+        escape_controls(text),
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def note_left_out(skipped: Mapping[str, int]) -> None:
@@ -138,7 +147,11 @@ def print_error(text: str) -> None:
 def print_json(value: Any, *, line: bool = False) -> None:
     """JSON on stdout: one document, or one line of many."""
     print(
-        json.dumps(to_json_values(value), ensure_ascii=False, indent=None if line else 2),
+        json.dumps(
+            to_json_values(value),
+            ensure_ascii=False,
+            indent=None if line else 2,
+        ),
         flush=line,
     )
 
@@ -148,7 +161,12 @@ def to_json_values(value: Any) -> Any:
     a hit also has its memory's id.
     """
     if isinstance(value, Hit):
-        value = {"id": value.memory.id, "score": value.score, "why": value.why, **value._asdict()}
+        value = {
+            "id": value.memory.id,
+            "score": value.score,
+            "why": value.why,
+            **value._asdict(),
+        }
     elif hasattr(value, "_asdict"):
         value = value._asdict()
     if value is None or isinstance(value, (str, int, float)):

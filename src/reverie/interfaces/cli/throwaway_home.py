@@ -15,7 +15,10 @@ REPLAY_SPACE = "me/replay"
 
 
 @contextmanager
-def open_throwaway_mind(cli: CliContext, now: Callable[[], float] = clock.now) -> Iterator[Mind]:
+def open_throwaway_mind(
+    cli: CliContext,
+    now: Callable[[], float] = clock.now,
+) -> Iterator[Mind]:
     """An empty mind that is gone afterwards."""
     import reverie
 
@@ -23,9 +26,21 @@ def open_throwaway_mind(cli: CliContext, now: Callable[[], float] = clock.now) -
     with TemporaryDirectory(prefix="reverie-", ignore_cleanup_errors=True) as folder:
         # The model's files are read from the real cache, so that nothing is fetched a second time.
         settings = real._replace(
-            home=Path(folder), models=str(real.cache), store="", enabled=True, off=(), backups=0
+            home=Path(folder),
+            models=str(real.cache),
+            store="",
+            enabled=True,
+            off=(),
+            backups=0,
         )
-        with cli.progress, reverie.open(settings=settings, progress=cli.progress, now=now) as mind:
+        with (
+            cli.progress,
+            reverie.open(
+                settings=settings,
+                progress=cli.progress,
+                now=now,
+            ) as mind,
+        ):
             yield mind
 
 

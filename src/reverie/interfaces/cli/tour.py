@@ -131,7 +131,11 @@ def read_commits(folder: Path) -> list[dict[str, Any]]:
     ]
     try:
         done = subprocess.run(
-            command, capture_output=True, stdin=subprocess.DEVNULL, timeout=30, check=False
+            command,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=30,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return []
@@ -160,7 +164,10 @@ def parse_commit(row: str) -> dict[str, Any]:
 
 
 def play_first_session(
-    cli: CliContext, mind: Mind, then: ReplayClock, conversation: RecordedConversation
+    cli: CliContext,
+    mind: Mind,
+    then: ReplayClock,
+    conversation: RecordedConversation,
 ) -> list[str]:
     """Play the first conversation through a companion; returns what was learned."""
     print_heading(cli, "2. A working day, two days ago: Reverie listens")
@@ -194,7 +201,10 @@ def embed_all(cli: CliContext, mind: Mind) -> int:
 
 
 def play_second_session(
-    cli: CliContext, mind: Mind, then: ReplayClock, conversation: RecordedConversation
+    cli: CliContext,
+    mind: Mind,
+    then: ReplayClock,
+    conversation: RecordedConversation,
 ) -> TourReport:
     """Play the second conversation, on which memories surface."""
     print_heading(cli, "3. Today: another session, and what pops up by itself (◀)")
@@ -210,17 +220,29 @@ def play_second_session(
     return {"turns": [step_to_json(step) for step in steps], "summary": figures}
 
 
-def ask_questions(cli: CliContext, mind: Mind, now: Callable[[], float]) -> list[TourReport]:
+def ask_questions(
+    cli: CliContext,
+    mind: Mind,
+    now: Callable[[], float],
+) -> list[TourReport]:
     """Ask a few questions, and tell the story behind the first answer."""
     print_heading(cli, "4. Asked directly")
     answers, best = [], None
     for question in (*QUESTIONS, *history_questions(mind)):
         start = clock.ticks()
-        hits = mind.recall(question, space=TOUR_SPACE, limit=2)
+        hits = mind.recall(
+            question,
+            space=TOUR_SPACE,
+            limit=2,
+        )
         took = (clock.ticks() - start) * 1e3
         best = best or (hits[0] if hits else None)
         answers.append(
-            {"question": question, "ms": round(took, 1), "hits": [hit.memory.text for hit in hits]}
+            {
+                "question": question,
+                "ms": round(took, 1),
+                "hits": [hit.memory.text for hit in hits],
+            }
         )
         print_step(cli, f"\n$ reverie recall {question!r}   ({took:.0f} ms)")
         if not cli.as_json:
@@ -233,11 +255,19 @@ def history_questions(mind: Mind) -> list[str]:
     """A question about the middle of this repository's history, in the words of nobody but its
     author.
     """
-    found = mind.browse(space=TOUR_SPACE, tags=("commit",), limit=MAX_COMMITS)
+    found = mind.browse(
+        space=TOUR_SPACE,
+        tags=("commit",),
+        limit=MAX_COMMITS,
+    )
     return [found[len(found) // 2].title] if found else []
 
 
-def explain_hit(cli: CliContext, mind: Mind, hit: Hit | None) -> None:
+def explain_hit(
+    cli: CliContext,
+    mind: Mind,
+    hit: Hit | None,
+) -> None:
     """Why the first answer is believed."""
     if hit is None or cli.as_json:
         return

@@ -55,17 +55,29 @@ def decode_input(data: bytes) -> str:
     return data.decode("utf-8-sig", "replace")
 
 
-def parse_time_ago(text: str, now: float, what: str = "--at") -> float | None:
+def parse_time_ago(
+    text: str,
+    now: float,
+    what: str = "--at",
+) -> float | None:
     """A time, or how long ago."""
     return _parse_time(text, now, -1.0, what)
 
 
-def parse_time_ahead(text: str, now: float, what: str = "--expires") -> float | None:
+def parse_time_ahead(
+    text: str,
+    now: float,
+    what: str = "--expires",
+) -> float | None:
     """A time, or how long from now."""
     return _parse_time(text, now, 1.0, what)
 
 
-def parse_as_of_time(text: str, now: float, what: str = "--as-of") -> float | None:
+def parse_as_of_time(
+    text: str,
+    now: float,
+    what: str = "--as-of",
+) -> float | None:
     """A time, or how long ago; a date means the end of that day."""
     return _parse_time(text, now, -1.0, what, parse_moment_as_of)
 

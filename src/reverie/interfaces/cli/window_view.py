@@ -28,7 +28,11 @@ MAX_ITEM_CHARS = 60  # characters of an item that are shown
 STAYS, LINE, GOES, FREE = ("█", "green"), ("▒", "yellow"), ("░", "red"), ("·", "dim")
 
 
-def show_window_plan(cli: CliContext, file: Path, request: FitRequest) -> None:
+def show_window_plan(
+    cli: CliContext,
+    file: Path,
+    request: FitRequest,
+) -> None:
     """Show what would leave the window to meet a request, without doing it."""
     messages, last = read_messages(file)
     fitted = fit_messages(messages, request, last)
@@ -42,11 +46,33 @@ def render_window_plan(plan: PruningPlan) -> "View":
     if not plan.going and plan.before < START_SHARE * plan.limit:
         yield f"Nothing goes: {plan.before:,} tokens are below {START_SHARE:.0%} of {plan.limit:,}."
         return
-    table = Table(box=None, padding=(0, 1), header_style="dim")
-    table.add_column("message", no_wrap=True, overflow="fold")
-    table.add_column("tokens", justify="right", no_wrap=True, overflow="fold")
-    table.add_column("worth", justify="right", no_wrap=True, overflow="fold")
-    table.add_column("becomes", no_wrap=True, overflow="fold")
+    table = Table(
+        box=None,
+        padding=(0, 1),
+        header_style="dim",
+    )
+    table.add_column(
+        "message",
+        no_wrap=True,
+        overflow="fold",
+    )
+    table.add_column(
+        "tokens",
+        justify="right",
+        no_wrap=True,
+        overflow="fold",
+    )
+    table.add_column(
+        "worth",
+        justify="right",
+        no_wrap=True,
+        overflow="fold",
+    )
+    table.add_column(
+        "becomes",
+        no_wrap=True,
+        overflow="fold",
+    )
     table.add_column("says", overflow="fold")
     for leaving in plan.going:
         table.add_row(*make_plan_row(leaving, max(plan.worth)))
@@ -76,7 +102,11 @@ def make_plan_row(leaving: PrunedItem, best: float) -> list[Text]:
     ]
 
 
-def split_window(plan: PruningPlan, *, after: bool) -> list[tuple[int, tuple[str, str]]]:
+def split_window(
+    plan: PruningPlan,
+    *,
+    after: bool,
+) -> list[tuple[int, tuple[str, str]]]:
     """Stretches of the window as (tokens, look)."""
     if after:
         return [(plan.after, STAYS)]
@@ -85,7 +115,10 @@ def split_window(plan: PruningPlan, *, after: bool) -> list[tuple[int, tuple[str
     return [(plan.prefix, STAYS), (gone, GOES), (lines, LINE), (plan.after - plan.prefix, STAYS)]
 
 
-def draw_bar(stretches: Sequence[tuple[int, tuple[str, str]]], plan: PruningPlan) -> Text:
+def draw_bar(
+    stretches: Sequence[tuple[int, tuple[str, str]]],
+    plan: PruningPlan,
+) -> Text:
     """A bar that is as wide as the limit, or as what there was if that is more."""
     whole = max(plan.limit, plan.before)
     text, seen, cells = Text(), 0, 0
@@ -95,7 +128,10 @@ def draw_bar(stretches: Sequence[tuple[int, tuple[str, str]]], plan: PruningPlan
         width = round(BAR_WIDTH * seen / whole) - cells
         text.append(sign * width, style=style)
         cells += width
-    return text.append(FREE[0] * (BAR_WIDTH - cells), style=FREE[1])
+    return text.append(
+        FREE[0] * (BAR_WIDTH - cells),
+        style=FREE[1],
+    )
 
 
 def plan_to_json(fitted: FittedMessages) -> dict[str, Any]:

@@ -70,7 +70,11 @@ class Beside:
         self._one_at_a_time = Lock()
         self._opened = Event()
         # A store that another process locks must not hold up the agent's first turn.
-        Thread(target=self._open, daemon=True, name="reverie-beside").start()
+        Thread(
+            target=self._open,
+            daemon=True,
+            name="reverie-beside",
+        ).start()
         self._opened.wait(OPEN_SECONDS)
 
     def _open(self) -> None:
@@ -161,7 +165,11 @@ class Beside:
             )
         self.heed(self.guarded(messages, lambda: [*messages, *said]))
 
-    def learn_stream(self, messages: Sequence[Any] | None, pieces: Sequence[Any]) -> None:
+    def learn_stream(
+        self,
+        messages: Sequence[Any] | None,
+        pieces: Sequence[Any],
+    ) -> None:
         """Hand over the streamed answer to these messages, once it is over."""
         if messages is None:
             return
@@ -181,7 +189,10 @@ class Beside:
         self._trouble = why
 
     def warned(
-        self, tool: str, arguments: Mapping[str, Any] | str, kinds: Sequence[str] = ()
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | str,
+        kinds: Sequence[str] = (),
     ) -> str:
         """What to know before this tool runs, as text; usually nothing. Each memory is shown once
         in a conversation.
@@ -190,7 +201,15 @@ class Beside:
         """
 
         def render_warnings() -> str:
-            found = [] if self.is_off else self.mind.warnings(tool, arguments, space=self.space)
+            found = (
+                []
+                if self.is_off
+                else self.mind.warnings(
+                    tool,
+                    arguments,
+                    space=self.space,
+                )
+            )
             hits = [
                 hit
                 for hit in found
@@ -265,7 +284,14 @@ class Beside:
         """
 
         def render_recalled() -> str:
-            found = [] if self.is_off else self.mind.recall(question, space=self.space)
+            found = (
+                []
+                if self.is_off
+                else self.mind.recall(
+                    question,
+                    space=self.space,
+                )
+            )
             return self._render(found, asked=True).text or "Nothing is known about that."
 
         trouble = f"Memory cannot be searched just now. {self._trouble}".strip()
@@ -280,15 +306,31 @@ class Beside:
 
         def keep() -> str:
             claim = self.mind.review.vouch(text, space=self.space)._replace(author=self.author)
-            kept = self.mind.remember(text, space=self.space, session=self.session, **claim.fields)
+            kept = self.mind.remember(
+                text,
+                space=self.space,
+                session=self.session,
+                **claim.fields,
+            )
             return " ".join(filter(None, (f"Kept as {kept.id}.", claim.why)))
 
         return self.guarded("", keep) or f"It was not kept. {self._trouble}"
 
-    def _render(self, hits: Sequence[Hit], *, asked: bool = False) -> Block:
+    def _render(
+        self,
+        hits: Sequence[Hit],
+        *,
+        asked: bool = False,
+    ) -> Block:
         settings = self.mind.settings
         limit, budget = settings.limit, settings.budget
-        return render_block(hits, self.mind.work.now, limit=limit, budget=budget, asked=asked)
+        return render_block(
+            hits,
+            self.mind.work.now,
+            limit=limit,
+            budget=budget,
+            asked=asked,
+        )
 
     def __call__(self, model: F) -> F:
         """The same function with memory, in the shape that it has; see `wrap_model_call`."""
@@ -322,7 +364,11 @@ class ConversationPool:
     def for_session(self, session: str) -> Beside:
         """The `Beside` of a session, opened if need be."""
         with self._lock:
-            beside = self._open.pop(session, None) or Beside(self.mind, self.space, session=session)
+            beside = self._open.pop(session, None) or Beside(
+                self.mind,
+                self.space,
+                session=session,
+            )
             # Put back last: the first one is then the one that was silent longest.
             self._open[session] = beside
             if len(self._open) > MAX_OPEN:
@@ -331,7 +377,11 @@ class ConversationPool:
 
     def _close_silent(self, silent: Beside) -> None:
         # In a thread of its own: whoever opens a new conversation must not wait for the old one.
-        thread = Thread(target=silent.close, daemon=True, name="reverie-beside")
+        thread = Thread(
+            target=silent.close,
+            daemon=True,
+            name="reverie-beside",
+        )
         thread.start()
         self._closing = [*(one for one in self._closing if one.is_alive()), thread]
 

@@ -45,7 +45,10 @@ MESSAGE_ARGUMENTS = ("messages", "input", "history", "conversation")
 RECEIVER_ARGUMENTS = ("self", "cls")
 
 
-def wrap_model_call(beside: Beside, model: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_model_call(
+    beside: Beside,
+    model: Callable[..., Any],
+) -> Callable[..., Any]:
     """The same function with memory, in the shape that it has."""
     try:
         call_signature = signature(model)
@@ -65,7 +68,9 @@ def wrap_model_call(beside: Beside, model: Callable[..., Any]) -> Callable[..., 
 
 
 def wrap_function(
-    beside: Beside, model: Callable[..., Any], call_signature: Signature
+    beside: Beside,
+    model: Callable[..., Any],
+    call_signature: Signature,
 ) -> Callable[..., Any]:
     """Wrap a plain function, which may return a coroutine or a stream all the same."""
 
@@ -87,7 +92,9 @@ def wrap_function(
 
 
 def wrap_coroutine(
-    beside: Beside, model: Callable[..., Any], call_signature: Signature
+    beside: Beside,
+    model: Callable[..., Any],
+    call_signature: Signature,
 ) -> Callable[..., Any]:
     """Wrap a coroutine function."""
 
@@ -104,7 +111,9 @@ def wrap_coroutine(
 
 
 def wrap_generator(
-    beside: Beside, model: Callable[..., Any], call_signature: Signature
+    beside: Beside,
+    model: Callable[..., Any],
+    call_signature: Signature,
 ) -> Callable[..., Any]:
     """Wrap a generator function."""
 
@@ -117,7 +126,9 @@ def wrap_generator(
 
 
 def wrap_async_generator(
-    beside: Beside, model: Callable[..., Any], call_signature: Signature
+    beside: Beside,
+    model: Callable[..., Any],
+    call_signature: Signature,
 ) -> Callable[..., Any]:
     """Wrap an async generator function."""
 
@@ -137,7 +148,10 @@ def wrap_async_generator(
 
 
 def inject_into_call(
-    beside: Beside, call_signature: Signature, given: tuple[Any, ...], more: dict[str, Any]
+    beside: Beside,
+    call_signature: Signature,
+    given: tuple[Any, ...],
+    more: dict[str, Any],
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """(the messages or None, the positional arguments, the named arguments), with
     memory in them.
@@ -158,7 +172,9 @@ def inject_into_call(
 
 
 def find_messages_argument(
-    call_signature: Signature, given: Sequence[Any], more: Mapping[str, Any]
+    call_signature: Signature,
+    given: Sequence[Any],
+    more: Mapping[str, Any],
 ) -> str | int | None:
     """The argument of a call that holds the messages: its name, or its place among those without
     one.
@@ -178,7 +194,11 @@ def find_messages_argument(
     return place if place < len(given) else None
 
 
-async def learn_answer(beside: Beside, messages: Any, answer: Any) -> Any:
+async def learn_answer(
+    beside: Beside,
+    messages: Any,
+    answer: Any,
+) -> Any:
     """The answer, after it was handed over in a thread beside the event loop."""
     stream = wrap_stream(beside, messages, answer)
     if stream is not None:
@@ -187,12 +207,20 @@ async def learn_answer(beside: Beside, messages: Any, answer: Any) -> Any:
     return answer
 
 
-async def await_and_learn(beside: Beside, messages: Any, answer: Coroutine[Any, Any, Any]) -> Any:
+async def await_and_learn(
+    beside: Beside,
+    messages: Any,
+    answer: Coroutine[Any, Any, Any],
+) -> Any:
     """The answer of a coroutine, after it was handed over."""
     return await learn_answer(beside, messages, await answer)
 
 
-def wrap_stream(beside: Beside, messages: Any, answer: Any) -> Any:
+def wrap_stream(
+    beside: Beside,
+    messages: Any,
+    answer: Any,
+) -> Any:
     """A streamed answer as a stream that is learned from; None for one that does not stream."""
     if isasyncgen(answer):
         return relay_async_stream(beside, messages, answer)
@@ -200,7 +228,9 @@ def wrap_stream(beside: Beside, messages: Any, answer: Any) -> Any:
 
 
 def relay_stream(
-    beside: Beside, messages: Any, stream: Generator[Any, Any, Any]
+    beside: Beside,
+    messages: Any,
+    stream: Generator[Any, Any, Any],
 ) -> Generator[Any, Any, Any]:
     """A generator passed on as it comes, with what it returns; its text is learned at its end."""
     pieces: list[Any] = []
@@ -219,7 +249,11 @@ def relay_stream(
         beside.learn_stream(messages, pieces)
 
 
-async def relay_async_stream(beside: Beside, messages: Any, stream: Any) -> Any:
+async def relay_async_stream(
+    beside: Beside,
+    messages: Any,
+    stream: Any,
+) -> Any:
     """An async stream passed on as it comes; its text is learned at its end."""
     pieces: list[Any] = []
     try:

@@ -55,9 +55,14 @@ class SessionMemory(ConversationPool):
         """The hooks for `ClaudeAgentOptions.hooks`; put those of your own beside them."""
         return {event: [HookMatcher(hooks=[self._hook(answer)])] for event, answer in HOOKS.items()}
 
-    def _hook(self, answer: Callable[[Beside, Mapping[str, Any]], str]) -> HookCallback:
+    def _hook(
+        self,
+        answer: Callable[[Beside, Mapping[str, Any]], str],
+    ) -> HookCallback:
         async def hook(
-            given: HookInput, _tool_use_id: str | None, _context: HookContext
+            given: HookInput,
+            _tool_use_id: str | None,
+            _context: HookContext,
         ) -> HookJSONOutput:
             event, text = given["hook_event_name"], ""
             try:
@@ -134,7 +139,11 @@ def on_compact(beside: Beside, _given: Mapping[str, Any]) -> str:
     """Record that the context is about to be shortened."""
     # `record` refuses where memory is off, and that is no trouble.
     if not (beside.is_off or beside.mind.settings.is_off(beside.space)):
-        beside.mind.record("compact", space=beside.space, session=beside.session)
+        beside.mind.record(
+            "compact",
+            space=beside.space,
+            session=beside.session,
+        )
     return ""
 
 

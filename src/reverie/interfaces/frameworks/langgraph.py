@@ -90,7 +90,11 @@ class MemoryStore(BaseStore):
     """The items of one space. `fields` are the paths of a value that are searched; "$" is all."""
 
     def __init__(
-        self, mind: Mind, space: str | None = None, *, fields: Sequence[str] = ("$",)
+        self,
+        mind: Mind,
+        space: str | None = None,
+        *,
+        fields: Sequence[str] = ("$",),
     ) -> None:
         self.mind = mind
         self.fields = tuple(fields)
@@ -129,7 +133,11 @@ class MemoryStore(BaseStore):
             rest = [
                 entry
                 for entry in self._entries(op.namespace_prefix)
-                if entry.memory.id not in known and matches_filter(entry.value, op.filter or {})
+                if entry.memory.id not in known
+                and matches_filter(
+                    entry.value,
+                    op.filter or {},
+                )
             ]
             rest.sort(key=lambda entry: (-entry.memory.updated_at, entry.memory.id))
         found = [*ranked, *((entry, None) for entry in rest)][op.offset : op.offset + op.limit]
@@ -145,7 +153,11 @@ class MemoryStore(BaseStore):
         found: dict[str, tuple[ItemEntry, float | None]] = {}
         for limit in (FIRST_RANKED, MAX_RANKED):
             hits = self.mind.recall(
-                op.query or "", space=self._space, kinds=(FILE,), tags=tags, limit=limit
+                op.query or "",
+                space=self._space,
+                kinds=(FILE,),
+                tags=tags,
+                limit=limit,
             )
             for hit in hits:
                 if ITEM in hit.memory.details and hit.memory.id not in found:
@@ -194,7 +206,11 @@ class MemoryStore(BaseStore):
         if new:
             self.mind.remember_many(new, space=self._space)
 
-    def _to_memory_fields(self, op: PutOp, value: Mapping[str, Any]) -> dict[str, Any]:
+    def _to_memory_fields(
+        self,
+        op: PutOp,
+        value: Mapping[str, Any],
+    ) -> dict[str, Any]:
         """An item as fields of a memory."""
         for name in (*op.namespace, op.key):
             if redact_short_text(name, self.mind.settings.policy) != name:
@@ -237,7 +253,10 @@ class MemoryStore(BaseStore):
     def _entries(self, prefix: Namespace) -> Iterator[ItemEntry]:
         """Every item below a namespace, each key once, newest first."""
         seen = set[tuple[Namespace, str]]()
-        for entry in map(to_item_entry, browse_items(self.mind.store, self._space, prefix)):
+        for entry in map(
+            to_item_entry,
+            browse_items(self.mind.store, self._space, prefix),
+        ):
             if is_in_namespace(entry, prefix) and (entry.namespace, entry.key) not in seen:
                 seen.add((entry.namespace, entry.key))
                 yield entry
@@ -259,7 +278,10 @@ class NamespaceIndex:
     def namespaces(self) -> set[Namespace]:
         """The namespaces that have an item now, whoever put it."""
         with self._one_at_a_time:
-            self._catch_up(self._store.last_event(), self._store.meta(GENERATION) or "")
+            self._catch_up(
+                self._store.last_event(),
+                self._store.meta(GENERATION) or "",
+            )
             return set(self._known.values())
 
     def _catch_up(self, last: int, generation: str) -> None:
@@ -287,7 +309,10 @@ class NamespaceIndex:
 
 
 def browse_items(
-    store: Store, space: str, prefix: Namespace, page: int | None = None
+    store: Store,
+    space: str,
+    prefix: Namespace,
+    page: int | None = None,
 ) -> Iterator[Memory]:
     """The memories of all items below a namespace, newest first.
 
@@ -314,7 +339,13 @@ OPERATION_HANDLERS: dict[type, Callable[[MemoryStore, Any], Any]] = {
 def to_item_entry(memory: Memory) -> ItemEntry:
     """A memory as an item."""
     item = memory.details[ITEM]
-    return ItemEntry(tuple(item["namespace"]), item["key"], item["value"], item["indexed"], memory)
+    return ItemEntry(
+        tuple(item["namespace"]),
+        item["key"],
+        item["value"],
+        item["indexed"],
+        memory,
+    )
 
 
 def is_in_namespace(entry: ItemEntry, prefix: Namespace) -> bool:

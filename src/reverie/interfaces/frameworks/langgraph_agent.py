@@ -35,7 +35,11 @@ class AgentMemory(ConversationPool):
         # This key is sent and not kept; "messages" would add the block to the state.
         return {"llm_input_messages": [*messages, HumanMessage(block.text)] if block else messages}
 
-    def after_model(self, state: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
+    def after_model(
+        self,
+        state: Mapping[str, Any],
+        config: RunnableConfig,
+    ) -> dict[str, Any]:
         """Hand over the answer to be learned from; the state stays as it is."""
         beside = self._beside(config)
         beside.heed(convert_graph_messages(beside, state["messages"]))

@@ -70,7 +70,13 @@ class AgentMemory(RunHooks[Any]):
     or call `close`.
     """
 
-    def __init__(self, mind: Mind, space: str | None = None, *, session: str) -> None:
+    def __init__(
+        self,
+        mind: Mind,
+        space: str | None = None,
+        *,
+        session: str,
+    ) -> None:
         self.beside = Beside(mind, space, session=session)
         self.history = SessionHistory(mind, session, space)
         self.guard: ToolInputGuardrail[Any] = ToolInputGuardrail(self._guarded, "reverie")
@@ -101,7 +107,11 @@ class AgentMemory(RunHooks[Any]):
             said = formatter(args) if formatter else None
             return await said if isawaitable(said) else said
 
-        return replace(config, call_model_input_filter=filtered, tool_error_formatter=failed)
+        return replace(
+            config,
+            call_model_input_filter=filtered,
+            tool_error_formatter=failed,
+        )
 
     async def _inject(self, data: ModelInputData) -> ModelInputData:
         self._sent = list(data.input)
@@ -122,14 +132,23 @@ class AgentMemory(RunHooks[Any]):
         return [text for text in texts if text]
 
     async def on_llm_end(
-        self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse
+        self,
+        context: RunContextWrapper[Any],
+        agent: Agent[Any],
+        response: ModelResponse,
     ) -> None:
         """Hand over the answer to be learned from."""
-        said: list[Item] = self.beside.guarded([], lambda: list(response.to_input_items()))
+        said: list[Item] = self.beside.guarded(
+            [],
+            lambda: list(response.to_input_items()),
+        )
         await asyncio.to_thread(self.beside.heed, [*self._sent, *said])
 
     async def on_tool_start(
-        self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool
+        self,
+        context: RunContextWrapper[Any],
+        agent: Agent[Any],
+        tool: Tool,
     ) -> None:
         """Note that a tool is about to run."""
         self._running[find_call_id(context, tool)] = ToolCall(
@@ -137,7 +156,11 @@ class AgentMemory(RunHooks[Any]):
         )
 
     async def on_tool_end(
-        self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool, result: object
+        self,
+        context: RunContextWrapper[Any],
+        agent: Agent[Any],
+        tool: Tool,
+        result: object,
     ) -> None:
         """Record a tool that ran, or failed and had its error made an answer."""
         id = find_call_id(context, tool)
@@ -146,7 +169,10 @@ class AgentMemory(RunHooks[Any]):
             id, ToolCall(tool.name, read_call_arguments(context), clock.ticks())
         )
         noted = self._errors.pop(id, "")
-        error = self.beside.guarded(noted, lambda: noted or find_tool_error(tool, context, result))
+        error = self.beside.guarded(
+            noted,
+            lambda: noted or find_tool_error(tool, context, result),
+        )
         self._record(call._replace(error=error), None if error else result)
 
     def _record(self, call: ToolCall, result: object = None) -> None:
@@ -176,7 +202,12 @@ class AgentMemory(RunHooks[Any]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, _type: object, err: BaseException | None, _trace: object) -> None:
+    async def __aexit__(
+        self,
+        _type: object,
+        err: BaseException | None,
+        _trace: object,
+    ) -> None:
         self._record_unfinished(err)
         await self.close()
 
@@ -212,7 +243,11 @@ def format_error_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def find_tool_error(tool: Tool, context: RunContextWrapper[Any], result: object) -> str:
+def find_tool_error(
+    tool: Tool,
+    context: RunContextWrapper[Any],
+    result: object,
+) -> str:
     """Why a tool failed, as far as its trace or its answer tells; "" if it succeeded."""
     span = get_current_span()
     if span is not None and span.error:

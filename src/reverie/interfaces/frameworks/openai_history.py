@@ -39,7 +39,12 @@ class SessionHistory:
     process alone and `trouble` says so.
     """
 
-    def __init__(self, mind: Mind, session: str, space: str | None = None) -> None:
+    def __init__(
+        self,
+        mind: Mind,
+        session: str,
+        space: str | None = None,
+    ) -> None:
         self.session_id = session
         self.session_settings: SessionSettings | None = None
         self.trouble = ""
@@ -102,7 +107,12 @@ class SessionHistory:
 
     def _record(self, payload: dict[str, Any]) -> bool:
         try:
-            self._mind.record(HISTORY, payload, space=self._space, session=self.session_id)
+            self._mind.record(
+                HISTORY,
+                payload,
+                space=self._space,
+                session=self.session_id,
+            )
         except ReverieError as err:
             # What was there before the trouble.
             self._catch_up()

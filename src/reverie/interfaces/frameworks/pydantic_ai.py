@@ -56,7 +56,13 @@ class MemoryCapability(AbstractCapability[Any]):
     something itself.
     """
 
-    def __init__(self, mind: Mind, space: str | None = None, *, tools: bool = True) -> None:
+    def __init__(
+        self,
+        mind: Mind,
+        space: str | None = None,
+        *,
+        tools: bool = True,
+    ) -> None:
         self.conversations = ConversationPool(mind, space)
         self.tools = tools
 
@@ -79,11 +85,18 @@ class MemoryCapability(AbstractCapability[Any]):
         if not block or not isinstance(messages[-1], ModelRequest):
             return request_context
         # Copies: the objects that were given are the history itself.
-        last = replace(messages[-1], parts=[*messages[-1].parts, UserPromptPart(block.text)])
+        last = replace(
+            messages[-1],
+            parts=[*messages[-1].parts, UserPromptPart(block.text)],
+        )
         return replace(request_context, messages=[*messages[:-1], last])
 
     async def after_model_request(
-        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+        self,
+        ctx: RunContext[Any],
+        *,
+        request_context: ModelRequestContext,
+        response: ModelResponse,
     ) -> ModelResponse:
         """Hand over the answer to be learned from."""
         beside = await self._beside(ctx)
@@ -116,7 +129,12 @@ class MemoryCapability(AbstractCapability[Any]):
                 duration=clock.ticks() - began,
             )
             raise
-        (await self._beside(ctx)).ran(call.tool_name, args, result, duration=clock.ticks() - began)
+        (await self._beside(ctx)).ran(
+            call.tool_name,
+            args,
+            result,
+            duration=clock.ticks() - began,
+        )
         return result
 
     async def _beside(self, ctx: RunContext[Any]) -> Beside:

@@ -94,12 +94,22 @@ class ActiveSession:
 class HookConsumer:
     """What the worker does for hooks."""
 
-    def __init__(self, mind: Mind, now: Callable[[], float] = clock.now) -> None:
+    def __init__(
+        self,
+        mind: Mind,
+        now: Callable[[], float] = clock.now,
+    ) -> None:
         self.mind, self.now = mind, now
         self.files = HookFiles(str(mind.settings.home))
         self._config = -1.0  # when config.toml was changed, as it was read last
         self._reload_switches()
-        self._background = BackgroundThread(mind.store, mind.embedder, mind.settings, now, mind.llm)
+        self._background = BackgroundThread(
+            mind.store,
+            mind.embedder,
+            mind.settings,
+            now,
+            mind.llm,
+        )
         self._sessions: dict[str, ActiveSession] = {}
         self._consumed: set[str] = set()  # events that were taken in and are not written down yet
         self._spaces: set[str] = set()  # in which somebody works, or did since this worker came
@@ -215,7 +225,10 @@ class HookConsumer:
         """
         store, event = self.mind.store, spooled.event
         session = f"{event.session}/{event.agent}"
-        payload = {"messages": [], "first": 0} | to_given_payload(spooled.ids, spooled.why)
+        payload = {"messages": [], "first": 0} | to_given_payload(
+            spooled.ids,
+            spooled.why,
+        )
         store.append([Event("turn", spooled.space, spooled.at, session, payload)])
         due = store.get(spooled.due) if spooled.due else ()
         fire_reminders(store, due, spooled.at, session)
@@ -242,7 +255,11 @@ class HookConsumer:
 
     def _on_compaction(self, spooled: SpooledEvent) -> None:
         full = spooled.event.full
-        self._record("compact", spooled, **({} if full is None else {"full": round(full, 2)}))
+        self._record(
+            "compact",
+            spooled,
+            **({} if full is None else {"full": round(full, 2)}),
+        )
 
     def _on_session_end(self, spooled: SpooledEvent) -> None:
         session = spooled.event.session
@@ -257,7 +274,12 @@ class HookConsumer:
         self._wait_until_written()
         space, session = spooled.space, spooled.event.session
         if not self.mind.settings.is_off(space, session):
-            self.mind.record(verb, payload, space=space, session=session)
+            self.mind.record(
+                verb,
+                payload,
+                space=space,
+                session=session,
+            )
 
     def _is_redacted(self, spooled: SpooledEvent) -> bool:
         """True if the hook redacted it as it would be redacted now."""
@@ -307,7 +329,11 @@ class HookConsumer:
         if len(self._sessions) > MAX_ACTIVE_SESSIONS:
             self._close_session(next(iter(self._sessions)))
         turns = self.mind.store.events(
-            session=session, space=space, verbs=("turn",), newest=True, limit=WINDOW_TURNS
+            session=session,
+            space=space,
+            verbs=("turn",),
+            newest=True,
+            limit=WINDOW_TURNS,
         )
         for turn in reversed(turns):
             messages = turn.payload.get("messages", ())
@@ -394,7 +420,11 @@ class HookConsumer:
         triggered.sort(key=warning_order)
         known = {memory.id for memory in triggered}
         newest = store.browse(
-            Filter(spaces=visible, without=(INTENTION, *WARNING_KINDS), limit=MAX_BROWSED_MEMORIES)
+            Filter(
+                spaces=visible,
+                without=(INTENTION, *WARNING_KINDS),
+                limit=MAX_BROWSED_MEMORIES,
+            )
         )
         about_files = [
             memory
@@ -409,7 +439,13 @@ class HookConsumer:
             ),
         ]
         # Where no fix is known, a hook need not open the store for a failed tool.
-        lessons = store.browse(Filter(spaces=visible, kinds=(LEARNING,), limit=1))
+        lessons = store.browse(
+            Filter(
+                spaces=visible,
+                kinds=(LEARNING,),
+                limit=1,
+            )
+        )
         return WarningTable(HEAD, FENCE_END, rows[:MAX_ROWS], len(lessons))
 
     def _remove_stale_files(self) -> None:

@@ -134,7 +134,10 @@ def may_end_session(host: HostAgent, given: bytes) -> bool:
     return any(f'"{name}"'.encode() in given for name in ends)
 
 
-def start_watchdog(give_up: Callable[[float], None], seconds: float) -> threading.Timer:
+def start_watchdog(
+    give_up: Callable[[float], None],
+    seconds: float,
+) -> threading.Timer:
     """A timer that gives up after so many seconds, unless the process is gone by then."""
     timer = threading.Timer(seconds, give_up, (seconds,))
     timer.daemon = True
@@ -143,7 +146,11 @@ def start_watchdog(give_up: Callable[[float], None], seconds: float) -> threadin
 
 
 def answer_event(
-    host_name: str, given: bytes, files: HookFiles, now: float, host: HostAgent | None = None
+    host_name: str,
+    given: bytes,
+    files: HookFiles,
+    now: float,
+    host: HostAgent | None = None,
 ) -> Mapping[str, Any]:
     """What to answer a host, whose row may be at hand; empty if there is nothing to say."""
     host = host or load_host(host_name)
@@ -188,7 +195,11 @@ def read_oversized(given: bytes, files: HookFiles) -> Mapping[str, Any]:
 # The note of a session
 
 
-def load_note(host_name: str, event: HookEvent, files: HookFiles) -> SessionNote:
+def load_note(
+    host_name: str,
+    event: HookEvent,
+    files: HookFiles,
+) -> SessionNote:
     """The note of a session: as it was written when it began, or anew if the settings or its model
     were altered since.
     """
@@ -213,7 +224,11 @@ def load_note(host_name: str, event: HookEvent, files: HookFiles) -> SessionNote
     return note
 
 
-def save_note(files: HookFiles, session: str, note: SessionNote) -> None:
+def save_note(
+    files: HookFiles,
+    session: str,
+    note: SessionNote,
+) -> None:
     """Write down the note of a session. Where that cannot be, each hook makes it anew: what it
     holds can be read elsewhere.
     """
@@ -258,7 +273,11 @@ def answer_prompt(call: HookCall) -> str:
     it fits.
     """
     text = spool_then_look(call, lambda: find_prompt_block(call))
-    save_note(call.files, call.event.session, call.note._replace(asked=call.now))
+    save_note(
+        call.files,
+        call.event.session,
+        call.note._replace(asked=call.now),
+    )
     return text
 
 
@@ -281,7 +300,15 @@ def find_prompt_block(call: HookCall) -> HookBlock:
 
     is_first = not note.asked
     return look_up_prompt(
-        PromptLookup(event.session, note.space, event.text, call.now, is_first, ready, given),
+        PromptLookup(
+            event.session,
+            note.space,
+            event.text,
+            call.now,
+            is_first,
+            ready,
+            given,
+        ),
         files.home,
     )
 
@@ -409,7 +436,9 @@ def resolve_outcome(event: HookEvent) -> HookEvent:
     if code == 0:
         return event._replace(doubtful=False)
     return event._replace(
-        doubtful=False, kind=kinds.TOOL_FAILED, text=event.result or f"Exit code {code}"
+        doubtful=False,
+        kind=kinds.TOOL_FAILED,
+        text=event.result or f"Exit code {code}",
     )
 
 
@@ -462,7 +491,12 @@ def spool_then_look(call: HookCall, look: Lookup) -> str:
     return found.text
 
 
-def spool_event(call: HookCall, block: HookBlock, *, held: bool = False) -> str:
+def spool_event(
+    call: HookCall,
+    block: HookBlock,
+    *,
+    held: bool = False,
+) -> str:
     """Leave an event for the worker, without secrets, with what was said with it; its path, or ""
     where none was written.
 
@@ -509,7 +543,11 @@ def redact_hook_event(event: HookEvent, note: SessionNote) -> HookEvent:
 
         exchange = ToolExchange(event.given, event.result, event.text)
         guarded = guard_tool_run(exchange, policy, event.cwd)
-        event = event._replace(given=guarded.given, result=guarded.result, text=guarded.error)
+        event = event._replace(
+            given=guarded.given,
+            result=guarded.result,
+            text=guarded.error,
+        )
     bounded = event._replace(
         text=truncate_text(event.text, policy),
         result=truncate_text(event.result, policy),
@@ -528,7 +566,12 @@ class SitePackagesFinder:
     """
 
     @classmethod
-    def find_spec(cls, name: str, path: object = None, _target: object = None) -> ModuleSpec | None:
+    def find_spec(
+        cls,
+        name: str,
+        path: object = None,
+        _target: object = None,
+    ) -> ModuleSpec | None:
         """Where a package is; what is within one is found where that is."""
         if path is not None or name in sys.stdlib_module_names or cls not in sys.meta_path:
             return None

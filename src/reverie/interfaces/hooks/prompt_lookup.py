@@ -97,7 +97,11 @@ def look_up_prompt(asked: PromptLookup, home: str) -> HookBlock:
         return to_hook_block(block)
 
 
-def load_active_hits(store: Store, ready: HookBlock, ids: Sequence[str]) -> list[Hit]:
+def load_active_hits(
+    store: Store,
+    ready: HookBlock,
+    ids: Sequence[str],
+) -> list[Hit]:
     """Those of a prepared block's memories that still count, with the reasons they came up for."""
     from reverie.core.model import Hit
 
@@ -105,19 +109,33 @@ def load_active_hits(store: Store, ready: HookBlock, ids: Sequence[str]) -> list
         return []
     why = dict(zip(ready.ids, ready.why, strict=False))
     return [
-        Hit(memory, 0.0, tuple(why.get(memory.id) or ("prepared",)))
+        Hit(
+            memory,
+            0.0,
+            tuple(why.get(memory.id) or ("prepared",)),
+        )
         for memory in store.get(ids)
         if memory.active
     ]
 
 
-def claim_session_reminders(store: Store, settings: Settings, asked: PromptLookup) -> Sequence[Hit]:
+def claim_session_reminders(
+    store: Store,
+    settings: Settings,
+    asked: PromptLookup,
+) -> Sequence[Hit]:
     """Reminders that are due, claimed for this session."""
     from reverie.core.kinds import INTENTION
     from reverie.core.model import Filter, visible_spaces
 
     # Without a look first, every first prompt would pay for the imports below.
-    if not store.browse(Filter(spaces=visible_spaces(asked.space), kinds=(INTENTION,), limit=1)):
+    if not store.browse(
+        Filter(
+            spaces=visible_spaces(asked.space),
+            kinds=(INTENTION,),
+            limit=1,
+        )
+    ):
         return ()
     from reverie.injection.due_reminders import claim_at_start
 
@@ -132,7 +150,12 @@ def are_all_active(ids: Sequence[str], home: str) -> bool:
         return len(found) == len(ids) and all(memory.active for memory in found)
 
 
-def repeat_after_compaction(session: str, space: str, home: str, now: float) -> HookBlock:
+def repeat_after_compaction(
+    session: str,
+    space: str,
+    home: str,
+    now: float,
+) -> HookBlock:
     """What a session was given lately and what it has taught: its context was shortened and holds
     that no longer.
     """
@@ -143,7 +166,11 @@ def repeat_after_compaction(session: str, space: str, home: str, now: float) -> 
 
 
 def render_repeated_block(
-    store: Store, settings: Settings, session: str, space: str, now: float
+    store: Store,
+    settings: Settings,
+    session: str,
+    space: str,
+    now: float,
 ) -> Block:
     """The same as an injection block, twice as long as that of a turn may be."""
     from reverie.context_window import render_block
@@ -151,22 +178,42 @@ def render_repeated_block(
     from reverie.retrieval.rescoring import can_surface
 
     turns = store.events(
-        session=session, space=space, verbs=("turn",), newest=True, limit=MAX_TURNS
+        session=session,
+        space=space,
+        verbs=("turn",),
+        newest=True,
+        limit=MAX_TURNS,
     )
     given: dict[str, None] = {}
     for turn in turns:
         given.update(dict.fromkeys(turn.payload.get("given", ())))
     known = [memory for memory in store.get(list(given)[:MAX_REPEATED]) if memory.active]
-    taught = store.browse(Filter(spaces=visible_spaces(space), session=session, limit=MAX_REPEATED))
+    taught = store.browse(
+        Filter(
+            spaces=visible_spaces(space),
+            session=session,
+            limit=MAX_REPEATED,
+        )
+    )
     hits = [
         Hit(memory, 0.0, ("said again",))
         for memory in (*known, *taught)
         if can_surface(memory, now)
     ]
-    return render_block(hits, now, limit=2 * settings.limit, budget=2 * settings.budget)
+    return render_block(
+        hits,
+        now,
+        limit=2 * settings.limit,
+        budget=2 * settings.budget,
+    )
 
 
-def look_up_fixes(error: str, space: str, home: str, shown: Container[str] = ()) -> HookBlock:
+def look_up_fixes(
+    error: str,
+    space: str,
+    home: str,
+    shown: Container[str] = (),
+) -> HookBlock:
     """What once made this error go away, but for what was shown; empty where nothing is known."""
     with open_existing_store(home) as there:
         if there is None:
@@ -181,7 +228,11 @@ def look_up_fixes(error: str, space: str, home: str, shown: Container[str] = ())
 
         store, settings = there
         lessons = store.browse(
-            Filter(spaces=visible_spaces(space), kinds=(LEARNING,), limit=MAX_LESSONS)
+            Filter(
+                spaces=visible_spaces(space),
+                kinds=(LEARNING,),
+                limit=MAX_LESSONS,
+            )
         )
         # Lessons hold no secrets, so an error that quotes one must lose it to be alike.
         safe_error = redact(error, settings.policy.masking)[0]
@@ -215,7 +266,11 @@ def open_existing_store(home: str) -> Iterator[tuple[Store, Settings] | None]:
         store.close()
 
 
-def to_hook_block(block: Block, about: Sequence[str] = (), asked: float = 0.0) -> HookBlock:
+def to_hook_block(
+    block: Block,
+    about: Sequence[str] = (),
+    asked: float = 0.0,
+) -> HookBlock:
     """A block as a hook takes it; NO_BLOCK for an empty one.
 
     `about` are its topic words (`prompt_topic`), `asked` is when the newest prompt came.

@@ -19,12 +19,20 @@ from reverie.interfaces.hooks.spool import HookFiles, read_record
 MAX_NOTES = 20
 
 
-def find_speaking_model(files: HookFiles, client: str, space: str) -> str:
+def find_speaking_model(
+    files: HookFiles,
+    client: str,
+    space: str,
+) -> str:
     """The model of a client's newest session in a space. Clients are named after their host:
     "codex-mcp-client".
     """
     paths = [path for path in files.list_files("sessions") if path.endswith(".json")]
-    for path in sorted(paths, key=modified_at, reverse=True)[:MAX_NOTES]:
+    for path in sorted(
+        paths,
+        key=modified_at,
+        reverse=True,
+    )[:MAX_NOTES]:
         note = read_record(path, SessionNote)
         if note is None or not note.agent or note.space != space:
             continue

@@ -89,7 +89,11 @@ class HookFiles(NamedTuple):
     def release_event(self, held: str, block: HookBlock) -> None:
         """Let the worker take in an event that was held, and the block that was said with it."""
         if block.ids or block.due:
-            said = {"ids": list(block.ids), "due": list(block.due), "why": list(block.why)}
+            said = {
+                "ids": list(block.ids),
+                "due": list(block.due),
+                "why": list(block.why),
+            }
             write_json_object(held, (read_json_object(held) or {}) | said)
         os.replace(held, f"{held.removesuffix('.held')}.json")
 
@@ -156,9 +160,18 @@ class HookFiles(NamedTuple):
         mine = to_file_name(agent)
         return {id for name, id in self._read_lines(session, "shown") if name == mine}
 
-    def add_shown(self, session: str, ids: Iterable[str], agent: str = "") -> None:
+    def add_shown(
+        self,
+        session: str,
+        ids: Iterable[str],
+        agent: str = "",
+    ) -> None:
         """An agent is shown these now."""
-        self._append_lines(session, "shown", ((to_file_name(agent), id) for id in ids))
+        self._append_lines(
+            session,
+            "shown",
+            ((to_file_name(agent), id) for id in ids),
+        )
 
     def given_times(self, session: str) -> dict[str, float]:
         """What went with a session's prompts, and when."""
@@ -168,11 +181,20 @@ class HookFiles(NamedTuple):
             if at.replace(".", "", 1).isdigit()
         }
 
-    def add_given(self, session: str, ids: Iterable[str], now: float) -> None:
+    def add_given(
+        self,
+        session: str,
+        ids: Iterable[str],
+        now: float,
+    ) -> None:
         """These go with a prompt now."""
         self._append_lines(session, "given", ((f"{now:.3f}", id) for id in ids))
 
-    def _read_lines(self, session: str, what: str) -> list[tuple[str, str]]:
+    def _read_lines(
+        self,
+        session: str,
+        what: str,
+    ) -> list[tuple[str, str]]:
         """The lines of one of a session's lists: (of whom or when, id)."""
         try:
             with open(self.session_file(session, what), encoding="utf-8") as file:
@@ -181,7 +203,12 @@ class HookFiles(NamedTuple):
             return []
         return [(name, id) for name, _, id in lines if id]
 
-    def _append_lines(self, session: str, what: str, lines: Iterable[tuple[str, str]]) -> None:
+    def _append_lines(
+        self,
+        session: str,
+        what: str,
+        lines: Iterable[tuple[str, str]],
+    ) -> None:
         # One short write in append mode, so that hooks that run at once mix no lines.
         path = self.session_file(session, what)
         with suppress(OSError), open(path, "a", encoding="utf-8") as file:
@@ -231,7 +258,12 @@ class HookFiles(NamedTuple):
         with suppress(FileNotFoundError):
             if os.stat(self.log).st_size > MAX_LOG_BYTES:
                 os.replace(self.log, f"{self.log}.1")
-        with open(self.log, "a", encoding="utf-8", errors="backslashreplace") as file:
+        with open(
+            self.log,
+            "a",
+            encoding="utf-8",
+            errors="backslashreplace",
+        ) as file:
             file.write(line)
 
 
@@ -268,10 +300,20 @@ def write_json_object(path: str, value: Mapping[str, Any]) -> None:
     data = json.dumps(value).encode("ascii")
     # A prompt waits for this, and flushing to the disk takes some 7 ms.
     try:
-        write_atomically(path, data, mode=0o600, durable=False)
+        write_atomically(
+            path,
+            data,
+            mode=0o600,
+            durable=False,
+        )
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-        write_atomically(path, data, mode=0o600, durable=False)
+        write_atomically(
+            path,
+            data,
+            mode=0o600,
+            durable=False,
+        )
 
 
 def read_json_object(path: str) -> dict[str, Any] | None:

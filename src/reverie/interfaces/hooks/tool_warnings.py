@@ -32,7 +32,11 @@ PATH_ARGUMENTS = ("file_path", "path", "notebook_path", "filePath")
 
 
 def make_warning_row(
-    memory: Memory, line: str, when: float | None = None, *, reminder: bool = False
+    memory: Memory,
+    line: str,
+    when: float | None = None,
+    *,
+    reminder: bool = False,
 ) -> ToolWarning:
     """A memory as a hook needs it. `line` is how it is shown; `when` a reminder comes due, if it
     has a time.
@@ -42,7 +46,11 @@ def make_warning_row(
 
 
 def find_matching_rows(
-    rows: Iterable[ToolWarning], tool: str, given: Any, shown: Iterable[str], now: float
+    rows: Iterable[ToolWarning],
+    tool: str,
+    given: Any,
+    shown: Iterable[str],
+    now: float,
 ) -> list[tuple[ToolWarning, str]]:
     """The rows that a tool calls for, each with what called it up, in their order, at most
     MAX_WARNINGS; not those that were shown.
@@ -55,13 +63,25 @@ def find_matching_rows(
     for row in rows:
         if len(found) == MAX_WARNINGS:
             break
-        if row.id not in known and (why := find_row_cause(row, context, everything, path, now)):
+        if row.id not in known and (
+            why := find_row_cause(
+                row,
+                context,
+                everything,
+                path,
+                now,
+            )
+        ):
             found.append((row, why))
     return found
 
 
 def find_row_cause(
-    row: ToolWarning, context: TriggerContext, everything: str, path: str, now: float
+    row: ToolWarning,
+    context: TriggerContext,
+    everything: str,
+    path: str,
+    now: float,
 ) -> str:
     """The file or trigger by which a row whose time has come is called up; empty if none is met.
 
@@ -88,7 +108,14 @@ def may_match(pattern: str, everything: str) -> bool:
     if plain.startswith(TOOL_PREFIX):
         name, _, plain = plain[len(TOOL_PREFIX) :].partition("(")
         plain = plain.removesuffix(")") or name
-    return max(plain.replace("?", "*").split("*"), key=len, default="") in everything
+    return (
+        max(
+            plain.replace("?", "*").split("*"),
+            key=len,
+            default="",
+        )
+        in everything
+    )
 
 
 def find_file_argument(given: Any) -> str:

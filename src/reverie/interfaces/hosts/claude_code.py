@@ -60,7 +60,11 @@ def read_claude_event(payload: Mapping[str, Any]) -> HookEvent | None:
         kind = TOOL_FAILED
     if kind == PROMPT and payload.get("source", "") not in HUMAN_SOURCES:
         return None
-    texts = {PROMPT: ("prompt",), TURN_END: ("last_assistant_message",), TOOL_FAILED: ("error",)}
+    texts = {
+        PROMPT: ("prompt",),
+        TURN_END: ("last_assistant_message",),
+        TOOL_FAILED: ("error",),
+    }
     text = first_text(payload, *texts.get(kind, ()))
     result = "" if tool.lower() in FILE_TOOLS else extract_result_text(response)
     return HookEvent(

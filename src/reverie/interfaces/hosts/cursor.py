@@ -44,7 +44,11 @@ def read_cursor_event(payload: Mapping[str, Any]) -> HookEvent:
     # A window may have several folders; the first one is where its agent works.
     roots = payload.get("workspace_roots")
     root = roots[0] if isinstance(roots, list) and roots else None
-    texts = {PROMPT: ("prompt",), TURN_END: ("text",), TOOL_FAILED: ("error_message",)}
+    texts = {
+        PROMPT: ("prompt",),
+        TURN_END: ("text",),
+        TOOL_FAILED: ("error_message",),
+    }
     tool = first_text(payload, "tool_name")
     is_file = tool.lower() in FILE_TOOLS
     return HookEvent(

@@ -54,7 +54,11 @@ MAX_NAMED_SESSIONS = 3  # sessions that are switched off which are named
 MAX_TURNS = 500  # newest turns among which the last one with a memory is looked for
 
 
-def examine_installation(settings: Settings, space: str, project: Path) -> list[DoctorFinding]:
+def examine_installation(
+    settings: Settings,
+    space: str,
+    project: Path,
+) -> list[DoctorFinding]:
     """The findings of all checks, in the order in which they are printed."""
     return [
         *examine_memory(settings, space),
@@ -111,7 +115,10 @@ def examine_switches(settings: Settings, space: str) -> Iterator[DoctorFinding]:
         )
     elif not settings.enabled:
         yield report_fault("Memory is off everywhere.", "Switch it on: reverie on --everywhere")
-    elif above := next((off for off in settings.off if f"{space}/".startswith(f"{off}/")), ""):
+    elif above := next(
+        (off for off in settings.off if f"{space}/".startswith(f"{off}/")),
+        "",
+    ):
         # With the slashes, or "me/shop" would switch "me/shopping" off as well.
         yield report_fault(
             f"Memory is off in {above}.", f"Switch it on: reverie on --space {above}"

@@ -105,4 +105,12 @@ def parse_windows_line(line: str) -> HookCommand | None:
     """A line for cmd.exe, whoever wrote it: words without spaces, or in quotes."""
     found = re.findall(r'"([^"]*)"|(\S+)', line.removesuffix(WINDOWS_SILENT))
     words = [quoted or bare for quoted, bare in found]
-    return HookCommand(tuple(words[:-1]), words[-1], windows=True) if len(words) > 1 else None
+    return (
+        HookCommand(
+            tuple(words[:-1]),
+            words[-1],
+            windows=True,
+        )
+        if len(words) > 1
+        else None
+    )

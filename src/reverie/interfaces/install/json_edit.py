@@ -44,7 +44,11 @@ class TextCut(NamedTuple):
 
     def inverse(self, text: str) -> TextCut:
         """What takes this cut back, once it was made in the text."""
-        return TextCut(self.start, self.start + len(self.text), text[self.start : self.end])
+        return TextCut(
+            self.start,
+            self.start + len(self.text),
+            text[self.start : self.end],
+        )
 
 
 class JsonPart(NamedTuple):
@@ -67,7 +71,12 @@ class JsonDraft:
         self.data: dict[str, Any] = parse_json_object(self.text)
         self.undo: list[TextCut] = [] if self.text == text else [TextCut(0, len(self.text), text)]
 
-    def add(self, path: JsonPath, name: str | None, value: Any) -> None:
+    def add(
+        self,
+        path: JsonPath,
+        name: str | None,
+        value: Any,
+    ) -> None:
         """Put a value at the end of the object at a path under a name, or of the array there (name
         None).
         """
@@ -120,7 +129,11 @@ def hide_foreign_values(text: str) -> str:
     return hide_foreign_values_at(text, locate_value(text, ()), SHOWN_NAMES)
 
 
-def hide_foreign_values_at(text: str, start: int, shown: Mapping[str, Mapping[str, Any]]) -> str:
+def hide_foreign_values_at(
+    text: str,
+    start: int,
+    shown: Mapping[str, Mapping[str, Any]],
+) -> str:
     """The same with the object that begins at `start`: names that are shown stand with those shown
     within them.
     """
@@ -146,19 +159,31 @@ def parse_json_object(text: str) -> dict[str, Any]:
     return data
 
 
-def plan_insertion(text: str, path: JsonPath, name: str | None, value: Any) -> TextCut:
+def plan_insertion(
+    text: str,
+    path: JsonPath,
+    name: str | None,
+    value: Any,
+) -> TextCut:
     """What puts a value at the end of a container, written as its neighbours are."""
     start = locate_value(text, path)
     inside, close = scan_parts(text, start)
     if inside:
         last = inside[-1]
         lead = last_line_break(text[: last.start])
-        return TextCut(last.end, last.end, "," + lead + format_json_value(text, lead, name, value))
+        return TextCut(
+            last.end,
+            last.end,
+            "," + lead + format_json_value(text, lead, name, value),
+        )
     line_end = "\r\n" if "\r\n" in text else "\n"
     # Somebody keeps the file on one line, and so does the new part.
     if path and "\n" not in text.strip(BLANK):
         return TextCut(start + 1, close, format_json_value(text, "", name, value))
-    margin = re.match(r"[ \t]*", text[text.rfind("\n", 0, start) + 1 :].removeprefix(BOM))
+    margin = re.match(
+        r"[ \t]*",
+        text[text.rfind("\n", 0, start) + 1 :].removeprefix(BOM),
+    )
     outer = margin[0] if margin else ""
     lead = line_end + outer + detect_indent(text)
     written = format_json_value(text, lead, name, value)
@@ -179,17 +204,30 @@ def plan_removal(text: str, path: JsonPath) -> TextCut:
     return TextCut(inside[at - 1].end, inside[at].end, "")
 
 
-def format_json_value(text: str, lead: str, name: str | None, value: Any) -> str:
+def format_json_value(
+    text: str,
+    lead: str,
+    name: str | None,
+    value: Any,
+) -> str:
     """A value, with its name, in lines if what leads to it begins one."""
     colon = ": "
     if "\n" in lead:
-        made = json.dumps(value, ensure_ascii=False, indent=detect_indent(text)).replace("\n", lead)
+        made = json.dumps(
+            value,
+            ensure_ascii=False,
+            indent=detect_indent(text),
+        ).replace("\n", lead)
     else:
         # Minified text stays minified.
         comma = ", "
         if '": ' not in text:
             comma, colon = ",", ":"
-        made = json.dumps(value, ensure_ascii=False, separators=(comma, colon))
+        made = json.dumps(
+            value,
+            ensure_ascii=False,
+            separators=(comma, colon),
+        )
     return made if name is None else json.dumps(name, ensure_ascii=False) + colon + made
 
 

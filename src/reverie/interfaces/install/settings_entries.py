@@ -38,7 +38,13 @@ class WiredText(NamedTuple):
     made: tuple[str, ...] = ()
 
 
-def add_hooks(text: str, events: Sequence[str], line: str, *, flat: bool) -> WiredText:
+def add_hooks(
+    text: str,
+    events: Sequence[str],
+    line: str,
+    *,
+    flat: bool,
+) -> WiredText:
     """A file with our hook for each of the events.
 
     For Cursor (`flat`) that is a list of commands for each event, for others groups of handlers.
@@ -60,7 +66,11 @@ def add_hooks(text: str, events: Sequence[str], line: str, *, flat: bool) -> Wir
         draft.add((), "version", 1)
     if "hooks" not in draft.data:
         draft.add((), "hooks", {event: [entry] for event in events})
-        return WiredText(draft.finish(), tuple(draft.undo), (*made, "hooks"))
+        return WiredText(
+            draft.finish(),
+            tuple(draft.undo),
+            (*made, "hooks"),
+        )
     hooks = get_object(draft.data, "hooks")
     for event in events:
         if event not in hooks:
@@ -150,7 +160,10 @@ def is_our_server(server: Any) -> bool:
     return args == ["mcp"] if name == "reverie" else args in (SERVE_ARGS, SERVE_ARGS[1:])
 
 
-def merge_server(old: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Any]:
+def merge_server(
+    old: Mapping[str, Any],
+    server: Mapping[str, Any],
+) -> dict[str, Any]:
     """Our server as it is to be, with what somebody, or the host, noted beside it."""
     noted = old.get("env")
     env: dict[str, Any] = dict(noted) if isinstance(noted, Mapping) else {}
@@ -280,7 +293,10 @@ def is_our_handler(handler: Mapping[str, Any]) -> bool:
     return isinstance(line, str) and hook_line.parse_hook_line(line) is not None
 
 
-def get_object(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def get_object(
+    data: Mapping[str, Any],
+    name: str,
+) -> Mapping[str, Any]:
     """An object within an object; an empty one if it is not there, BadInput if it is none."""
     found = data.get(name, {})
     if not isinstance(found, dict):

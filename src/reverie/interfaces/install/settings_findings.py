@@ -104,7 +104,11 @@ def find_wirings(found: HostFiles, project: Path) -> list[HostWiring]:
     return [one for one in every if one.hooks or one.server or one.foreign_commands]
 
 
-def read_wiring(found: HostFiles, host: str, project: Path | None) -> HostWiring:
+def read_wiring(
+    found: HostFiles,
+    host: str,
+    project: Path | None,
+) -> HostWiring:
     """One host as its files have it."""
     path, servers = load_host(host).settings_files(project)
     data = found.read_data(path)
@@ -236,7 +240,11 @@ def judge_plugin(named: tuple[Path, str]) -> Iterator[DoctorFinding]:
             )
 
 
-def find_disabled_hooks(found: HostFiles, host: str, project: Path) -> Iterator[DoctorFinding]:
+def find_disabled_hooks(
+    found: HostFiles,
+    host: str,
+    project: Path,
+) -> Iterator[DoctorFinding]:
     """A finding for each settings file that disables all hooks of a host."""
     agent = load_host(host)
     for path, switch in agent.find_switches(found.read_data, project):

@@ -60,20 +60,35 @@ class WiringLedger:
     def plan_wiring(self, targets: Sequence[SettingsTarget]) -> list[SettingsEdit]:
         """The changes that wiring would make; empty where it is complete."""
         known = self.load_rows()
-        edits = [plan_wired_edit(target, known.get(str(target.path))) for target in targets]
+        edits = [
+            plan_wired_edit(
+                target,
+                known.get(str(target.path)),
+            )
+            for target in targets
+        ]
         return require_writable(edit for edit in edits if edit)
 
     def plan_unwiring(self, targets: Sequence[SettingsTarget]) -> list[SettingsEdit]:
         """What unwiring would alter."""
         known = self.load_rows()
-        edits = [plan_unwired_edit(target, known.get(str(target.path))) for target in targets]
+        edits = [
+            plan_unwired_edit(
+                target,
+                known.get(str(target.path)),
+            )
+            for target in targets
+        ]
         return require_writable(edit for edit in edits if edit.before != edit.after)
 
     def wire(self, edits: Sequence[SettingsEdit]) -> None:
         """Write the files, and first of all how to bring back what was there before."""
         known = self.load_rows()
         for edit in edits:
-            folders = known.get(str(edit.path), {}).get("folders", [])
+            folders = known.get(str(edit.path), {}).get(
+                "folders",
+                [],
+            )
             # Wired a second time, the folders that the first one made are still ours to remove.
             missing = missing_folders(edit.path.parent)
             known[str(edit.path)] = {**(edit.row or {}), "folders": folders + missing}
@@ -87,7 +102,10 @@ class WiringLedger:
         known = self.load_rows()
         for edit in edits:
             write_edit(edit)
-            for folder in known.pop(str(edit.path), {}).get("folders", []):
+            for folder in known.pop(str(edit.path), {}).get(
+                "folders",
+                [],
+            ):
                 # `rmdir` refuses a folder that somebody else has put something into.
                 with suppress(OSError):
                     Path(folder).rmdir()
@@ -104,8 +122,16 @@ class WiringLedger:
 
     def _keep(self, known: dict[str, dict[str, Any]]) -> None:
         if known:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_atomically(self.path, json.dumps(known, indent=1).encode(), mode=0o600)
+            self.path.parent.mkdir(
+                parents=True,
+                exist_ok=True,
+                mode=0o700,
+            )
+            write_atomically(
+                self.path,
+                json.dumps(known, indent=1).encode(),
+                mode=0o600,
+            )
             return
         with suppress(OSError):
             self.path.unlink()
@@ -132,7 +158,10 @@ def is_text_list(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
-def plan_wired_edit(target: SettingsTarget, row: dict[str, Any] | None) -> SettingsEdit | None:
+def plan_wired_edit(
+    target: SettingsTarget,
+    row: dict[str, Any] | None,
+) -> SettingsEdit | None:
     """A file with our entries; None if it has them."""
     before = read_settings_text(target.path)
     untouched = row is not None and before is not None and row["after"] == text_digest(before)
@@ -158,7 +187,12 @@ def plan_wired_edit(target: SettingsTarget, row: dict[str, Any] | None) -> Setti
         target.path,
         before,
         done.text,
-        {"after": after, "new": new, "undo": done.undo, "made": sorted(made)},
+        {
+            "after": after,
+            "new": new,
+            "undo": done.undo,
+            "made": sorted(made),
+        },
     )
 
 
@@ -168,7 +202,11 @@ def plan_unwired_edit(target: SettingsTarget, row: dict[str, Any] | None) -> Set
     if now is None:
         return SettingsEdit(target.path, None, None)
     if row is not None and row["after"] == text_digest(now):
-        return SettingsEdit(target.path, now, None if row["new"] else apply_cuts(now, row["undo"]))
+        return SettingsEdit(
+            target.path,
+            now,
+            None if row["new"] else apply_cuts(now, row["undo"]),
+        )
     # Altered since: the cuts no longer fit, so only entries that are ours to the letter go.
     try:
         left = target.remove_entries(now, None if row is None else row["made"])
@@ -207,7 +245,11 @@ def write_edit(edit: SettingsEdit) -> None:
     if edit.after is None:
         path.unlink()
         return
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.parent.mkdir(
+        parents=True,
+        exist_ok=True,
+        mode=0o700,
+    )
     write_atomically(path, edit.after.encode(), new_mode=0o644)
 
 

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from tomlkit.items import Item, Table
 
 
-def remove_marked_table(text: str, path: tuple[str, str], begin: str, end: str) -> str:
+def remove_marked_table(
+    text: str,
+    path: tuple[str, str],
+    begin: str,
+    end: str,
+) -> str:
     """The text without the table at a path, and without the comments that mark where it is.
 
     `begin` and `end` are the comments around it, which may have been moved or be gone. BadInput if
@@ -65,7 +70,11 @@ def text_below_mark(table: Table, end: str) -> str:
     return ""
 
 
-def drop_marks(container: Container, begin: str, end: str) -> None:
+def drop_marks(
+    container: Container,
+    begin: str,
+    end: str,
+) -> None:
     """Take the marks out, wherever they are, with the blank line before the first one."""
     from tomlkit.items import AoT, Table, Whitespace
 

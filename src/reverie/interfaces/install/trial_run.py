@@ -33,7 +33,12 @@ CLIENT = {
     "capabilities": {},
     "clientInfo": {"name": "reverie doctor", "version": "1"},
 }
-HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": CLIENT}
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": CLIENT,
+}
 
 
 def try_hook(host: str) -> tuple[float, str]:
@@ -45,7 +50,10 @@ def try_hook(host: str) -> tuple[float, str]:
     """
     events = load_host(host).events
     # A host without such an event is tried with its first one.
-    event = next((name for name, kind in events.items() if kind == TOOL_AFTER), next(iter(events)))
+    event = next(
+        (name for name, kind in events.items() if kind == TOOL_AFTER),
+        next(iter(events)),
+    )
     seconds = 0.0
     with TemporaryDirectory(prefix="reverie-doctor-") as folder:
         told = {
@@ -96,7 +104,12 @@ def make_trial_home(folder: str) -> HookFiles:
     return HookFiles(folder)
 
 
-def run_trial(words: Sequence[str], given: str, home: str, most: float) -> tuple[str, str]:
+def run_trial(
+    words: Sequence[str],
+    given: str,
+    home: str,
+    most: float,
+) -> tuple[str, str]:
     """(what a program of ours printed, what went wrong)."""
     try:
         done = subprocess.run(

@@ -43,7 +43,15 @@ class AnthropicTools(ToolSet):
 
     def tools(self) -> list[ToolDefinition]:
         """The one tool."""
-        return [ToolDefinition(self.memory, "Memory", DOES_ALL, always=True, structured=False)]
+        return [
+            ToolDefinition(
+                self.memory,
+                "Memory",
+                DOES_ALL,
+                always=True,
+                structured=False,
+            )
+        ]
 
     def memory(self, given: FileCommand, ctx: Context | None = None) -> str:
         """Files under /memories that last from one conversation to the next.

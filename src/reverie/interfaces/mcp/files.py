@@ -89,7 +89,12 @@ class FileTools(ToolSet):
             ),
         ],
         max_results: Annotated[
-            int, Field(ge=1, le=50, description="How many passages, at most.")
+            int,
+            Field(
+                ge=1,
+                le=50,
+                description="How many passages, at most.",
+            ),
         ] = DEFAULT_RESULTS,
     ) -> SearchAnswer:
         """Search MEMORY.md and memory/*.md: passages with path and line numbers, best first.
@@ -102,7 +107,12 @@ class FileTools(ToolSet):
         mode = self.context.search_mode()
         # Somebody may just have edited a page.
         mind.files.sync(space=space, within=SYNC_SECONDS)
-        found = mind.files.search(query, space=space, limit=max_results, mode=mode)
+        found = mind.files.search(
+            query,
+            space=space,
+            limit=max_results,
+            mode=mode,
+        )
         passages = [
             FilePassage(
                 path=passage.path,
@@ -121,14 +131,24 @@ class FileTools(ToolSet):
         path: Annotated[
             str, Field(description="As memory_search gave it, or MEMORY.md, memory/2026-02-03.md.")
         ],
-        from_: Annotated[int, Field(alias="from", ge=1, description="The first line.")] = 1,
+        from_: Annotated[
+            int,
+            Field(
+                alias="from",
+                ge=1,
+                description="The first line.",
+            ),
+        ] = 1,
         lines: Annotated[
             int | None, Field(ge=0, description="How many lines; null for all.")
         ] = None,
     ) -> FileLines:
         """Read a memory file, or some lines of it. Use it after memory_search."""
         found = self.context.mind.files.read(
-            self._resolve_page(path), start=from_, lines=lines, space=self.context.space
+            self._resolve_page(path),
+            start=from_,
+            lines=lines,
+            space=self.context.space,
         )
         return FileLines(
             path=found.path,
@@ -152,7 +172,10 @@ class FileTools(ToolSet):
         context = self.context
         claim = context.vouch(content, "event", ctx)
         note = context.mind.files.save_note(
-            content, space=context.space, session=context.session_of(ctx), **claim.fields
+            content,
+            space=context.space,
+            session=context.session_of(ctx),
+            **claim.fields,
         )
         context.request_settling()
         message = "Saved" if note.path else f"Kept, but on no page: {note.why}"
@@ -197,7 +220,9 @@ class FileTools(ToolSet):
         written = mind.files.update(folder / "MEMORY.md", content, mode, **origin)
         self.context.request_settling()
         answer = SaveAnswer(
-            message=describe_page_update(written), path=written.path, version=written.version
+            message=describe_page_update(written),
+            path=written.path,
+            version=written.version,
         )
         if written.memory:
             answer["id"] = written.memory.id

@@ -62,7 +62,14 @@ class MemoryAction(BaseModel):
     from_: Annotated[str, Field(alias="from", description="link: the one memory.")] = ""
     to: Annotated[str, Field(description="link: the other.")] = ""
     relation: Annotated[Relation, Field(description="link: what ties them.")] = "relates_to"
-    limit: Annotated[int, Field(ge=1, le=50, description="How many, at most.")] = DEFAULT_LIMIT
+    limit: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=50,
+            description="How many, at most.",
+        ),
+    ] = DEFAULT_LIMIT
 
 
 class JcodeTools(ToolSet):
@@ -113,7 +120,10 @@ class JcodeTools(ToolSet):
             claim.why,
             describe_curation_wait(kept),
         )
-        answer = JcodeAnswer(message=". ".join(filter(None, sentences)), id=kept.id)
+        answer = JcodeAnswer(
+            message=". ".join(filter(None, sentences)),
+            id=kept.id,
+        )
         return self.context.with_redactions(answer, given.content, given.tags)
 
     def _recall(self, given: MemoryAction) -> JcodeAnswer:
@@ -126,15 +136,27 @@ class JcodeTools(ToolSet):
     def _answer_search(self, query: str, limit: int) -> JcodeAnswer:
         # Without a query the newest are wanted, and no model.
         mode = self.context.search_mode() if query else "auto"
-        hits = self.context.mind.recall(query, space=self.context.space, limit=limit, mode=mode)
+        hits = self.context.mind.recall(
+            query,
+            space=self.context.space,
+            limit=limit,
+            mode=mode,
+        )
         return self._answer_memories([(hit.memory, hit.why[:4]) for hit in hits])
 
     def _list(self, given: MemoryAction) -> JcodeAnswer:
         tags = [given.tag] if given.tag else ()
-        found = self.context.mind.browse(space=self.context.space, tags=tags, limit=given.limit)
+        found = self.context.mind.browse(
+            space=self.context.space,
+            tags=tags,
+            limit=given.limit,
+        )
         return self._answer_memories([(memory, ()) for memory in found])
 
-    def _answer_memories(self, found: Sequence[tuple[Memory, Sequence[str]]]) -> JcodeAnswer:
+    def _answer_memories(
+        self,
+        found: Sequence[tuple[Memory, Sequence[str]]],
+    ) -> JcodeAnswer:
         longest = limit_listed_chars(len(found))
         memories = [
             to_memory_answer(memory, self.context.scope_of(memory, *SCOPES), why, longest)

@@ -85,7 +85,11 @@ def add_resources(server: MCPServer, tool_context: ToolContext) -> None:
 def add_prompts(server: MCPServer, tool_context: ToolContext) -> None:
     """Put what a person can start on a server, with tags to complete its topic."""
 
-    @server.prompt("recall", title="Recall", description="Bring in what memory has on a topic.")
+    @server.prompt(
+        "recall",
+        title="Recall",
+        description="Bring in what memory has on a topic.",
+    )
     def recall(topic: str) -> str:
         from reverie.context_window.injection_block import render_block
 
@@ -96,11 +100,19 @@ def add_prompts(server: MCPServer, tool_context: ToolContext) -> None:
             mode=tool_context.search_mode(),
         )
         block = render_block(
-            hits, clock.now(), limit=MAX_PROMPT_MEMORIES, budget=PROMPT_TOKENS, asked=True
+            hits,
+            clock.now(),
+            limit=MAX_PROMPT_MEMORIES,
+            budget=PROMPT_TOKENS,
+            asked=True,
         )
         return f"On {topic}:\n\n{block.text or 'Memory has nothing on it.'}"
 
-    @server.prompt("wrap_up", title="Wrap up", description="Keep what this conversation taught.")
+    @server.prompt(
+        "wrap_up",
+        title="Wrap up",
+        description="Keep what this conversation taught.",
+    )
     def wrap_up() -> str:
         return WRAP_UP
 

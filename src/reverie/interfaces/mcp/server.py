@@ -130,7 +130,10 @@ def serve_stdio(tool_context: ToolContext, profile: str) -> None:
     if is_orphaned():
         return
     threading.Thread(
-        target=exit_with_parent, args=(PARENT_PID,), name="reverie-parent", daemon=True
+        target=exit_with_parent,
+        args=(PARENT_PID,),
+        name="reverie-parent",
+        daemon=True,
     ).start()
     server = build_server(tool_context, profile)
     # The SDK would wait for one more line of stdin before it ends.
@@ -152,7 +155,10 @@ def exit_with_parent(parent: int) -> None:
 
 
 def serve_http(
-    tool_context: ToolContext, profile: str, port: int, started: Callable[[str], None]
+    tool_context: ToolContext,
+    profile: str,
+    port: int,
+    started: Callable[[str], None],
 ) -> None:
     """Serve on loopback until Ctrl-C; `started` is called with the address.
 
@@ -185,7 +191,11 @@ def serve_http(
 class AnnouncingServer(uvicorn.Server):
     """A web server that tells its address once it listens."""
 
-    def __init__(self, chosen: uvicorn.Config, started: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        chosen: uvicorn.Config,
+        started: Callable[[str], None],
+    ) -> None:
         super().__init__(chosen)
         self._started = started
 
@@ -203,7 +213,11 @@ def require_bearer_token(app: ASGIApp, token: str) -> ASGIApp:
         return app
     wanted = token.encode()
 
-    async def check_token(scope: Scope, receive: Receive, send: Send) -> None:
+    async def check_token(
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
         headers = dict(scope.get("headers") or ())
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
         # The scheme is in any letter case (RFC 9110, 11.1); the token in constant time.

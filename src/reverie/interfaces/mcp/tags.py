@@ -195,7 +195,14 @@ class TagTools(ToolSet):
         tags: Annotated[
             Sequence[str], Field(description="Tags, as hints and list_memory_tags name them.")
         ] = (),
-        limit: Annotated[int, Field(ge=1, le=50, description="How many, at most.")] = MAX_RETRIEVED,
+        limit: Annotated[
+            int,
+            Field(
+                ge=1,
+                le=50,
+                description="How many, at most.",
+            ),
+        ] = MAX_RETRIEVED,
         ids: Annotated[
             Sequence[str], Field(description="Ids, as hints name them; tags and limit are ignored.")
         ] = (),
@@ -209,7 +216,10 @@ class TagTools(ToolSet):
         """
         try:
             found = self.context.mind.retrieve(
-                ids, tags=tags, limit=limit, space=self.context.space
+                ids,
+                tags=tags,
+                limit=limit,
+                space=self.context.space,
             )
         except ReverieError as err:
             return TaggedAnswer(
@@ -254,7 +264,12 @@ class TagTools(ToolSet):
             message=f"{len(tags)} tags" if tags else "Nothing is stored yet",
         )
 
-    def _to_tagged(self, memory: Memory, longest: int, offset: int) -> TaggedMemory:
+    def _to_tagged(
+        self,
+        memory: Memory,
+        longest: int,
+        offset: int,
+    ) -> TaggedMemory:
         answer = TaggedMemory(
             id=memory.id,
             description=escape_text(memory.title),

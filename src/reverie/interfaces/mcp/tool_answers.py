@@ -83,7 +83,11 @@ def limit_read_chars(count: int) -> int:
     return max(MAX_MEMORY_CHARS, MAX_ANSWER_CHARS // max(1, count))
 
 
-def cut_memory_text(memory: Memory, longest: int, offset: int = 0) -> str:
+def cut_memory_text(
+    memory: Memory,
+    longest: int,
+    offset: int = 0,
+) -> str:
     """At most `longest` characters of a memory's text from `offset` on; says how to read on."""
     text = escape_text(memory.text)
     end = min(len(text), offset + longest)

@@ -58,7 +58,10 @@ class StrictServer(MCPServer[Any]):
         ]
 
     async def call_tool(
-        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        context: Context[Any, Any] | None = None,
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; ToolError says what to do about arguments that it cannot use."""
         known = {tool.name: tool for tool in await super().list_tools()}

@@ -53,7 +53,12 @@ PROVIDERS = {
 }
 """The first part of a model's name → its provider, where that is plain."""
 
-IS_USER_SCOPE = {"project": False, "user": True, "global": True, "universal": True}
+IS_USER_SCOPE = {
+    "project": False,
+    "user": True,
+    "global": True,
+    "universal": True,
+}
 """The name of a scope → True if it means the user's own space."""
 
 
@@ -144,7 +149,12 @@ class ToolContext:
             raise BadInput(f"{scope!r} is no scope; there are {', '.join(allowed)}")
         return ME if IS_USER_SCOPE[scope] else self.space
 
-    def scope_of(self, memory: Memory, narrow: str, wide: str) -> str:
+    def scope_of(
+        self,
+        memory: Memory,
+        narrow: str,
+        wide: str,
+    ) -> str:
         """The scope of a memory, as the tool set calls the two of them."""
         return wide if memory.space == ME else narrow
 
@@ -183,7 +193,12 @@ class ToolContext:
                 self._warmup = EmbedderWarmup(embedder)
         return "auto" if self._warmup.is_ready() else "words"
 
-    def vouch(self, text: str, kind: str = "fact", ctx: Context | None = None) -> Claim:
+    def vouch(
+        self,
+        text: str,
+        kind: str = "fact",
+        ctx: Context | None = None,
+    ) -> Claim:
         """The provenance and author of a text that a model asks to keep.
 
         Judged also by prompts that no worker has taken in yet, and by files that were read.
@@ -209,7 +224,11 @@ class ToolContext:
             client = redact_short_text(params.client_info.name, policy)[:MAX_NAME_CHARS]
         model = find_speaking_model(HookFiles(str(self.settings.home)), client, self.space)
         name = redact_short_text(model, policy)[:MAX_NAME_CHARS]
-        return Author(client, name, PROVIDERS.get(model.partition("-")[0], ""))
+        return Author(
+            client,
+            name,
+            PROVIDERS.get(model.partition("-")[0], ""),
+        )
 
     def _spooled_prompts(self) -> list[str]:
         """Prompts that hooks have written to the spool and nobody has taken in yet."""
@@ -231,7 +250,10 @@ class ToolContext:
             return []
         since = clock.now() - READ_FILE_SECONDS
         touched = self.mind.activity.events(
-            verbs=("file",), space=self.space, since=since, limit=MAX_READ_FILES
+            verbs=("file",),
+            space=self.space,
+            since=since,
+            limit=MAX_READ_FILES,
         )
         reads = [event.payload for event in touched if event.payload.get("operation") == "read"]
         found = []
@@ -278,7 +300,11 @@ class EmbedderWarmup:
         self._is_loaded = False
         self._began_at = clock.ticks()
         self._done = threading.Event()
-        threading.Thread(target=self._warm, name="reverie-warm", daemon=True).start()
+        threading.Thread(
+            target=self._warm,
+            name="reverie-warm",
+            daemon=True,
+        ).start()
 
     def _warm(self) -> None:
         # Where there is no model and it cannot be downloaded, search by words must do.

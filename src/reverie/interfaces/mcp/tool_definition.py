@@ -31,7 +31,10 @@ class ToolDefinition(NamedTuple):
 
 
 def describe_effects(
-    *, reads: bool = False, alters: bool = False, repeatable: bool = False
+    *,
+    reads: bool = False,
+    alters: bool = False,
+    repeatable: bool = False,
 ) -> ToolAnnotations:
     """The hints by which a host decides whether to ask its user first."""
     return ToolAnnotations(
@@ -76,7 +79,10 @@ def answer_known_errors(function: Callable[..., Any]) -> Callable[..., Any]:
                 given["from_"] = given.pop("from")
             return function(**given)
         except ReverieError as err:
-            return CallToolResult(content=[TextContent(type="text", text=str(err))], is_error=True)
+            return CallToolResult(
+                content=[TextContent(type="text", text=str(err))],
+                is_error=True,
+            )
 
     if takes_model:
         # The SDK reads a tool's arguments off its signature.

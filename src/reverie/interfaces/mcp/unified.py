@@ -40,7 +40,14 @@ Ids = Annotated[
     Sequence[str], Field(description="Ids, such as mem_01…, as recall and hints give them.")
 ]
 Tags = Annotated[Sequence[str], Field(description="Tags.")]
-Limit = Annotated[int, Field(ge=1, le=50, description="How many, at most.")]
+Limit = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=50,
+        description="How many, at most.",
+    ),
+]
 Id = Annotated[str, Field(description="The id of a memory, mem_….")]
 
 
@@ -204,7 +211,12 @@ class UnifiedTools(ToolSet):
         return RecallAnswer(
             note=NOTE,
             memories=[
-                to_memory_answer(hit.memory, self._scope(hit.memory), hit.why[:4], longest)
+                to_memory_answer(
+                    hit.memory,
+                    self._scope(hit.memory),
+                    hit.why[:4],
+                    longest,
+                )
                 for hit in hits
             ],
         )
@@ -303,7 +315,12 @@ class UnifiedTools(ToolSet):
         By tags, those with most of them come first; `truncated` says that there are more than
         `limit`. A very long text is cut, and says how to read on.
         """
-        found = self.context.mind.retrieve(ids, tags=tags, limit=limit, space=self.context.space)
+        found = self.context.mind.retrieve(
+            ids,
+            tags=tags,
+            limit=limit,
+            space=self.context.space,
+        )
         longest = limit_read_chars(len(found.memories))
         answer = RetrieveAnswer(
             note=NOTE,
@@ -335,12 +352,20 @@ class UnifiedTools(ToolSet):
         """
         # Empty leaves a field as it is: models fill in every argument that they see.
         (old,) = self.context.get_visible([id])
-        given = {"text": text, "title": title, "kind": kind}
+        given = {
+            "text": text,
+            "title": title,
+            "kind": kind,
+        }
         fields = {name: value for name, value in given.items() if value}
         if text or kind:
             claim = self.context.vouch(text or old.text, kind or old.kind, ctx)
             fields |= build_revision_fields(old, claim)
-        memory = self.context.mind.revise(id, **fields, **({} if tags is None else {"tags": tags}))
+        memory = self.context.mind.revise(
+            id,
+            **fields,
+            **({} if tags is None else {"tags": tags}),
+        )
         self.context.request_settling()
         plain = to_memory_answer(memory, self._scope(memory), (), MAX_MEMORY_CHARS)
         answer = cast("ReviseAnswer", plain)
@@ -378,7 +403,12 @@ class UnifiedTools(ToolSet):
         """
         # NotFound for what cannot be seen from here: `feedback` itself knows no spaces.
         self.context.get_visible([id])
-        memory = self.context.mind.feedback(id, helpful, session=self._session(ctx), by="host")
+        memory = self.context.mind.feedback(
+            id,
+            helpful,
+            session=self._session(ctx),
+            by="host",
+        )
         return FeedbackAnswer(id=id, confidence=round(memory.confidence, 2))
 
     def remind(
@@ -434,7 +464,12 @@ class UnifiedTools(ToolSet):
         odd = [
             kind
             for kind in kinds
-            if kind not in KINDS and not mind.browse(space=space, kinds=[kind], limit=1)
+            if kind not in KINDS
+            and not mind.browse(
+                space=space,
+                kinds=[kind],
+                limit=1,
+            )
         ]
         if odd:
             raise BadInput(

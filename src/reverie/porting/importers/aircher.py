@@ -134,7 +134,10 @@ def build_file_deed(record: ForeignRecord, key: str) -> DeedRecord:
 
 
 def build_deed(
-    record: ForeignRecord, key: str, verb: str, payload: Mapping[str, Any]
+    record: ForeignRecord,
+    key: str,
+    verb: str,
+    payload: Mapping[str, Any],
 ) -> DeedRecord:
     """Something done, at the row's time."""
     at = require_row_time(record, "timestamp")
@@ -171,7 +174,15 @@ def build_pattern_record(record: ForeignRecord, key: str) -> FoundRecord:
     """A pattern that Aircher had learned: something concluded."""
     data = parse_json_column(record.values.get("pattern_data"))
     type = record.require("pattern_type")
-    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, sort_keys=True)
+    text = (
+        data
+        if isinstance(data, str)
+        else json.dumps(
+            data,
+            ensure_ascii=False,
+            sort_keys=True,
+        )
+    )
     return record.to_found(
         key,
         f"{type}: {text}",

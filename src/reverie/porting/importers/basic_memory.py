@@ -105,7 +105,11 @@ def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
         yield from build_note_memories(note, known)
 
 
-def parse_note(file: Path, name: str, zone: str = "UTC") -> ParsedNote:
+def parse_note(
+    file: Path,
+    name: str,
+    zone: str = "UTC",
+) -> ParsedNote:
     """A file, taken apart; its times without a zone are meant in `zone`.
 
     What has the form of an observation or a relation is one, wherever it stands.

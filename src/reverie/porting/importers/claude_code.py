@@ -30,7 +30,12 @@ from reverie.porting.importers.import_records import (
 )
 
 INDEX = "MEMORY.md"
-TYPES = {"user": "knowledge", "feedback": "preference", "project": "fact", "reference": "note"}
+TYPES = {
+    "user": "knowledge",
+    "feedback": "preference",
+    "project": "fact",
+    "reference": "note",
+}
 LINK = re.compile(r"\]\(([^)\s]+\.md)\)")
 WIKI = re.compile(r"\[\[([^\]|#]+)")
 
@@ -50,7 +55,10 @@ def find_memory_folder(path: Path) -> Path | None:
         path = path.parent
     if not path.is_dir():
         return None
-    return next((one for one in (path, path / "memory") if (one / INDEX).is_file()), None)
+    return next(
+        (one for one in (path, path / "memory") if (one / INDEX).is_file()),
+        None,
+    )
 
 
 def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
@@ -76,11 +84,23 @@ def link_topics(topics: Sequence[FoundRecord]) -> Iterator[FoundRecord]:
     known = {Path(one.key.partition("#")[0]).stem: one.key for one in topics}
     for one in topics:
         keys = dict.fromkeys(known.get(name.strip()) for name in WIKI.findall(one.text))
-        ties = [RecordLink("relates_to", key, PAGE_LINK) for key in keys if key and key != one.key]
+        ties = [
+            RecordLink(
+                "relates_to",
+                key,
+                PAGE_LINK,
+            )
+            for key in keys
+            if key and key != one.key
+        ]
         yield one._replace(ties=tuple(ties))
 
 
-def read_topic_page(file: Path, name: str, reading: ReadingContext) -> Iterator[FoundRecord]:
+def read_topic_page(
+    file: Path,
+    name: str,
+    reading: ReadingContext,
+) -> Iterator[FoundRecord]:
     """A page, if it says anything."""
     head, body, line = split_frontmatter(read_page(file))
     text = body.strip()

@@ -67,7 +67,10 @@ def decode_import_text(data: bytes) -> str:
     return data.decode(encoding, "replace").replace("\r\n", "\n")
 
 
-def exclude_links(root: Path, files: Iterable[Path]) -> tuple[list[Path], tuple[ImportRemark, ...]]:
+def exclude_links(
+    root: Path,
+    files: Iterable[Path],
+) -> tuple[list[Path], tuple[ImportRemark, ...]]:
     """Those files that lie in a folder by themselves, and a remark on those that links lead to.
 
     A link may lead anywhere, and nobody who imports a folder means what lies outside of it.
@@ -95,7 +98,9 @@ def read_page(path: Path) -> str:
 
 
 def read_pages(
-    root: Path, pages: Iterable[Path], read_one: Callable[[Path, str], Iterable[ImportItem]]
+    root: Path,
+    pages: Iterable[Path],
+    read_one: Callable[[Path, str], Iterable[ImportItem]],
 ) -> Iterator[ImportItem]:
     """What stands in the pages of a folder, links apart, and remarks on those that say nothing.
 
@@ -135,7 +140,10 @@ def parse_lenient_json(text: str) -> Any:
 
 
 def iter_json_records(
-    text: str, name: str, file: str, zone: str = "UTC"
+    text: str,
+    name: str,
+    file: str,
+    zone: str = "UTC",
 ) -> Iterator[ForeignRecord | BadRecord]:
     """The records of {"<name>": […]} or of a bare list, one by one; `file` is what it is called.
 
@@ -237,7 +245,11 @@ def split_passages(text: str, first: int = 1) -> Iterator[Passage]:
     yield from finish_passage(begun, lines)
 
 
-def is_passage_start(line: str, before: Sequence[str], in_bullet: bool) -> bool:
+def is_passage_start(
+    line: str,
+    before: Sequence[str],
+    in_bullet: bool,
+) -> bool:
     """True for a bullet at the margin, or a line after an empty one.
 
     What is indented below a bullet belongs to it.
@@ -275,7 +287,11 @@ def split_frontmatter(text: str) -> tuple[dict[str, Any], str, int]:
     return fields, text[found.end() :], found[0].count("\n") + 1
 
 
-def to_passage_record(name: str, one: Passage, kind: str) -> FoundRecord:
+def to_passage_record(
+    name: str,
+    one: Passage,
+    kind: str,
+) -> FoundRecord:
     """A passage of a page: named by what it says, for it has no other name.
 
     A heading such as "Preferences" says what kind it is; else it is of this `kind`.

@@ -143,13 +143,18 @@ def plan_import(
                 remarks.append(item.text)
     planned, unusable = match_records(records, target, load)
     plan = ImportPlan(
-        events=tuple(events), known=known, bad=(*bad, *unusable), remarks=tuple(remarks)
+        events=tuple(events),
+        known=known,
+        bad=(*bad, *unusable),
+        remarks=tuple(remarks),
     )
     return complete_plan(planned, target, plan)
 
 
 def match_records(
-    records: Mapping[str, FoundRecord], target: ImportTarget, load: LoadMemories
+    records: Mapping[str, FoundRecord],
+    target: ImportTarget,
+    load: LoadMemories,
 ) -> tuple[dict[str, PlannedRecord], list[BadRecord]]:
     """The records with their memories, and those that can be none.
 
@@ -170,7 +175,9 @@ def match_records(
 
 
 def complete_plan(
-    planned: Mapping[str, PlannedRecord], target: ImportTarget, plan: ImportPlan
+    planned: Mapping[str, PlannedRecord],
+    target: ImportTarget,
+    plan: ImportPlan,
 ) -> ImportPlan:
     """The plan with what becomes of the records."""
     ids = {key: one.memory.id for key, one in planned.items()}
@@ -263,14 +270,26 @@ def choose_record_space(found: FoundRecord, target: ImportTarget) -> str:
 
 def make_record_id(found: FoundRecord, target: ImportTarget) -> str:
     """The id that a record has here."""
-    return derive_shared_id({"id": found.key}, found.at or 0.0, choose_record_space(found, target))
+    return derive_shared_id(
+        {"id": found.key},
+        found.at or 0.0,
+        choose_record_space(found, target),
+    )
 
 
 def build_record_memory(found: FoundRecord, target: ImportTarget) -> Memory:
     """A record as a memory: checked, free of secrets, with its past and where it comes from."""
-    fields = {"provenance": "extracted", "kind": "fact", **found.fields}
+    fields = {
+        "provenance": "extracted",
+        "kind": "fact",
+        **found.fields,
+    }
     state = {name: value for name, value in found.state.items() if value is not None}
-    origin: dict[str, Any] = {"system": target.system, "id": found.key, "where": found.where}
+    origin: dict[str, Any] = {
+        "system": target.system,
+        "id": found.key,
+        "where": found.where,
+    }
     if found.local:
         origin["zone"] = target.zone
     trust = fields.pop("trust", None)
@@ -289,7 +308,11 @@ def build_record_memory(found: FoundRecord, target: ImportTarget) -> Memory:
         "tags": [tag for tag in fields.get("tags", ()) if len(tag.strip()) <= MAX_TAG_CHARS][
             :MAX_TAGS
         ],
-        "details": {**description, **fields.get("details", {}), ORIGIN: origin},
+        "details": {
+            **description,
+            **fields.get("details", {}),
+            ORIGIN: origin,
+        },
     }
     memory = build_memory(
         make_record_id(found, target),
@@ -314,14 +337,21 @@ def disarm_untrusted(
     }
     details |= {"maturity": "escalated", HEARD_FROM: FOREIGN_MEMORIES}
     return (
-        {**fields, "provenance": UNTRUSTED, "trust": None, "details": details},
+        {
+            **fields,
+            "provenance": UNTRUSTED,
+            "trust": None,
+            "details": details,
+        },
         {name: value for name, value in state.items() if name not in USE_FIELDS},
         {**origin, "untrusted": True},
     )
 
 
 def plan_links(
-    planned: Iterable[PlannedRecord], ids: Mapping[str, str], new_ids: set[str]
+    planned: Iterable[PlannedRecord],
+    ids: Mapping[str, str],
+    new_ids: set[str],
 ) -> list[Link]:
     """Links between what is here, if one end is new; also to what steps back.
 
@@ -336,7 +366,10 @@ def plan_links(
                 continue
             # A link between two that were here may have been removed here.
             if new_ids & {src, dst} and 0 < weight <= 1:
-                best[src, rel, dst] = max(weight, best.get((src, rel, dst), 0.0))
+                best[src, rel, dst] = max(
+                    weight,
+                    best.get((src, rel, dst), 0.0),
+                )
     return [Link(edge=Edge(*key, weight=weight)) for key, weight in best.items()]
 
 

@@ -148,7 +148,11 @@ class ForeignRecord(NamedTuple):
         """A whole number; at least `least`."""
         return to_count(self.values.get(name), least)
 
-    def explain_unread(self, times: Sequence[str], lists: Sequence[str] = ()) -> tuple[str, ...]:
+    def explain_unread(
+        self,
+        times: Sequence[str],
+        lists: Sequence[str] = (),
+    ) -> tuple[str, ...]:
         """Which of these times are none, and which of these lists hold what is no text."""
         remarks = []
         for name in times:
@@ -165,7 +169,14 @@ class ForeignRecord(NamedTuple):
     def to_found(self, key: str, text: str, at: str, **more: Any) -> FoundRecord:
         """The memory that this record is; it happened or was written at its field `at`."""
         local = has_no_zone(self.values.get(at))
-        return FoundRecord(key, text, self.where, self.time(at), local=local, **more)
+        return FoundRecord(
+            key,
+            text,
+            self.where,
+            self.time(at),
+            local=local,
+            **more,
+        )
 
 
 def try_record(
@@ -182,7 +193,15 @@ def try_record(
 
 def to_kind_name(name: object) -> str:
     """A kind of ours or of their own by that name; "note" if it can be none."""
-    plain = re.sub(r"[\s_]+", "-", name.strip().lower()) if isinstance(name, str) else ""
+    plain = (
+        re.sub(
+            r"[\s_]+",
+            "-",
+            name.strip().lower(),
+        )
+        if isinstance(name, str)
+        else ""
+    )
     return plain if KIND.fullmatch(plain) else "note"
 
 
@@ -198,7 +217,11 @@ def as_mapping(value: object) -> Fields:
     return value if isinstance(value, Mapping) else EMPTY_MAPPING
 
 
-def parse_record_time(value: object, zone: str, in_milliseconds: bool = False) -> float | None:
+def parse_record_time(
+    value: object,
+    zone: str,
+    in_milliseconds: bool = False,
+) -> float | None:
     """Seconds since 1970 from ISO 8601, a date, or a number of seconds or milliseconds.
 
     What names no zone is meant in `zone`. None for what is no time, or lies beyond the year 5138,

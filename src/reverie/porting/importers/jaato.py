@@ -72,7 +72,14 @@ def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     latest: dict[str, FoundRecord] = {}
     repeated = 0
     is_folder = path.is_dir()
-    files, link_remarks = exclude_links(path, list_jaato_files(path)) if is_folder else ([path], ())
+    files, link_remarks = (
+        exclude_links(
+            path,
+            list_jaato_files(path),
+        )
+        if is_folder
+        else ([path], ())
+    )
     for file in files:
         name = file.relative_to(path).as_posix() if is_folder else file.name
         try:
@@ -84,12 +91,19 @@ def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
         build = build_jaato_reference if is_reference else build_jaato_memory
         for number, line in enumerate(lines, start=1):
             record = ForeignRecord(line.record, f"{name}, line {number}", reading.zone)
-            found = try_record(build, BadRecord(record.where, line.why) if line.why else record)
+            found = try_record(
+                build,
+                BadRecord(record.where, line.why) if line.why else record,
+            )
             if isinstance(found, BadRecord):
                 yield found
                 continue
             repeated += found.key in latest
-            latest[found.key] = max(latest.get(found.key, found), found, key=last_use_time)
+            latest[found.key] = max(
+                latest.get(found.key, found),
+                found,
+                key=last_use_time,
+            )
     yield from latest.values()
     if repeated:
         yield ImportRemark(
@@ -116,7 +130,9 @@ def build_jaato_reference(record: ForeignRecord) -> FoundRecord:
             "title": record.text("description", "name"),
             "tags": record.texts("tags"),
             "details": drop_empty_values(
-                lineage=dict(lineage.values), name=record.text("name"), mode=record.text("mode")
+                lineage=dict(lineage.values),
+                name=record.text("name"),
+                mode=record.text("mode"),
             ),
         },
     )
@@ -125,7 +141,10 @@ def build_jaato_reference(record: ForeignRecord) -> FoundRecord:
 def build_jaato_memory(record: ForeignRecord) -> FoundRecord:
     """One record. What somebody put away there comes in put away."""
     values = record.values
-    fields = shared_lines.from_shared_record({**values, "tags": record.texts("tags")}, record.zone)
+    fields = shared_lines.from_shared_record(
+        {**values, "tags": record.texts("tags")},
+        record.zone,
+    )
     if values.get("maturity") == "raw":
         # nobody has looked at it there: it waits here, too
         fields["provenance"] = "inferred"

@@ -45,14 +45,22 @@ ENTRY = ('"id"', '"category"', '"content"')
 # where an entry begins
 MEMORY = re.compile(r'"[^"\\]+"\s*:\s*(?=\{\s*"id"\s*:)|[\[,]\s*(?=\{\s*"id"\s*:)')
 # What was heard with little trust is somebody's conclusion at most.
-TRUSTED = {"high": "user_stated", "medium": "observed", "low": "inferred"}
+TRUSTED = {
+    "high": "user_stated",
+    "medium": "observed",
+    "low": "inferred",
+}
 BETWEEN = ("relates_to", "supersedes", "contradicts")
 # weight of a link between what was extracted together, and how many of them one memory may have
 TOGETHER = 0.3
 MAX_TOGETHER = 8
 # weight of a link whose own is 0 or none
 WEAK = 0.01
-PRIORITIES = {"Low": 0.25, "Normal": 0.5, "High": 0.75}
+PRIORITIES = {
+    "Low": 0.25,
+    "Normal": 0.5,
+    "High": 0.75,
+}
 # fields of an item of the queue that are kept as they stand
 BESIDES = ("context", "additional_context", "git_branch", "working_dir", "target")
 USUAL_MODEL = "minilm-l6-v2"
@@ -116,7 +124,11 @@ def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     yield from link_remarks
 
 
-def read_jcode_file(file: Path, name: str, reading: ReadingContext) -> Iterator[ImportItem]:
+def read_jcode_file(
+    file: Path,
+    name: str,
+    reading: ReadingContext,
+) -> Iterator[ImportItem]:
     """The memories of one file, or of a copy beside it, or what of it is whole."""
     # The file that is not one project's.
     personal = file.stem == "global"
@@ -163,7 +175,10 @@ def salvage_entries(text: str) -> list[Any]:
 
 
 def convert_jcode_value(
-    value: Any, name: str, personal: bool, reading: ReadingContext
+    value: Any,
+    name: str,
+    personal: bool,
+    reading: ReadingContext,
 ) -> Iterator[ImportItem]:
     """The memories of a graph, a flat file, notes, or an export."""
     graph = ForeignRecord(as_mapping(value), name, reading.zone)
@@ -247,7 +262,10 @@ def parse_reinforcements(entry: ForeignRecord) -> Iterator[Reinforcement]:
             yield Reinforcement(again.text("session_id"), at, message)
 
 
-def parse_jcode_links(key: str, edges: ForeignRecord) -> tuple[tuple[RecordLink, ...], bool]:
+def parse_jcode_links(
+    key: str,
+    edges: ForeignRecord,
+) -> tuple[tuple[RecordLink, ...], bool]:
     """The links of a memory to others, of several of one kind the strongest; True for a weight that
     is none.
 
@@ -295,7 +313,10 @@ def read_jcode_queue(file: Path, reading: ReadingContext) -> Iterator[ImportItem
     except BadInput as err:
         yield BadRecord(name, str(err))
         return
-    for place, item in enumerate(items if isinstance(items, list) else (), start=1):
+    for place, item in enumerate(
+        items if isinstance(items, list) else (),
+        start=1,
+    ):
         record = ForeignRecord(as_mapping(item), f"{name}, item {place}", reading.zone)
         yield try_record(build_jcode_intention, record)
 
@@ -347,12 +368,23 @@ START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x746564627
 def siphash13(data: bytes) -> int:
     """SipHash-1-3: one round a word, three at the end; keys zero (Aumasson & Bernstein, 2012)."""
     whole = len(data) // 8 * 8
-    words = [int.from_bytes(data[at : at + 8], "little") for at in range(0, whole, 8)]
+    words = [
+        int.from_bytes(
+            data[at : at + 8],
+            "little",
+        )
+        for at in range(0, whole, 8)
+    ]
     # the last word has the length in its highest byte
     words.append((len(data) & 0xFF) << 56 | int.from_bytes(data[whole:], "little"))
     v = START
     for word in words:
-        v = run_sip_round(v[0], v[1], v[2], v[3] ^ word)
+        v = run_sip_round(
+            v[0],
+            v[1],
+            v[2],
+            v[3] ^ word,
+        )
         v = (v[0] ^ word, v[1], v[2], v[3])
     v = (v[0], v[1], v[2] ^ 0xFF, v[3])
     for _ in range(3):
@@ -360,7 +392,12 @@ def siphash13(data: bytes) -> int:
     return v[0] ^ v[1] ^ v[2] ^ v[3]
 
 
-def run_sip_round(a: int, b: int, c: int, d: int) -> tuple[int, int, int, int]:
+def run_sip_round(
+    a: int,
+    b: int,
+    c: int,
+    d: int,
+) -> tuple[int, int, int, int]:
     """One round."""
     a, c = (a + b) & MASK, (c + d) & MASK
     b, d = rotate_left(b, 13) ^ a, rotate_left(d, 16) ^ c

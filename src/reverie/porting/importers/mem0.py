@@ -29,7 +29,11 @@ from reverie.porting.importers.import_records import (
 )
 
 LISTS = ("results", "memories")
-KINDS = {"preference": "preference", "preferences": "preference", "user_preferences": "preference"}
+KINDS = {
+    "preference": "preference",
+    "preferences": "preference",
+    "user_preferences": "preference",
+}
 
 
 def fits(path: Path) -> bool:
@@ -51,7 +55,12 @@ def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     """Every memory and relation."""
     text = read_import_text(path)
     try:
-        records = iter_json_records(text, find_list_name(text) or LISTS[0], path.name, reading.zone)
+        records = iter_json_records(
+            text,
+            find_list_name(text) or LISTS[0],
+            path.name,
+            reading.zone,
+        )
         for record in records:
             yield try_record(build_mem0_memory, record)
     except BadInput as err:

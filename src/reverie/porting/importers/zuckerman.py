@@ -63,7 +63,11 @@ EXPRESSION = re.compile(r"/(.+)/([dgimsuvy]*)", re.DOTALL)
 # of these those that mean the same here; case never counts
 FLAGS = "ms"
 # what `content` is called in v2 and v3
-MAIN = {"semantic": "fact", "episodic": "event", "prospective": "intention"}
+MAIN = {
+    "semantic": "fact",
+    "episodic": "event",
+    "prospective": "intention",
+}
 TIMES = ("createdAt", "updatedAt", "timestamp", "triggerTime", "lastUsed")
 LABEL = re.compile(r"\*\*(Event|When|What|Why|Fact|Category|Confidence)\*\*:[ \t]*")
 # labels that begin a new record
@@ -185,7 +189,11 @@ def convert_uniform_record(record: ForeignRecord, type: str) -> RecordFields:
         name: value for name, value in meta.items() if name not in ("conversationId", "triggerTime")
     }
     details = {**fields.get("details", {}), **drop_empty_values(metadata=rest)}
-    return {**fields, "text": fields.get("text", content), "details": details}
+    return {
+        **fields,
+        "text": fields.get("text", content),
+        "details": details,
+    }
 
 
 def convert_semantic(record: ForeignRecord) -> RecordFields:
@@ -240,14 +248,23 @@ def convert_procedural(record: ForeignRecord) -> RecordFields:
     """How something is done, when, and how it went."""
     rate = record.fraction("successRate")
     used = record.whole_number("useCount")
-    procedure = describe_procedure(record.require("pattern"), [record.require("action")], (), ())
+    procedure = describe_procedure(
+        record.require("pattern"),
+        [record.require("action")],
+        (),
+        (),
+    )
     triggers, details, odd = parse_trigger(record.text("trigger").strip())
     return {
         **procedure,
         "kind": "procedure",
         "triggers": triggers,
         "odd": odd,
-        "details": {**procedure["details"], **details, **drop_empty_values(rate=rate)},
+        "details": {
+            **procedure["details"],
+            **details,
+            **drop_empty_values(rate=rate),
+        },
         "state": {
             "access_count": used,
             "last_accessed_at": record.time("lastUsed") if used else None,
@@ -283,7 +300,9 @@ def convert_prospective(record: ForeignRecord) -> RecordFields:
         ended = record.time("updatedAt") or record.time("createdAt") or 0.0
         state = {"retired_at": ended, "retired_why": status}
     details = drop_empty_values(
-        when=record.time("triggerTime"), status=status, priority=record.fraction("priority")
+        when=record.time("triggerTime"),
+        status=status,
+        priority=record.fraction("priority"),
     )
     return {
         "text": record.require("intention"),
@@ -344,7 +363,10 @@ def attach_feelings(
     attached: dict[str, Any] = {}
     others = []
     for one in feelings:
-        to = next((tie.to for tie in one.ties if tie.to in known), "")
+        to = next(
+            (tie.to for tie in one.ties if tie.to in known),
+            "",
+        )
         has_own = bool(to) and FIELD in known[to].fields.get("details", {})
         # A memory has one feeling here; further ones stand by themselves.
         if to and to not in attached and not has_own:
@@ -365,7 +387,10 @@ def read_zuckerman_pages(folder: Path, reading: ReadingContext) -> Iterator[Impo
 
     They hold blocks with the time in brackets, or are pages that somebody wrote anew.
     """
-    page = next((folder / name for name in LONG_TERM if (folder / name).is_file()), None)
+    page = next(
+        (folder / name for name in LONG_TERM if (folder / name).is_file()),
+        None,
+    )
     pages = [page] if page else []
 
     def read_one(file: Path, name: str) -> Iterator[ImportItem]:
@@ -375,11 +400,21 @@ def read_zuckerman_pages(folder: Path, reading: ReadingContext) -> Iterator[Impo
 
 
 def read_zuckerman_page(
-    file: Path, name: str, kind: str, reading: ReadingContext
+    file: Path,
+    name: str,
+    kind: str,
+    reading: ReadingContext,
 ) -> Iterator[ImportItem]:
     """The passages of a page, and its stamped blocks."""
     text = read_page(file)
-    day = parse_record_time(file.stem, reading.zone) if DAILY.fullmatch(file.stem) else None
+    day = (
+        parse_record_time(
+            file.stem,
+            reading.zone,
+        )
+        if DAILY.fullmatch(file.stem)
+        else None
+    )
     stamps = list(STAMP.finditer(text))
     # Of a page without stamps, which people write, the first entry is the whole text's end.
     starts = [*(stamp.start() for stamp in stamps), len(text)]
@@ -392,10 +427,19 @@ def read_zuckerman_page(
     loose = text[: starts[0]].rstrip().removesuffix("---") if stamps else text
     for part in split_passages(loose):
         record = to_passage_record(name, part, kind)
-        yield record._replace(at=day, seen=file.stat().st_mtime, local=day is not None)
+        yield record._replace(
+            at=day,
+            seen=file.stat().st_mtime,
+            local=day is not None,
+        )
 
 
-def read_stamped_block(block: str, line: int, name: str, kind: str) -> Iterator[FoundRecord]:
+def read_stamped_block(
+    block: str,
+    line: int,
+    name: str,
+    kind: str,
+) -> Iterator[FoundRecord]:
     """What stands in a block: labelled facts and events, bullets under headings, or one text."""
     labelled = LABEL.match(block.lstrip())
     if labelled and labelled[1] in MAIN_LABELS:
@@ -407,7 +451,11 @@ def read_stamped_block(block: str, line: int, name: str, kind: str) -> Iterator[
         for part in parts:
             yield to_passage_record(name, part, kind)
     elif parts:
-        yield to_passage_record(name, parts[0]._replace(text=block.strip()), kind)
+        yield to_passage_record(
+            name,
+            parts[0]._replace(text=block.strip()),
+            kind,
+        )
 
 
 def parse_labels(block: str) -> list[RecordFields]:
@@ -429,7 +477,12 @@ def parse_labels(block: str) -> list[RecordFields]:
     return [{name: value.strip() for name, value in one.items()} for one in records]
 
 
-def convert_labels(labels: RecordFields, block: str, line: int, name: str) -> FoundRecord:
+def convert_labels(
+    labels: RecordFields,
+    block: str,
+    line: int,
+    name: str,
+) -> FoundRecord:
     """A fact with its category and confidence, or an event with what, when and why."""
     text = labels.get("Fact") or labels.get("Event") or block.strip()
     whole = to_passage_record(name, Passage(line, "", text), "note")
@@ -439,18 +492,30 @@ def convert_labels(labels: RecordFields, block: str, line: int, name: str) -> Fo
         return whole
     at, text = fields.pop("at", None), fields.pop("text")
     fields.pop("ties", None)
-    return whole._replace(text=text, at=at, fields=fields)
+    return whole._replace(
+        text=text,
+        at=at,
+        fields=fields,
+    )
 
 
 def convert_labelled_fields(labels: RecordFields) -> RecordFields:
     """The fields of a labelled fact or event."""
     if "Fact" not in labels:
         context = {"what": labels.get("What"), "why": labels.get("Why")}
-        event = {"event": labels["Event"], "timestamp": labels.get("When"), "context": context}
+        event = {
+            "event": labels["Event"],
+            "timestamp": labels.get("When"),
+            "context": context,
+        }
         return convert_episodic(ForeignRecord(event, ""))
     try:
         confidence = to_fraction(float(labels["Confidence"]), None)
     except (KeyError, ValueError):
         confidence = None
-    fact = {"fact": labels["Fact"], "category": labels.get("Category"), "confidence": confidence}
+    fact = {
+        "fact": labels["Fact"],
+        "category": labels.get("Category"),
+        "confidence": confidence,
+    }
     return convert_semantic(ForeignRecord(fact, ""))

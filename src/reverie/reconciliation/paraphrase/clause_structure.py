@@ -60,7 +60,12 @@ def _split_clauses(lows: Words) -> Iterator[tuple[int, int]]:
     yield start, len(lows)
 
 
-def _find_denied_places(lows: Words, i: int, start: int, end: int) -> range:
+def _find_denied_places(
+    lows: Words,
+    i: int,
+    start: int,
+    end: int,
+) -> range:
     """The places of its clause that a word denies: behind "not", "never", "instead of"; around "is
     forbidden".
     """
@@ -81,7 +86,12 @@ def _find_denied_places(lows: Words, i: int, start: int, end: int) -> range:
     return range(i + 1, _find_avoided_end(lows, i, start, end))
 
 
-def _find_avoided_end(lows: Words, i: int, start: int, end: int) -> int:
+def _find_avoided_end(
+    lows: Words,
+    i: int,
+    start: int,
+    end: int,
+) -> int:
     """The end of what a word avoids or gives up behind it; i + 1 if nothing."""
     low = lows[i]
     if low == "NOLONGER" or (low in _ENDED and word_after(lows, i).endswith("ing")):
@@ -93,7 +103,11 @@ def _find_avoided_end(lows: Words, i: int, start: int, end: int) -> int:
     return i + 1
 
 
-def is_comparison(lows: Words, start: int, i: int) -> bool:
+def is_comparison(
+    lows: Words,
+    start: int,
+    i: int,
+) -> bool:
     """True if "over", "than" or "to" at this place sets one thing before another."""
     if lows[i] == "to":
         return not {"prefer", "prefers"}.isdisjoint(lows[start : i - 1])
@@ -130,14 +144,22 @@ def is_ban(lows: Words, i: int) -> bool:
     )
 
 
-def _demands_order(lows: Words, i: int, end: int) -> bool:
+def _demands_order(
+    lows: Words,
+    i: int,
+    end: int,
+) -> bool:
     """True for a denial of doing a thing too early: "never commit without tests" asks for tests."""
     stop = _find_stop(lows, range(i + 1, len(lows)), ",.;!?\n")
     is_early = not {"without", "unless", "until", "BEFORE"}.isdisjoint(lows[i + 1 : stop])
     return is_early and end > i + 1
 
 
-def _find_stop(lows: Words, places: range, stops: Container[str]) -> int:
+def _find_stop(
+    lows: Words,
+    places: range,
+    stops: Container[str],
+) -> int:
     """The first of these places where a stop stands; the end of the range if none does."""
     return next((j for j in places if lows[j] in stops), places.stop)
 
@@ -169,7 +191,11 @@ def find_condition(lows: Words, concepts: Words) -> Sides:
 
 
 def _split_around(
-    lows: Words, concepts: Words, i: int, before: bool, flipped: bool = False
+    lows: Words,
+    concepts: Words,
+    i: int,
+    before: bool,
+    flipped: bool = False,
 ) -> Sides:
     """The two sides of a "before" or "after", wherever it stands in its sentence."""
     start = _find_start(lows, i, _SENTENCE_ENDS)
@@ -185,9 +211,16 @@ def _split_around(
     return (head, tail) if before != flipped else (tail, head)
 
 
-def _find_start(lows: Words, i: int, stops: Container[str]) -> int:
+def _find_start(
+    lows: Words,
+    i: int,
+    stops: Container[str],
+) -> int:
     """The place behind the last stop before this one; 0 if there is none."""
-    return max((j + 1 for j in range(i) if lows[j] in stops), default=0)
+    return max(
+        (j + 1 for j in range(i) if lows[j] in stops),
+        default=0,
+    )
 
 
 def _find_numbered_order(lows: Words, concepts: Words) -> Sides:
@@ -239,7 +272,13 @@ def find_given_up_concepts(lows: Words, concepts: Words) -> Concepts:
     for i, low in enumerate(lows):
         if low in _LEAVES or (low == "from" and tells_change):
             end = min(i + 1 + _MAX_GIVEN_UP_WORDS, len(lows))
-            gone += concepts[i + 1 : _find_stop(lows, range(i + 1, end), stops)]
+            gone += concepts[
+                i + 1 : _find_stop(
+                    lows,
+                    range(i + 1, end),
+                    stops,
+                )
+            ]
         is_gone = low in ("GONE", "left") or (i > 0 and lows[i - 1] in _PASSIVES)
         if low in _GOES and is_gone:
             gone += concepts[max(0, i - 5) : i]

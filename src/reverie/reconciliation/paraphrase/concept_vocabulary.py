@@ -176,7 +176,14 @@ def _compile_phrases() -> list[tuple[re.Pattern[str], str]]:
 
 def replace_phrases(text: str) -> str:
     """The text with phrases as single words."""
-    text = unicodedata.normalize("NFKC", text).replace("’", "'").replace("`", " ")
+    text = (
+        unicodedata.normalize("NFKC", text)
+        .replace("’", "'")
+        .replace(
+            "`",
+            " ",
+        )
+    )
     for pattern, says in _compile_phrases():
         text = pattern.sub(says, text)
     return text
@@ -242,7 +249,11 @@ def read_value(lows: Words, i: int) -> tuple[str, str, int]:
     return _measure_amount(amount, unit, after)
 
 
-def _measure_amount(amount: float, unit: str, after: str) -> tuple[str, str, int]:
+def _measure_amount(
+    amount: float,
+    unit: str,
+    after: str,
+) -> tuple[str, str, int]:
     """An amount in the base unit of what it measures, named by its own unit or the next word."""
     measured = _find_unit(unit) or _find_unit(after)
     if measured is None:

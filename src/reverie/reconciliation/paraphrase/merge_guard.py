@@ -134,7 +134,10 @@ class GivenUpParts(NamedTuple):
 
 
 def guard_verdict(
-    old: Memory, new: Memory, verdict: "Verdict", wordings: Sequence[str] = ()
+    old: Memory,
+    new: Memory,
+    verdict: "Verdict",
+    wordings: Sequence[str] = (),
 ) -> "Verdict":
     """The verdict, or a lower one where the texts do not bear it out; "updates" where the old value
     is given up.
@@ -178,7 +181,11 @@ def find_given_up(text: str) -> GivenUpParts:
             for pattern in patterns:
                 left = pattern.sub(" ", left)
             rest.append(left)
-    return GivenUpParts(tuple(clauses), tuple(filter(None, names)), tuple(rest))
+    return GivenUpParts(
+        tuple(clauses),
+        tuple(filter(None, names)),
+        tuple(rest),
+    )
 
 
 def _contents_of(texts: Iterable[str]) -> Concepts:
@@ -228,7 +235,11 @@ def _is_affirmed(name: str, text: str) -> bool:
 # Updates
 
 
-def _check_update(texts: Sequence[str], new: str, verdict: "Verdict") -> "Verdict":
+def _check_update(
+    texts: Sequence[str],
+    new: str,
+    verdict: "Verdict",
+) -> "Verdict":
     """An update, if what it gives up is what the old one says; else something less."""
     held, given = _contents_of(texts), find_given_up(new)
     for clause in given.clauses:
@@ -248,7 +259,12 @@ def _check_update(texts: Sequence[str], new: str, verdict: "Verdict") -> "Verdic
     return _lower_verdict(verdict, relation, f"it speaks only of: {format_concepts(narrower)}")
 
 
-def _relate_other_clause(clause: str, beyond: Concepts, old: str, held: Concepts) -> str:
+def _relate_other_clause(
+    clause: str,
+    beyond: Concepts,
+    old: str,
+    held: Concepts,
+) -> str:
     """What a text is to the old one if a clause of it gives up something more (`beyond`)."""
     if _content_beyond(old, _content_of(clause)):
         return "apart"
@@ -256,7 +272,11 @@ def _relate_other_clause(clause: str, beyond: Concepts, old: str, held: Concepts
     return "near" if beyond <= _content_beyond(scopes, held) else "contradicts"
 
 
-def _find_narrowing(rest: Sequence[str], texts: Sequence[str], held: Concepts) -> Concepts:
+def _find_narrowing(
+    rest: Sequence[str],
+    texts: Sequence[str],
+    held: Concepts,
+) -> Concepts:
     """By what the subject or the scope of a text is narrower than that of the old one."""
     found: set[str] = set()
     for limb in rest:
@@ -329,7 +349,11 @@ def _raw_words(text: str) -> list[str]:
 # Repetitions
 
 
-def _check_repetition(texts: Sequence[str], new: Memory, verdict: "Verdict") -> "Verdict":
+def _check_repetition(
+    texts: Sequence[str],
+    new: Memory,
+    verdict: "Verdict",
+) -> "Verdict":
     """The same, if values are equal to the letter, nothing is given up, and it is no correction in
     other words.
     """
@@ -360,7 +384,12 @@ def _drops_something(text: str) -> bool:
 def _plain_words(text: str) -> tuple[str, ...]:
     """The words of a text in lower case, without "now"."""
     return tuple(
-        word for word in re.findall(r"[\w/.'-]*\w", text.lower()) if word not in ("now", "nowadays")
+        word
+        for word in re.findall(
+            r"[\w/.'-]*\w",
+            text.lower(),
+        )
+        if word not in ("now", "nowadays")
     )
 
 
@@ -419,7 +448,12 @@ def _is_known_word(name: str) -> bool:
     return name.isalnum() and (low in load_synonyms() or to_concept(low) in load_contrasts())
 
 
-def _stands_in_text(value: str, text: str, *, exact: bool = False) -> bool:
+def _stands_in_text(
+    value: str,
+    text: str,
+    *,
+    exact: bool = False,
+) -> bool:
     """True if a value stands in a text as a word of its own.
 
     Letter case counts where `exact`, or it is no plain word. A flag is also told by its word:
@@ -472,8 +506,14 @@ _AUXILIARY = frozenset(
 )
 
 
-def _lower_verdict(verdict: "Verdict", relation: str, why: str) -> "Verdict":
+def _lower_verdict(
+    verdict: "Verdict",
+    relation: str,
+    why: str,
+) -> "Verdict":
     """Something less, and not surer than a guess."""
     return verdict._replace(
-        relation=relation, confidence=min(verdict.confidence, UNCLEAR_CONFIDENCE), why=why
+        relation=relation,
+        confidence=min(verdict.confidence, UNCLEAR_CONFIDENCE),
+        why=why,
     )

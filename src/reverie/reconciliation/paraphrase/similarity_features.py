@@ -85,7 +85,10 @@ class StatementSimilarity(NamedTuple):
 
 
 def compare_statements(
-    old: Statement, new: Statement, cosine: float | None, known: Collection[str] = ()
+    old: Statement,
+    new: Statement,
+    cosine: float | None,
+    known: Collection[str] = (),
 ) -> StatementSimilarity:
     """How two readings compare. `known` are further concepts by which the old memory is known."""
     pairs = _match_concepts(old.concepts, new.concepts)
@@ -117,7 +120,11 @@ def compare_statements(
     return seen
 
 
-def _find_turned(old: Statement, new: Statement, pairs: dict[str, str]) -> Concepts:
+def _find_turned(
+    old: Statement,
+    new: Statement,
+    pairs: dict[str, str],
+) -> Concepts:
     """What one affirms and the other denies, of the concepts that both have."""
     turned = frozenset(a for a, b in pairs.items() if (a in old.affirmed) != (b in new.affirmed))
     return Concepts() if turned and _wants_same_side(old, new) else turned
@@ -135,7 +142,11 @@ def _match_concepts(mine: Concepts, theirs: Concepts) -> dict[str, str]:
     return pairs
 
 
-def _find_denied_opposites(old: Statement, new: Statement, extra: Concepts) -> Concepts:
+def _find_denied_opposites(
+    old: Statement,
+    new: Statement,
+    extra: Concepts,
+) -> Concepts:
     """Opposites of which one is denied: "no long answers" is "short answers"."""
     found: set[str] = set()
     for pair in find_opposite_pairs(extra):
@@ -172,7 +183,10 @@ def _is_word_form(a: str, b: str) -> bool:
 
 
 def _overlap_features(
-    old: Statement, new: Statement, seen: StatementSimilarity, cosine: float | None
+    old: Statement,
+    new: Statement,
+    seen: StatementSimilarity,
+    cosine: float | None,
 ) -> Features:
     mine, theirs, shared = len(old.concepts), len(new.concepts), len(seen.shared)
     union = mine + theirs - shared
@@ -196,7 +210,11 @@ def _overlap_features(
     return out
 
 
-def _leftover_features(old: Statement, new: Statement, seen: StatementSimilarity) -> Features:
+def _leftover_features(
+    old: Statement,
+    new: Statement,
+    seen: StatementSimilarity,
+) -> Features:
     """How many words only one of them says, by sort, place and sign, up to MAX_COUNT."""
     out: Features = {}
     for label, said, left in (("extra", new, seen.extra), ("missing", old, seen.missing)):
@@ -270,10 +288,16 @@ def _swap_features(swaps: tuple[WordSwap, ...]) -> Features:
 
 
 def _polarity_features(
-    old: Statement, new: Statement, seen: StatementSimilarity, agreeing: Concepts
+    old: Statement,
+    new: Statement,
+    seen: StatementSimilarity,
+    agreeing: Concepts,
 ) -> Features:
     turned, shared = seen.turned, seen.shared
-    crossed, agreed = _compare_orders((old.first, old.then), (new.first, new.then))
+    crossed, agreed = _compare_orders(
+        (old.first, old.then),
+        (new.first, new.then),
+    )
     old_case, new_case = (old.condition, old.consequence), (new.condition, new.consequence)
     is_case_crossed, _ = _compare_orders(old_case, new_case)
     both_bar = _bar_alike(old, new, turned)
@@ -295,7 +319,11 @@ def _polarity_features(
     }
 
 
-def _bar_alike(old: Statement, new: Statement, turned: Concepts) -> bool:
+def _bar_alike(
+    old: Statement,
+    new: Statement,
+    turned: Concepts,
+) -> bool:
     """True if both forbid, and what they deny is turned one way only.
 
     "never this before that" asks for that: it shares no ban with "never that".
@@ -331,7 +359,11 @@ def _shares_word(mine: Collection[str], theirs: Collection[str]) -> bool:
     return any(_is_word_form(a, b) for a in mine for b in theirs)
 
 
-def _is_paired_otherwise(old: Statement, new: Statement, shared: Concepts) -> bool:
+def _is_paired_otherwise(
+    old: Statement,
+    new: Statement,
+    shared: Concepts,
+) -> bool:
     """True if the same words are paired otherwise: a for b and c for d, c for b and a for d."""
     mine = {pair for pair in old.bound if pair <= shared}
     theirs = {pair for pair in new.bound if pair <= shared}
@@ -365,7 +397,11 @@ def _is_copula(statement: Statement) -> bool:
     return bool(statement.light & {"is", "are", "was", "nam"})
 
 
-def _circumstance_features(old: Statement, new: Statement, seen: StatementSimilarity) -> Features:
+def _circumstance_features(
+    old: Statement,
+    new: Statement,
+    seen: StatementSimilarity,
+) -> Features:
     """Where, when, how surely and for whom."""
     return {
         **_place_features(old, new),
@@ -396,7 +432,11 @@ def _limit_features(old: Statement, new: Statement) -> Features:
     }
 
 
-def _condition_features(old: Statement, new: Statement, seen: StatementSimilarity) -> Features:
+def _condition_features(
+    old: Statement,
+    new: Statement,
+    seen: StatementSimilarity,
+) -> Features:
     own = (new.condition | old.condition) - seen.shared - WEAK_CONCEPTS
     is_one_sided = bool(new.condition) != bool(old.condition)
     return {
@@ -407,7 +447,11 @@ def _condition_features(old: Statement, new: Statement, seen: StatementSimilarit
     }
 
 
-def _wording_features(old: Statement, new: Statement, seen: StatementSimilarity) -> Features:
+def _wording_features(
+    old: Statement,
+    new: Statement,
+    seen: StatementSimilarity,
+) -> Features:
     old_words, new_words = set(old.plain), set(new.plain)
     joints = {"and", "or"}
     return {
@@ -438,7 +482,11 @@ def _is_past_event(statement: Statement) -> bool:
     return not told.isdisjoint(statement.plain)
 
 
-def _change_features(old: Statement, new: Statement, seen: StatementSimilarity) -> Features:
+def _change_features(
+    old: Statement,
+    new: Statement,
+    seen: StatementSimilarity,
+) -> Features:
     """Whether the new one says that something changed, and whether that is about the old one."""
     told = new.changes - old.changes
     soft = new.soft - old.soft

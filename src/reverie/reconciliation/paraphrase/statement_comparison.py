@@ -50,7 +50,13 @@ from reverie.text.tokenization import fold_text
 RELATIONS = ("same", "near", "contradicts", "updates", "apart")
 
 # How likely a relation must be; below it the next best is the answer, and in the end "near".
-MIN_LIKELIHOOD = {"same": 0.70, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart": 0.0}
+MIN_LIKELIHOOD = {
+    "same": 0.70,
+    "updates": 0.50,
+    "contradicts": 0.20,
+    "near": 0.0,
+    "apart": 0.0,
+}
 # From this cosine two may be the same although each has words of its own.
 ALIKE_COSINE = 0.70
 # Below this overlap of words another subject is another thing.
@@ -160,7 +166,11 @@ def load_scorer(name: str) -> RelationScorer:
 
 
 def compare_memories(
-    old: Memory, new: Memory, cosine: float | None, *, wordings: Sequence[str] = ()
+    old: Memory,
+    new: Memory,
+    cosine: float | None,
+    *,
+    wordings: Sequence[str] = (),
 ) -> Verdict:
     """What `new` is to `old`.
 
@@ -173,7 +183,10 @@ def compare_memories(
 
 
 def propose_verdict(
-    old: Memory, new: Memory, cosine: float | None, wordings: Sequence[str]
+    old: Memory,
+    new: Memory,
+    cosine: float | None,
+    wordings: Sequence[str],
 ) -> Verdict:
     """What `new` seems to be to `old`, before `guard_verdict` looks at what exactly it gives up."""
     claim = read_statement(new.text)
@@ -203,7 +216,11 @@ def _has_same_words(known: Sequence[Statement], claim: Statement) -> bool:
     return any(one.plain == claim.plain and not one.is_truncated for one in known)
 
 
-def protect_repeated(old: Memory, seen: StatementSimilarity, verdict: Verdict) -> Verdict:
+def protect_repeated(
+    old: Memory,
+    seen: StatementSimilarity,
+    verdict: Verdict,
+) -> Verdict:
     """The verdict, but what was said time and again is replaced only by what names it ("no longer
     X", "instead of X"); else a person decides.
     """
@@ -246,7 +263,11 @@ def vote_by_wordings(
         votes.append(cast_vote(seen[-1], cosine))
     relation, sure = decide_vote(votes)
     agreeing = [one for one, vote in zip(seen, votes, strict=True) if vote.relation == relation]
-    return Verdict(relation, round(sure, 3), explain_verdict(relation, (agreeing or seen)[0]))
+    return Verdict(
+        relation,
+        round(sure, 3),
+        explain_verdict(relation, (agreeing or seen)[0]),
+    )
 
 
 def cast_vote(seen: StatementSimilarity, cosine: float | None) -> WordingVote:
@@ -268,7 +289,10 @@ def cast_vote(seen: StatementSimilarity, cosine: float | None) -> WordingVote:
 def pick_nearest_wordings(known: Sequence[Statement], claim: Statement) -> list[Statement]:
     """The MAX_VOTING wordings of a memory that share most words with the new text, best first."""
     words = claim.concepts | claim.light
-    ranked = sorted(known, key=lambda one: (-len(words & (one.concepts | one.light)), one.plain))
+    ranked = sorted(
+        known,
+        key=lambda one: (-len(words & (one.concepts | one.light)), one.plain),
+    )
     return ranked[:MAX_VOTING]
 
 
@@ -283,7 +307,10 @@ def decide_relation(
     sure: float = MIN_LIKELIHOOD["same"],
 ) -> Verdict:
     """The likeliest relation that nothing forbids; `sure` is how likely a repetition must be."""
-    for relation in sorted(likely, key=lambda relation: (-likely[relation], relation)):
+    for relation in sorted(
+        likely,
+        key=lambda relation: (-likely[relation], relation),
+    ):
         if is_barred(relation, seen):
             continue
         if likely[relation] >= (sure if relation == "same" else MIN_LIKELIHOOD[relation]):
@@ -297,7 +324,11 @@ def decide_relation(
 # What forbids
 
 
-def explain_apart(old: Memory, new: Memory, claim: Statement) -> str:
+def explain_apart(
+    old: Memory,
+    new: Memory,
+    claim: Statement,
+) -> str:
     """Why two memories cannot concern each other, whatever they say; "" if they can."""
     if old.valid_to is not None and new.valid_from is not None and old.valid_to < new.valid_from:
         return "they hold at different times"
@@ -379,7 +410,11 @@ def _shares_little(seen: StatementSimilarity) -> bool:
     return differs and f.get("cosine", f["jaccard"] + 0.25) < ALIKE_COSINE
 
 
-def limit_verdict(old: Memory, new: Memory, verdict: Verdict) -> Verdict:
+def limit_verdict(
+    old: Memory,
+    new: Memory,
+    verdict: Verdict,
+) -> Verdict:
     """The verdict, or "near" where two cannot become one: read in part, of two spaces or kinds."""
     relation, sure, why = verdict
     if relation in ("same", "updates"):

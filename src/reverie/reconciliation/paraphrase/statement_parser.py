@@ -216,10 +216,19 @@ def _classify_words(tokens: list[_Token], concepts: Words) -> Iterator[Statement
             yield StatementWord(value, VALUE, *slot, measure=measure)
         elif len(low) > 1 or not low.isascii():
             concept, sort = _classify_token(token)
-            yield StatementWord(concept, sort, *slot, capital=token.text[0].isupper())
+            yield StatementWord(
+                concept,
+                sort,
+                *slot,
+                capital=token.text[0].isupper(),
+            )
 
 
-def _concept_beside(lows: Words, i: int, step: int) -> str:
+def _concept_beside(
+    lows: Words,
+    i: int,
+    step: int,
+) -> str:
     """The concept beside a word, over articles; "" where a limb of the sentence ends."""
     j = i + step
     while 0 <= j < len(lows) and lows[j] in _ARTICLES:

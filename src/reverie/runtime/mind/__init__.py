@@ -190,7 +190,12 @@ class Mind:
         )
         return self.context.store.append([event])[0]
 
-    def companion(self, space: str | None = None, *, session: str = "") -> Companion:
+    def companion(
+        self,
+        space: str | None = None,
+        *,
+        session: str = "",
+    ) -> Companion:
         """The non-blocking side of memory, beside one conversation.
 
         The conversation's name is `session`, or the last part of a space below a project
@@ -243,7 +248,11 @@ class Mind:
         )
 
     def learn(
-        self, transcript: Sequence[Any], *, space: str | None = None, session: str = ""
+        self,
+        transcript: Sequence[Any],
+        *,
+        space: str | None = None,
+        session: str = "",
     ) -> LearnReport:
         """Extract memories from a finished or crashed conversation: its messages, in OpenAI's or
         Anthropic's shape.

@@ -84,7 +84,11 @@ class ActivityVerbs(VerbGroup):
         given: dict[str, Any] = {**outcome}
         ok = given.pop("ok", None)
         run = ToolRunRecord(tool, parameters, result, **given)
-        self.record_run(run._replace(ok=not run.error if ok is None else ok), space, session)
+        self.record_run(
+            run._replace(ok=not run.error if ok is None else ok),
+            space,
+            session,
+        )
 
     def recording(
         self,
@@ -203,7 +207,13 @@ class ActivityVerbs(VerbGroup):
         ]
         return matching[:most]
 
-    def touched(self, path: str, *, space: str | None = None, limit: int = 20) -> list[FileTouch]:
+    def touched(
+        self,
+        path: str,
+        *,
+        space: str | None = None,
+        limit: int = 20,
+    ) -> list[FileTouch]:
         """The history of a file, newest first: who touched it when, with what, and what broke.
 
         What was done to it, commits that changed it, commands that name it, errors that name it;
@@ -224,10 +234,20 @@ class ActivityVerbs(VerbGroup):
         # Commands around the touches, by which it is seen what broke.
         around = remedies.MAX_SECONDS_BETWEEN
         since, until = touches[-1].at - around, touches[0].at + around
-        runs = self._search_log((TOOL,), home, since=since, until=until)
+        runs = self._search_log(
+            (TOOL,),
+            home,
+            since=since,
+            until=until,
+        )
         return file_history.add_broken_commands(touches, runs)
 
-    def stats(self, days: float = 7.0, *, space: str | None = None) -> WorkStatistics:
+    def stats(
+        self,
+        days: float = 7.0,
+        *,
+        space: str | None = None,
+    ) -> WorkStatistics:
         """Statistics of each tool in the last days: runs, success rate, median and 95th percentile
         of its seconds; and how often files were read again and errors met again.
 
@@ -237,11 +257,19 @@ class ActivityVerbs(VerbGroup):
 
         self._flush()
         since = self._now() - max(0.0, float(days)) * SECONDS_PER_DAY
-        events = self._search_log((TOOL, FILE), self._resolve_space(space), since=since)
+        events = self._search_log(
+            (TOOL, FILE),
+            self._resolve_space(space),
+            since=since,
+        )
         return activity_events.measure_work(events)
 
     def suggest_fix(
-        self, error: str, *, space: str | None = None, limit: int = 3
+        self,
+        error: str,
+        *,
+        space: str | None = None,
+        limit: int = 3,
     ) -> list[FixSuggestion]:
         """What once made this error go away, likeliest first: what was run and changed, when, and
         how often it worked.
@@ -259,14 +287,25 @@ class ActivityVerbs(VerbGroup):
         lessons = self._browse_lessons(space, "")
         return remedies.find_fix_suggestions(redacted, lessons)[: check_limit(limit)]
 
-    def known_fixes(self, *, space: str | None = None, limit: int = 20) -> list[FixSuggestion]:
+    def known_fixes(
+        self,
+        *,
+        space: str | None = None,
+        limit: int = 20,
+    ) -> list[FixSuggestion]:
         """All known remedies with their records, those of the most frequent errors first."""
         from reverie.activity import remedies
 
         lessons = self._browse_lessons(space, remedies.REMEDY)
         return remedies.rank_known_remedies(lessons)[: check_limit(limit)]
 
-    def coedited(self, path: str, *, space: str | None = None, limit: int = 10) -> list[CoChange]:
+    def coedited(
+        self,
+        path: str,
+        *,
+        space: str | None = None,
+        limit: int = 10,
+    ) -> list[CoChange]:
         """Files that change together with this one, most often first, as far as the log knows.
 
         Together is: in one commit, in one task, or within 300 seconds; on three occasions at least.
@@ -278,7 +317,12 @@ class ActivityVerbs(VerbGroup):
         (changes,) = self.changed_with([wanted], self._resolve_space(space))
         return changes[: check_limit(limit)]
 
-    def workflows(self, *, space: str | None = None, limit: int = 10) -> list[CommandWorkflow]:
+    def workflows(
+        self,
+        *,
+        space: str | None = None,
+        limit: int = 10,
+    ) -> list[CommandWorkflow]:
         """Commands that were run one after the other in at least three tasks or conversations, the
         most frequent first.
 
@@ -290,11 +334,18 @@ class ActivityVerbs(VerbGroup):
         self._flush()
         most = check_limit(limit)
         runs = self._store.search_events(
-            (TOOL,), space=self._resolve_space(space), limit=MAX_WORKFLOW_RUNS
+            (TOOL,),
+            space=self._resolve_space(space),
+            limit=MAX_WORKFLOW_RUNS,
         )
         return find_workflows(runs)[:most]
 
-    def learn_git(self, path: str | Path = "", *, space: str | None = None) -> GitImport:
+    def learn_git(
+        self,
+        path: str | Path = "",
+        *,
+        space: str | None = None,
+    ) -> GitImport:
         """Import the commits of the repository at `path` (default: the working directory) as
         events.
 
@@ -344,7 +395,12 @@ class ActivityVerbs(VerbGroup):
 
         return LogAnalysis(self._store, home, list_pattern_rows)
 
-    def export_parquet(self, folder: str | Path, *, space: str | None = None) -> dict[str, int]:
+    def export_parquet(
+        self,
+        folder: str | Path,
+        *,
+        space: str | None = None,
+    ) -> dict[str, int]:
         """The tables of `sql` as Parquet files in a new folder, which appears with all of them or
         not at all.
 
@@ -378,7 +434,12 @@ class ActivityVerbs(VerbGroup):
         )
 
     def record_run(
-        self, run: ToolRunRecord, space: str | None, session: str, *, is_redacted: bool = False
+        self,
+        run: ToolRunRecord,
+        space: str | None,
+        session: str,
+        *,
+        is_redacted: bool = False,
     ) -> None:
         """Have a run written; `is_redacted` if the process that met it has taken the secrets out.
         That is said by our own hooks alone, never by whoever calls `record_tool`.
@@ -405,10 +466,18 @@ class ActivityVerbs(VerbGroup):
 
     def _search_log(self, verbs: Sequence[str], home: str, **which: Any) -> list[Event]:
         """The newest events of these verbs in the space, above it and below it."""
-        return self._store.search_events(verbs, space=home, limit=MAX_ACTIVITY_EVENTS, **which)
+        return self._store.search_events(
+            verbs,
+            space=home,
+            limit=MAX_ACTIVITY_EVENTS,
+            **which,
+        )
 
     def _events_naming(
-        self, names: Iterable[str], verbs: Sequence[str], home: str
+        self,
+        names: Iterable[str],
+        verbs: Sequence[str],
+        home: str,
     ) -> Collection[Event]:
         """The events that have one of these names in them, each once."""
         found: dict[int, Event] = {}
@@ -420,10 +489,19 @@ class ActivityVerbs(VerbGroup):
     def _browse_lessons(self, space: str | None, having: str) -> list[Memory]:
         """The newest lessons that can be seen from a space."""
         spaces = self._visible_from(space)
-        lessons = Filter(spaces=spaces, kinds=(LEARNING,), having=having, limit=MAX_LESSONS)
+        lessons = Filter(
+            spaces=spaces,
+            kinds=(LEARNING,),
+            having=having,
+            limit=MAX_LESSONS,
+        )
         return self._store.browse(lessons)
 
-    def changed_with(self, paths: Sequence[str], home: str) -> list[list[CoChange]]:
+    def changed_with(
+        self,
+        paths: Sequence[str],
+        home: str,
+    ) -> list[list[CoChange]]:
         """For each of some files, those that change together with it."""
         from reverie.activity.co_change import find_co_changes, list_file_changes, list_former_paths
 
@@ -491,7 +569,14 @@ def to_pattern_rows(
     import json
 
     for pattern in patterns:
-        yield (pattern.type, json.dumps(dict(pattern.data), ensure_ascii=False), *pattern[2:])
+        yield (
+            pattern.type,
+            json.dumps(
+                dict(pattern.data),
+                ensure_ascii=False,
+            ),
+            *pattern[2:],
+        )
 
 
 def to_repository_path(path: str) -> str:

@@ -70,7 +70,12 @@ class PreparedPrompt(NamedTuple):
 class AgentConversation:
     """One conversation of an agent. Use it as a context manager, or call `end`."""
 
-    def __init__(self, mind: Mind, companion: Companion, context_size: ContextSize) -> None:
+    def __init__(
+        self,
+        mind: Mind,
+        companion: Companion,
+        context_size: ContextSize,
+    ) -> None:
         self.companion, self.context_size = companion, context_size
         self._mind = mind
 
@@ -98,17 +103,31 @@ class AgentConversation:
             held, lately, known, procedures, mind.reminders.due(task, space=space), pages, block
         )
 
-    def before(self, messages: Sequence[Any], *, task: str = "") -> PreparedPrompt:
+    def before(
+        self,
+        messages: Sequence[Any],
+        *,
+        task: str = "",
+    ) -> PreparedPrompt:
         """What to send to the model: the conversation, condensed if it is time, with memories at
         its end.
         """
         block = self.companion.turn(messages)
         limit, strategy, tokenizer = self.context_size
         condensed = self.companion.condense(
-            messages, limit=limit, task=task, strategy=strategy, tokenizer=tokenizer
+            messages,
+            limit=limit,
+            task=task,
+            strategy=strategy,
+            tokenizer=tokenizer,
         )
         # Condensing has its own pace and minimum; what is then still too long is cut.
-        fitted = self.companion.fit(condensed.messages, limit=limit, task=task, tokenizer=tokenizer)
+        fitted = self.companion.fit(
+            condensed.messages,
+            limit=limit,
+            task=task,
+            tokenizer=tokenizer,
+        )
         return PreparedPrompt(
             append_block(fitted.messages, block), fitted.messages, block, condensed, fitted.trouble
         )

@@ -95,7 +95,11 @@ class CodeVerbs(VerbGroup):
         return self._store.code.resolved(self.root_of(root))
 
     def find_symbol(
-        self, name: str, *, root: str | Path | None = None, limit: int = 50
+        self,
+        name: str,
+        *,
+        root: str | Path | None = None,
+        limit: int = 50,
     ) -> list[FoundSymbol]:
         """Definitions of a name, alone or qualified (`Console.print`); if there are none, of names
         that differ only in case.
@@ -105,10 +109,19 @@ class CodeVerbs(VerbGroup):
         from reverie.code.code_queries import find_symbols
 
         check_question(name, "name")
-        return find_symbols(self._store.code, self.root_of(root), name, check_whole_number(limit))
+        return find_symbols(
+            self._store.code,
+            self.root_of(root),
+            name,
+            check_whole_number(limit),
+        )
 
     def callers(
-        self, name: str, *, root: str | Path | None = None, unsure: bool = True
+        self,
+        name: str,
+        *,
+        root: str | Path | None = None,
+        unsure: bool = True,
     ) -> list[SymbolUse]:
         """Calls of a function, method or class, across files. `why` says how each is known.
 
@@ -121,7 +134,12 @@ class CodeVerbs(VerbGroup):
         check_question(name, "name")
         return find_callers(self._store.code, self.root_of(root), name, unsure=unsure)
 
-    def callees(self, name: str, *, root: str | Path | None = None) -> list[SymbolUse]:
+    def callees(
+        self,
+        name: str,
+        *,
+        root: str | Path | None = None,
+    ) -> list[SymbolUse]:
         """What a function or method of the repository calls in it; of a class, what
         its methods do.
         """
@@ -145,7 +163,11 @@ class CodeVerbs(VerbGroup):
         return list_file_contents(self._store.code, root, path)
 
     def structure(
-        self, keywords: str, *, root: str | Path | None = None, limit: int = 10
+        self,
+        keywords: str,
+        *,
+        root: str | Path | None = None,
+        limit: int = 10,
     ) -> list[MatchingFile]:
         """Files whose paths and names match keywords, best first, with the symbols that match."""
         from reverie.code.code_queries import find_matching_files
@@ -155,7 +177,12 @@ class CodeVerbs(VerbGroup):
         return find_matching_files(self._store.code, self.root_of(root), keywords, most)
 
     def search_similar(
-        self, text: str, *, root: str | Path | None = None, k: int = 10, mode: str = "auto"
+        self,
+        text: str,
+        *,
+        root: str | Path | None = None,
+        k: int = 10,
+        mode: str = "auto",
     ) -> list[SimilarChunk]:
         """The code most similar to some code, or to a description in words, best first: path,
         lines, symbol, text as it is now, score, why.
@@ -177,7 +204,11 @@ class CodeVerbs(VerbGroup):
         return search_similar_code(self._store.code_chunks, query, clock.now(), self._policy)
 
     def map(
-        self, budget: int = 1_000, focus: Sequence[str] = (), *, root: str | Path | None = None
+        self,
+        budget: int = 1_000,
+        focus: Sequence[str] = (),
+        *,
+        root: str | Path | None = None,
     ) -> RepositoryMap:
         """The most important functions and classes of a repository, within so many tokens.
 
@@ -198,7 +229,13 @@ class CodeVerbs(VerbGroup):
         return [self._view_anchor(anchor, views) for anchor in anchors_of(self._get_memory(id))]
 
     @run_exclusively
-    def anchor(self, id: str, about: Iterable[str] = (), *, off: Iterable[str] = ()) -> Memory:
+    def anchor(
+        self,
+        id: str,
+        about: Iterable[str] = (),
+        *,
+        off: Iterable[str] = (),
+    ) -> Memory:
         """Say which code a memory is about: "path" or "path:Class.method", from the working
         directory or whole.
 
@@ -229,7 +266,13 @@ class CodeVerbs(VerbGroup):
         return memory
 
     @run_exclusively
-    def confirm(self, id: str, *, by: str = "user", note: str = "") -> Memory:
+    def confirm(
+        self,
+        id: str,
+        *,
+        by: str = "user",
+        note: str = "",
+    ) -> Memory:
         """Confirm that a memory is still true: its anchors are set to the code as it is now, and it
         is no longer shown as outdated.
 
@@ -243,9 +286,21 @@ class CodeVerbs(VerbGroup):
         if not changes:
             return memory
         confirmed, said = self._redact(by), self._redact(note)
-        return self._change(memory, changes, "anchor", now, confirmed=confirmed, note=said)
+        return self._change(
+            memory,
+            changes,
+            "anchor",
+            now,
+            confirmed=confirmed,
+            note=said,
+        )
 
-    def outdated(self, *, space: str | None = None, limit: int = 20) -> list[Memory]:
+    def outdated(
+        self,
+        *,
+        space: str | None = None,
+        limit: int = 20,
+    ) -> list[Memory]:
         """Memories in a space and above it that speak of code that has changed or gone since,
         newest first.
 
@@ -257,7 +312,11 @@ class CodeVerbs(VerbGroup):
         if not most:
             return []
         spaces = self._visible_from(space)
-        marked = Filter(spaces=spaces, having=OUTDATED, limit=MAX_OUTDATED_SCAN)
+        marked = Filter(
+            spaces=spaces,
+            having=OUTDATED,
+            limit=MAX_OUTDATED_SCAN,
+        )
         return [memory for memory in self._store.browse(marked) if outdated_notice(memory)][:most]
 
     def root_of(self, path: str | Path | None) -> str:
@@ -286,7 +345,13 @@ class CodeVerbs(VerbGroup):
         # The repository may have been moved or deleted; then only what was is known.
         present = None
         if Path(anchor.root).is_dir():
-            view = view_repository(self._store.code, anchor.root, self._now(), views, self._policy)
+            view = view_repository(
+                self._store.code,
+                anchor.root,
+                self._now(),
+                views,
+                self._policy,
+            )
             present = observe_anchor(view, anchor.path, anchor.symbol)
         return AnchorView(
             anchor.path,

@@ -52,7 +52,10 @@ class DataVerbs(VerbGroup):
             ("files", (store.files,), "`reverie files sync --afresh` indexes them again"),
             ("code", (store.code, store.code_chunks), "`reverie code index` makes it again"),
         ):
-            broken = next(filter(None, (index.verify() for index in indexes)), "")
+            broken = next(
+                filter(None, (index.verify() for index in indexes)),
+                "",
+            )
             if broken:
                 for index in indexes if repair else ():
                     index.clear()
@@ -68,11 +71,20 @@ class DataVerbs(VerbGroup):
             tally_extraction,
         )
 
-        events = self._store.events(verbs=LEARNING_VERBS, newest=True, limit=MAX_TALLIED_EVENTS)
+        events = self._store.events(
+            verbs=LEARNING_VERBS,
+            newest=True,
+            limit=MAX_TALLIED_EVENTS,
+        )
         learned, rejected = tally_extraction(events)
         return self._store.stats()._replace(learned=learned, rejected=rejected)
 
-    def usage(self, *, space: str | None = None, limit: int = 10) -> Usage:
+    def usage(
+        self,
+        *,
+        space: str | None = None,
+        limit: int = 10,
+    ) -> Usage:
         """How memories visible from a space are used: how many, how often, and the most valuable.
 
         The value is how often one was used or said again, times its present confidence. The
@@ -92,7 +104,11 @@ class DataVerbs(VerbGroup):
         Without `log` only the state: memories, links and vectors, sorted, and no time in the
         header. Two states are equal if these are, byte for byte.
         """
-        yield {"type": "reverie", "version": 1, **({"at": self._now()} if log else {})}
+        yield {
+            "type": "reverie",
+            "version": 1,
+            **({"at": self._now()} if log else {}),
+        }
         yield from self._store.dump(log)
 
     def import_(
@@ -107,7 +123,13 @@ class DataVerbs(VerbGroup):
         from reverie.porting.export_validation import load_export
         from reverie.storage import UNLOGGED
 
-        report = load_export(self._store, rows, self._now(), skip_bad=skip_bad, policy=self._policy)
+        report = load_export(
+            self._store,
+            rows,
+            self._now(),
+            skip_bad=skip_bad,
+            policy=self._policy,
+        )
         if report.new:
             # Rows need not come with the events that made them.
             self._store.set_meta(UNLOGGED, "yes")
@@ -218,13 +240,21 @@ class DataVerbs(VerbGroup):
         share = share._replace(trusted=trusted)
         # Before it is kept in sync: if this fails, nothing goes on failing in the background.
         report = shared_files.sync_share(
-            self._work, share, writes=once != "import", takes=once != "export"
+            self._work,
+            share,
+            writes=once != "import",
+            takes=once != "export",
         )
         if not once:
             shared_files.start_share(self._store, share)
         return report
 
-    def unshare(self, path: str | Path | None = None, *, space: str | None = None) -> None:
+    def unshare(
+        self,
+        path: str | Path | None = None,
+        *,
+        space: str | None = None,
+    ) -> None:
         """Stop keeping a file in sync; it stays as it is. NotFound if it was not shared."""
         from reverie.porting import shared_files
 
@@ -235,7 +265,12 @@ class DataVerbs(VerbGroup):
                 f"{share.path} is not shared from {share.space}. `reverie data share` lists what is"
             )
 
-    def shares(self, *, space: str | None = None, trusted: bool | None = None) -> list[str]:
+    def shares(
+        self,
+        *,
+        space: str | None = None,
+        trusted: bool | None = None,
+    ) -> list[str]:
         """The files kept in sync with a space: all, or those that are trusted or not."""
         from reverie.porting import shared_files
 
@@ -274,7 +309,11 @@ class DataVerbs(VerbGroup):
         return previous
 
     def mirror(
-        self, space: str | None = None, *, forget: bool | None = None, afresh: bool = False
+        self,
+        space: str | None = None,
+        *,
+        forget: bool | None = None,
+        afresh: bool = False,
     ) -> list[MirrorReport]:
         """Sync the Markdown mirror now: take in what people wrote, write what is new. One report
         for each space.
@@ -290,7 +329,12 @@ class DataVerbs(VerbGroup):
         from reverie.mirror.space_sync import SyncRequest
 
         spaces = None if space is None else (self._writable_space(space),)
-        request = SyncRequest(forget, afresh, retry=True, create_main_page=space is not None)
+        request = SyncRequest(
+            forget,
+            afresh,
+            retry=True,
+            create_main_page=space is not None,
+        )
         return sync_mirror(self._work, spaces, request, self._now)
 
     def wordings(self, ids: Sequence[str] | str) -> list[Memory]:

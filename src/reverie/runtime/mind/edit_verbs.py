@@ -58,7 +58,12 @@ class EditVerbs(VerbGroup):
         return self._change(old, [revision], "revise", now)
 
     @run_exclusively
-    def tag(self, id: str, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Memory:
+    def tag(
+        self,
+        id: str,
+        add: Iterable[str] = (),
+        remove: Iterable[str] = (),
+    ) -> Memory:
         """Put tags on a memory and take tags off it.
 
         A tag that Reverie had suggested is yours once you add it; taken off, it is not suggested
@@ -80,7 +85,13 @@ class EditVerbs(VerbGroup):
             return self._change(old, [revision], "tag", now)
         return old
 
-    def describe(self, tag: str, text: str, *, space: str | None = None) -> None:
+    def describe(
+        self,
+        tag: str,
+        text: str,
+        *,
+        space: str | None = None,
+    ) -> None:
         """Describe what a tag means, in a space and below it; an empty text takes that back.
 
         `meanings` lists the descriptions.
@@ -96,7 +107,11 @@ class EditVerbs(VerbGroup):
 
     @run_exclusively
     def link(
-        self, src: str, dst: str, rel: str = "relates_to", weight: float | None = None
+        self,
+        src: str,
+        dst: str,
+        rel: str = "relates_to",
+        weight: float | None = None,
     ) -> float:
         """Link two memories, so that recalling one may bring up the other. Returns the weight of
         the link.
@@ -112,7 +127,14 @@ class EditVerbs(VerbGroup):
         old = memory_changes.find_link(edges, src, dst, rel)
         weight = strengthen_weight(old.weight) if weight is None else weight
         # Built first in every case: it checks the relation and the weight.
-        changes: list[Change] = [memory_changes.link_memories(old.src, old.dst, rel, weight)]
+        changes: list[Change] = [
+            memory_changes.link_memories(
+                old.src,
+                old.dst,
+                rel,
+                weight,
+            )
+        ]
         if rel == "supersedes":
             if not weight:
                 raise BadInput(f"{dst} has stepped back; bring it back with restore {dst}")
@@ -127,7 +149,12 @@ class EditVerbs(VerbGroup):
         weights = [change.edge.weight for change in changes if isinstance(change, Link)]
         return weights[0] if weights else 0.0
 
-    def _supersede_changes(self, old: Memory, new: Memory, now: float) -> list[Change]:
+    def _supersede_changes(
+        self,
+        old: Memory,
+        new: Memory,
+        now: float,
+    ) -> list[Change]:
         self._context.refuse_supersede_cycle(old.id, new.id)
         return memory_changes.supersede_memory(old, new, now)
 
@@ -146,7 +173,14 @@ class EditVerbs(VerbGroup):
         self._apply_changes(changes, "supersede", before.space, now)
 
     @run_exclusively
-    def feedback(self, id: str, helpful: bool, *, session: str = "", by: str = "user") -> Memory:
+    def feedback(
+        self,
+        id: str,
+        helpful: bool,
+        *,
+        session: str = "",
+        by: str = "user",
+    ) -> Memory:
         """Say that a memory helped or did not: use strengthens, rejection weakens, neither deletes.
 
         `by`: "user" or "host" (the agent that was given it) move confidence by +0.05 or −0.10;
@@ -155,18 +189,43 @@ class EditVerbs(VerbGroup):
         memory = self._get_memory(id)
         now = self._now()
         session = self._redact(session)
-        use = memory_changes.record_use(memory, now, helpful=helpful, session=session, by=by)
-        return self._change(memory, [use], "feedback", now, session=session, helpful=helpful, by=by)
+        use = memory_changes.record_use(
+            memory,
+            now,
+            helpful=helpful,
+            session=session,
+            by=by,
+        )
+        return self._change(
+            memory,
+            [use],
+            "feedback",
+            now,
+            session=session,
+            helpful=helpful,
+            by=by,
+        )
 
     @run_exclusively
-    def forget(self, ids: Sequence[str] | str, why: str = "forgotten") -> int:
+    def forget(
+        self,
+        ids: Sequence[str] | str,
+        why: str = "forgotten",
+    ) -> int:
         """Retire memories; `restore` brings them back. Returns how many counted until now."""
         now = self._now()
         # What has been retired before keeps its own time and reason.
         active = [memory for memory in self._get_memories(ids) if memory.active]
         if active:
             why = self._redact(why)
-            changes = [Retire(id=memory.id, at=now, why=why) for memory in active]
+            changes = [
+                Retire(
+                    id=memory.id,
+                    at=now,
+                    why=why,
+                )
+                for memory in active
+            ]
             self._apply_changes(changes, "forget", active[0].space, now)
         return len(active)
 

@@ -90,7 +90,12 @@ class EpisodeVerbs(VerbGroup):
             **more,
         )
 
-    def chain(self, id: str, *, limit: int = 20) -> list[Memory]:
+    def chain(
+        self,
+        id: str,
+        *,
+        limit: int = 20,
+    ) -> list[Memory]:
         """What led to a memory, the memory itself, and what came of it, in the order in which it
         happened.
 
@@ -104,15 +109,28 @@ class EpisodeVerbs(VerbGroup):
         def edges_of(ids: Sequence[str]) -> list[Edge]:
             return self._store.edges(ids, ("led_to",))
 
-        causes = trace_led_to(id, edges_of, back=True, most=most)
-        effects = trace_led_to(id, edges_of, back=False, most=most)
+        causes = trace_led_to(
+            id,
+            edges_of,
+            back=True,
+            most=most,
+        )
+        effects = trace_led_to(
+            id,
+            edges_of,
+            back=False,
+            most=most,
+        )
         # Links may cross spaces, and a chain must not tell what its reader may not see.
         spaces = visible_spaces(memory.space)
         chain = {memory.id: memory}
         for other in self._store.get([*causes, *effects]):
             if other.space in spaces or memory.space in visible_spaces(other.space):
                 chain[other.id] = other
-        return sorted(chain.values(), key=lambda other: (other.at, other.id))
+        return sorted(
+            chain.values(),
+            key=lambda other: (other.at, other.id),
+        )
 
     def browse(
         self,
@@ -138,7 +156,11 @@ class EpisodeVerbs(VerbGroup):
         return [memory for memory in found if episodes.is_episode_about(memory, words)][:most]
 
     def journal(
-        self, since: Moment = None, until: Moment = None, *, space: str | None = None
+        self,
+        since: Moment = None,
+        until: Moment = None,
+        *,
+        space: str | None = None,
     ) -> list[JournalDay]:
         """A timeline by day, the latest first: episodes, decisions, tasks, feelings, conversations.
 
@@ -152,7 +174,11 @@ class EpisodeVerbs(VerbGroup):
         return build_journal_days(found, chats, self._list_tool_runs(since, until, space))
 
     def season(
-        self, label: str | None = None, *, until: Moment = None, space: str | None = None
+        self,
+        label: str | None = None,
+        *,
+        until: Moment = None,
+        space: str | None = None,
     ) -> Season:
         """Name the present time in a space and below it: "release-week", "end-of-sprint"; "" ends
         it.
@@ -168,7 +194,15 @@ class EpisodeVerbs(VerbGroup):
         end = parse_moment(until, "until")
         if end is not None and end <= now:
             raise BadInput("until lies in the past")
-        chosen = Season(validate_season_label(label, self._policy), now, end) if label else Season()
+        chosen = (
+            Season(
+                validate_season_label(label, self._policy),
+                now,
+                end,
+            )
+            if label
+            else Season()
+        )
         # The event is for the log; what asks for the season reads the one row of meta.
         with self._store.transaction():
             self._store.set_meta(season_meta_name(home), season_to_json(chosen))
@@ -198,7 +232,12 @@ class EpisodeVerbs(VerbGroup):
             )
         )
 
-    def _list_chats(self, since: Moment, until: Moment, space: str | None) -> list[JournalChat]:
+    def _list_chats(
+        self,
+        since: Moment,
+        until: Moment,
+        space: str | None,
+    ) -> list[JournalChat]:
         """Conversations in a space and below it, in a range, by day."""
         from reverie.extraction.past_conversations import MESSAGE_VERBS
         from reverie.memory.daily_journal import group_chats
@@ -206,7 +245,9 @@ class EpisodeVerbs(VerbGroup):
         first = parse_moment(since, "since")
         last = parse_moment_as_of(until, "until")
         spans = self._store.session_spans(
-            MESSAGE_VERBS, space=self._resolve_space(space), limit=MAX_JOURNAL_SCAN
+            MESSAGE_VERBS,
+            space=self._resolve_space(space),
+            limit=MAX_JOURNAL_SCAN,
         )
         chats: list[JournalChat] = []
         for span in spans:
@@ -226,12 +267,21 @@ class EpisodeVerbs(VerbGroup):
             chats += group_chats(within)
         return chats
 
-    def _list_tool_runs(self, since: Moment, until: Moment, space: str | None) -> list[Event]:
+    def _list_tool_runs(
+        self,
+        since: Moment,
+        until: Moment,
+        space: str | None,
+    ) -> list[Event]:
         """Recorded tool runs in a space and below it, in a range."""
         first = parse_moment(since, "since")
         last = parse_moment_as_of(until, "until")
         home = self._resolve_space(space)
-        runs = self._store.events(verbs=("tool",), newest=True, limit=MAX_JOURNAL_SCAN)
+        runs = self._store.events(
+            verbs=("tool",),
+            newest=True,
+            limit=MAX_JOURNAL_SCAN,
+        )
         return [
             event
             for event in runs
@@ -239,6 +289,10 @@ class EpisodeVerbs(VerbGroup):
         ]
 
 
-def is_in_time_range(at: float, first: float | None, last: float | None) -> bool:
+def is_in_time_range(
+    at: float,
+    first: float | None,
+    last: float | None,
+) -> bool:
     """True if a moment lies in a range, both ends included; None is an open end."""
     return (first is None or at >= first) and (last is None or at <= last)

@@ -73,7 +73,12 @@ class FeelingVerbs(VerbGroup):
         return memory
 
     def browse(
-        self, *, minimum: str = "low", emotion: str = "", space: str | None = None, limit: int = 20
+        self,
+        *,
+        minimum: str = "low",
+        emotion: str = "",
+        space: str | None = None,
+        limit: int = 20,
     ) -> list[Memory]:
         """Memories with a feeling of at least this intensity, newest first; `emotion`:
         only this.
@@ -84,7 +89,11 @@ class FeelingVerbs(VerbGroup):
         wanted = emotion.strip().lower()
         spaces = self._visible_from(space)
         felt = self._store.browse(
-            Filter(spaces=spaces, having=feelings.FIELD, limit=MAX_FEELING_SCAN)
+            Filter(
+                spaces=spaces,
+                having=feelings.FIELD,
+                limit=MAX_FEELING_SCAN,
+            )
         )
         matching = [memory for memory in felt if feelings.is_felt(memory, least, wanted)]
         return matching[: check_limit(limit)]

@@ -21,7 +21,9 @@ MAX_SHOWN_PATH = 200
 
 
 def find_file(
-    roots: Sequence[WatchedRoot], path: str | Path, policy: Policy
+    roots: Sequence[WatchedRoot],
+    path: str | Path,
+    policy: Policy,
 ) -> tuple[WatchedRoot, Path]:
     """The root that a path lies in, and the place of the file; BadInput for what no file can be."""
     try:
@@ -35,7 +37,11 @@ def find_file(
         raise BadInput(f"{shown} is no file that could be read or written: {why}") from err
 
 
-def refuse_secret_path(path: str, what: str, policy: Policy) -> None:
+def refuse_secret_path(
+    path: str,
+    what: str,
+    policy: Policy,
+) -> None:
     """Raise BadInput for a path that holds a secret; `what` it leads to: "file" or "folder"."""
     # Paths are keys of indexes and stand in events, so they cannot be redacted.
     if redact_short_text(path, policy) != path:
@@ -46,7 +52,9 @@ def refuse_secret_path(path: str, what: str, policy: Policy) -> None:
 
 
 def admit_file(
-    roots: Sequence[WatchedRoot], path: str | Path, policy: Policy
+    roots: Sequence[WatchedRoot],
+    path: str | Path,
+    policy: Policy,
 ) -> tuple[WatchedRoot, Path]:
     """The root and the place of a file: an existing file wins over a new one, the nearest root over
     those around it.
@@ -105,5 +113,9 @@ def list_page_questions(reports: Iterable[MirrorReport], page: str) -> list[str]
     ]
 
 
-def ignore_index_progress(_stage: str, _done: int, _total: int | None) -> None:
+def ignore_index_progress(
+    _stage: str,
+    _done: int,
+    _total: int | None,
+) -> None:
     """A progress callback that does nothing."""

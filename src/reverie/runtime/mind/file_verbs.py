@@ -46,12 +46,22 @@ MAX_NOTE_CHARS = 4_000
 class FileVerbs(VerbGroup):
     """`mind.files`: folders that can be searched, and notes written into them."""
 
-    def __init__(self, context: MindContext, keeping: RememberVerbs, data: DataVerbs) -> None:
+    def __init__(
+        self,
+        context: MindContext,
+        keeping: RememberVerbs,
+        data: DataVerbs,
+    ) -> None:
         super().__init__(context)
         self._keeping = keeping
         self._data = data
 
-    def add_folder(self, path: str | Path, *, space: str | None = None) -> SearchedFolder:
+    def add_folder(
+        self,
+        path: str | Path,
+        *,
+        space: str | None = None,
+    ) -> SearchedFolder:
         """Let those who may see a space search the texts of a folder; `sync` indexes them.
 
         Markdown, plain text, reStructuredText and the like count; what is hidden, larger than 2 MB,
@@ -76,7 +86,12 @@ class FileVerbs(VerbGroup):
             self._store.append([watched_roots.build_watch_event(root, True, self._now())])
         return self._folder(root)
 
-    def remove_folder(self, path: str | Path, *, space: str | None = None) -> SearchedFolder:
+    def remove_folder(
+        self,
+        path: str | Path,
+        *,
+        space: str | None = None,
+    ) -> SearchedFolder:
         """Stop searching a folder: what was indexed of it is erased, its files stay as they are.
 
         Raises NotFound if the space does not have it; a folder that is searched from a space above
@@ -85,7 +100,10 @@ class FileVerbs(VerbGroup):
         from reverie.notes import watched_roots
 
         home = self._writable_space(space)
-        wanted = watched_roots.WatchedRoot(os.path.realpath(Path(path).expanduser()), home)
+        wanted = watched_roots.WatchedRoot(
+            os.path.realpath(Path(path).expanduser()),
+            home,
+        )
         if wanted not in self._roots(home):
             raise NotFound(
                 f"{wanted.path} is not among the folders of {home}. `reverie files list` shows them"
@@ -150,7 +168,12 @@ class FileVerbs(VerbGroup):
         return done
 
     def search(
-        self, query: str, *, space: str | None = None, limit: int = 10, mode: str = "auto"
+        self,
+        query: str,
+        *,
+        space: str | None = None,
+        limit: int = 10,
+        mode: str = "auto",
     ) -> list[Passage]:
         """The best passages of files for a question, best first: path, lines, text, score, why.
 
@@ -167,7 +190,10 @@ class FileVerbs(VerbGroup):
         if not paths or self._settings.is_off(home):
             return []
         meaning = {} if mode == "words" else self._embed_query(query)
-        passages = search_notes(self._store.files, NoteQuery(query, paths, limit, mode, **meaning))
+        passages = search_notes(
+            self._store.files,
+            NoteQuery(query, paths, limit, mode, **meaning),
+        )
         compared = [compare_with_file(passage) for passage in passages]
         return [passage for passage in compared if passage is not None]
 
@@ -208,7 +234,13 @@ class FileVerbs(VerbGroup):
             all_lines = split_lines(redact(content.text, self._policy, keep_lines=True)[0])
         shown = all_lines[start - 1 : None if lines is None else start - 1 + lines]
         last = start + len(shown) - 1
-        return FileExcerpt(str(place), start, last, len(all_lines), "\n".join(shown))
+        return FileExcerpt(
+            str(place),
+            start,
+            last,
+            len(all_lines),
+            "\n".join(shown),
+        )
 
     def save_note(self, text: str, *, space: str | None = None, **more: Any) -> SavedNote:
         """Keep what happened as an episode, and as an entry in today's log,
@@ -221,7 +253,11 @@ class FileVerbs(VerbGroup):
         from reverie.notes.watched_roots import to_mirror_root
 
         home = self._writable_space(space)
-        memory = self._keeping.remember(text, space=home, **{"kind": "event", **more})
+        memory = self._keeping.remember(
+            text,
+            space=home,
+            **{"kind": "event", **more},
+        )
         note = self._sync_note(memory)
         # So that the new entry is found at once, not only after the next sync.
         if folder := self._mirror_of(home):
@@ -275,18 +311,29 @@ class FileVerbs(VerbGroup):
 
         return self._write(root, place, compose, mode, memory)
 
-    def history(self, path: str | Path, *, space: str | None = None) -> list[FileVersion]:
+    def history(
+        self,
+        path: str | Path,
+        *,
+        space: str | None = None,
+    ) -> list[FileVersion]:
         """The versions of a file before each time that Reverie wrote to it, the latest first."""
         from reverie.notes import file_versions
 
         _, place = self._find_file(path, space)
         events = self._store.events(
-            verbs=(file_versions.VERB,), newest=True, limit=file_versions.MAX_EVENTS
+            verbs=(file_versions.VERB,),
+            newest=True,
+            limit=file_versions.MAX_EVENTS,
         )
         return file_versions.list_versions(events, str(place))
 
     def restore(
-        self, path: str | Path, version: int | None = None, *, space: str | None = None
+        self,
+        path: str | Path,
+        version: int | None = None,
+        *,
+        space: str | None = None,
     ) -> WrittenFile:
         """Restore a file as it was before an update: the last one, or the one of this number in
         `history`.
@@ -312,7 +359,12 @@ class FileVerbs(VerbGroup):
         return self._write(root, place, lambda _: data, "restore", None)
 
     def _update_page(
-        self, root: WatchedRoot, place: Path, text: str, mode: str, more: Mapping[str, Any]
+        self,
+        root: WatchedRoot,
+        place: Path,
+        text: str,
+        mode: str,
+        more: Mapping[str, Any],
     ) -> WrittenFile:
         """Write to a page of the mirror, after taking in what people did there, and sync it."""
         from reverie.mirror.mirror_folder import MirrorFolder
@@ -398,10 +450,17 @@ class FileVerbs(VerbGroup):
         from reverie.notes.note_results import SearchedFolder
         from reverie.pipeline.pending_vectors import embedding_model_of
 
-        count = self._store.files.count([root.path], embedding_model_of(self._context.embedder))
+        count = self._store.files.count(
+            [root.path],
+            embedding_model_of(self._context.embedder),
+        )
         return SearchedFolder(*root, root.is_reachable, count)
 
-    def _find_file(self, path: str | Path, space: str | None) -> tuple[WatchedRoot, Path]:
+    def _find_file(
+        self,
+        path: str | Path,
+        space: str | None,
+    ) -> tuple[WatchedRoot, Path]:
         """The root that a path lies in, and the place of the file."""
         return find_file(self._roots(self._resolve_space(space)), path, self._policy)
 
@@ -449,9 +508,17 @@ class FileVerbs(VerbGroup):
             before = file_versions.NO_FILE
             if old is not None:
                 before = file_versions.keep_version(self._settings.home, old)
-            payload = {"path": str(place), "mode": why, "before": before, "size": len(old or b"")}
+            payload = {
+                "path": str(place),
+                "mode": why,
+                "before": before,
+                "size": len(old or b""),
+            }
             event = Event(file_versions.VERB, root.space, self._now(), payload=payload)
-            seq = self._store.apply([Add(memory=memory)] if memory else [], event)
+            seq = self._store.apply(
+                [Add(memory=memory)] if memory else [],
+                event,
+            )
             # Somebody may have written it since it was read. The check stands last before the
             # write, and raising rolls the memory and the event back.
             if file_versions.read_if_present(place) != old:

@@ -74,7 +74,13 @@ class MindContext:
         """What settling and consolidation work with, as of now."""
         from reverie.pipeline.event_reader import WorkContext
 
-        return WorkContext(self.store, self.embedder, self.current_settings, self.now(), self.llm)
+        return WorkContext(
+            self.store,
+            self.embedder,
+            self.current_settings,
+            self.now(),
+            self.llm,
+        )
 
     @property
     def current_settings(self) -> config.Settings:
@@ -130,7 +136,10 @@ class MindContext:
         if not text.strip() or self.embedder is None:
             return {}
         # An embedder may be remote, so it gets no secret.
-        vector = try_embed(self.embedder, redact_short_text(text[:MAX_QUERY], self.policy.masking))
+        vector = try_embed(
+            self.embedder,
+            redact_short_text(text[:MAX_QUERY], self.policy.masking),
+        )
         return {} if vector is None else {"vector": vector, "model": self.embedder.model}
 
     def get_memory(self, id: str) -> Memory:
@@ -175,7 +184,13 @@ class MindContext:
         **payload: Any,
     ) -> int:
         """Make changes so, with one event that explains them; returns its number."""
-        event = Event(verb=verb, space=space, session=session, at=now, payload=payload)
+        event = Event(
+            verb=verb,
+            space=space,
+            session=session,
+            at=now,
+            payload=payload,
+        )
         seq = self.store.apply(changes, event)
         self.no_longer_active += [change.id for change in changes if is_outdating(change)]
         return seq

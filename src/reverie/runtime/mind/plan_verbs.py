@@ -45,7 +45,11 @@ class PlanVerbs(VerbGroup):
     """The verb of `Mind` to call before a task begins."""
 
     def __init__(
-        self, context: MindContext, code: CodeVerbs, searching: SearchVerbs, activity: ActivityVerbs
+        self,
+        context: MindContext,
+        code: CodeVerbs,
+        searching: SearchVerbs,
+        activity: ActivityVerbs,
     ) -> None:
         super().__init__(context)
         self._code = code
@@ -98,7 +102,13 @@ class PlanVerbs(VerbGroup):
             self._related_memories(redacted, folder, paths, home),
         ).within(max(1, check_whole_number(tokens)))
 
-    def rank_files(self, task: str, root: str, space: str, vector: dict[str, Any]) -> RankedFiles:
+    def rank_files(
+        self,
+        task: str,
+        root: str,
+        space: str,
+        vector: dict[str, Any],
+    ) -> RankedFiles:
         """All files of a repository with their likelihoods."""
         from reverie.code.planning import rank_files
         from reverie.code.planning.task_query import parse_task
@@ -133,7 +143,11 @@ class PlanVerbs(VerbGroup):
         generation = self._store.meta(GENERATION)
         cached = self._pasts.get((root, space))
         if cached is None or not self._is_past_current(cached[0], last, generation):
-            found = self._store.search_events(TASK_EVENTS, space=space, limit=MAX_ACTIVITY_EVENTS)
+            found = self._store.search_events(
+                TASK_EVENTS,
+                space=space,
+                limit=MAX_ACTIVITY_EVENTS,
+            )
             events = keep_repository_events(found, root)
             past = TaskHistory(list_past_tasks(events, collect_renames(events)), tree)
             store_past_tasks(self._store.code_chunks, past_task_root(space, root), past.done)
@@ -143,17 +157,27 @@ class PlanVerbs(VerbGroup):
         return past
 
     def _is_past_current(
-        self, read_at: tuple[int, str | None], last: int, generation: str | None
+        self,
+        read_at: tuple[int, str | None],
+        last: int,
+        generation: str | None,
     ) -> bool:
         """True if no task event was added or purged since the history was read."""
         last_read, generation_read = read_at
         if generation_read != generation:
             return False
         return last_read == last or not self._store.events(
-            after=last_read, verbs=TASK_EVENTS, limit=1
+            after=last_read,
+            verbs=TASK_EVENTS,
+            limit=1,
         )
 
-    def _embedding_matches(self, root: str, space: str, vector: dict[str, Any]) -> TaskCosines:
+    def _embedding_matches(
+        self,
+        root: str,
+        space: str,
+        vector: dict[str, Any],
+    ) -> TaskCosines:
         """Cosines of past tasks and code chunks with a task."""
         from reverie.code.past_task_vectors import MAX_NEAREST, find_nearest_cosines, past_task_root
         from reverie.code.planning import TaskCosines
@@ -168,7 +192,10 @@ class PlanVerbs(VerbGroup):
         return TaskCosines(best, find_nearest_cosines(chunks, root, *query, MAX_CHUNKS))
 
     def _best_parts(
-        self, task: str, root: str, vector: dict[str, Any]
+        self,
+        task: str,
+        root: str,
+        vector: dict[str, Any],
     ) -> dict[str, tuple[FilePart, ...]]:
         """The parts of each file that match a task best."""
         from reverie.code.code_chunks import read_heading_symbol
@@ -186,7 +213,11 @@ class PlanVerbs(VerbGroup):
                 parts.setdefault(symbol, FilePart(symbol, chunk.first, chunk.last))
         return {path: tuple(parts.values())[:MAX_PARTS] for path, parts in found.items()}
 
-    def _cochanged_files(self, paths: list[str], space: str) -> tuple[CoChange, ...]:
+    def _cochanged_files(
+        self,
+        paths: list[str],
+        space: str,
+    ) -> tuple[CoChange, ...]:
         """Files that change with the likeliest ones and are not among them."""
         found: dict[str, CoChange] = {}
         # Backwards, so that the co-change with the likeliest file wins.
@@ -196,16 +227,28 @@ class PlanVerbs(VerbGroup):
         return tuple(sorted(others, key=lambda change: (-change.weight, change.path))[:LEADERS])
 
     def _related_memories(
-        self, task: str, root: str, paths: list[str], space: str
+        self,
+        task: str,
+        root: str,
+        paths: list[str],
+        space: str,
     ) -> tuple[Hit, ...]:
         """Memories about a task, then those about its files in the order of these."""
-        recalled = self._searching.recall(task, space=space, limit=MAX_MEMORIES)
+        recalled = self._searching.recall(
+            task,
+            space=space,
+            limit=MAX_MEMORIES,
+        )
         # Memories about the files follow, each once.
         hits = [hit for hit in recalled if hit.score >= MIN_MEMORY_SCORE]
         named = {hit.memory.id for hit in hits}
         ranks = {path: rank for rank, path in enumerate(paths)}
         anchored = self._store.browse(
-            Filter(spaces=visible_spaces(space), having=ANCHORS, limit=MAX_ANCHOR_SCAN)
+            Filter(
+                spaces=visible_spaces(space),
+                having=ANCHORS,
+                limit=MAX_ANCHOR_SCAN,
+            )
         )
         about: list[tuple[int, Memory]] = []
         for memory in anchored:

@@ -51,7 +51,11 @@ class ProcedureVerbs(VerbGroup):
         home = self._writable_space(more.pop("space", None))
         # Of this space alone: one of the same name above it is another way to do it.
         known = self._store.browse(
-            Filter(spaces=(home,), kinds=(procedure.KIND,), limit=MAX_PROCEDURES)
+            Filter(
+                spaces=(home,),
+                kinds=(procedure.KIND,),
+                limit=MAX_PROCEDURES,
+            )
         )
         return self._keeping.keep_new(
             described.pop("text"),
@@ -74,7 +78,13 @@ class ProcedureVerbs(VerbGroup):
         change = record_outcome(memory, worked, now)
         return self._change(memory, [change], "outcome", now, worked=worked)
 
-    def find(self, context: str, *, space: str | None = None, limit: int = 5) -> list[Memory]:
+    def find(
+        self,
+        context: str,
+        *,
+        space: str | None = None,
+        limit: int = 5,
+    ) -> list[Memory]:
         """How to do something in this context: procedures with a trigger that matches it.
 
         Best first: by how well they lately worked, then by how often they were tried. `recall` with

@@ -69,7 +69,15 @@ class RememberVerbs(VerbGroup):
         # One time for all: what is kept together was kept at once.
         now = self._now()
         default = self._writable_space(space)
-        built = [self._build_item(item, place, default, now) for place, item in enumerate(items)]
+        built = [
+            self._build_item(
+                item,
+                place,
+                default,
+                now,
+            )
+            for place, item in enumerate(items)
+        ]
         # Looked up once for each space, not for each memory.
         seasons = {
             space: find_season(self._store, visible_spaces(space), now)
@@ -160,7 +168,14 @@ class RememberVerbs(VerbGroup):
         details = fields.get("details")
         if isinstance(details, Mapping):
             fields["details"] = protect_details(details)
-        built = build_memory(clock.new_id(), now, text, space=home, **fields, policy=self._policy)
+        built = build_memory(
+            clock.new_id(),
+            now,
+            text,
+            space=home,
+            **fields,
+            policy=self._policy,
+        )
         return apply_curate_setting(
             equip_for_kind(built, now, self._context.time_zone), self._settings.curate
         )
@@ -174,13 +189,22 @@ class RememberVerbs(VerbGroup):
         anchors = anchor_places(self._work, check_text_list(places, "about"))
         return memory._replace(details=details_with_anchors(memory, anchors))
 
-    def _build_item(self, item: Mapping[str, Any], place: int, default: str, now: float) -> Memory:
+    def _build_item(
+        self,
+        item: Mapping[str, Any],
+        place: int,
+        default: str,
+        now: float,
+    ) -> Memory:
         """The memory of one item of `remember_many`; BadInput names the item's place."""
         try:
             values = dict(item)
             if unknown := [name for name in values if name not in (*MEMORY_FIELDS, "about")]:
                 raise BadInput(f"{unknown[0]!r} is not one of {', '.join(MEMORY_FIELDS)}")
-            home = self._writable_space(values.pop("space", default), values.get("session", ""))
+            home = self._writable_space(
+                values.pop("space", default),
+                values.get("session", ""),
+            )
             about = values.pop("about", ())
             memory = self._build_new(values.pop("text", None), home, now, **values)
             return self._with_anchors(memory, about)
@@ -190,4 +214,10 @@ class RememberVerbs(VerbGroup):
 
 def to_add_changes(memory: Memory) -> list[Change]:
     """The changes that add a memory, with the edges to the code that it is about."""
-    return [Add(memory=memory), *map(Link, about_edges(memory, anchors_of(memory)).values())]
+    return [
+        Add(memory=memory),
+        *map(
+            Link,
+            about_edges(memory, anchors_of(memory)).values(),
+        ),
+    ]

@@ -94,7 +94,11 @@ class ReminderVerbs(VerbGroup):
     def _end(self, id: str, how: str) -> Memory:
         from reverie.memory.intention import end_reminder
 
-        return self._alter(id, how, lambda memory, now: end_reminder(memory, how, now))
+        return self._alter(
+            id,
+            how,
+            lambda memory, now: end_reminder(memory, how, now),
+        )
 
     def snooze(self, id: str, until: When) -> Memory:
         """Put a reminder off: "in 20 minutes", "tomorrow at 9". Of one that recurs, only the next
@@ -102,11 +106,18 @@ class ReminderVerbs(VerbGroup):
         """
         from reverie.memory.intention import snooze_reminder
 
-        return self._alter(id, "snooze", lambda memory, now: [snooze_reminder(memory, until, now)])
+        return self._alter(
+            id,
+            "snooze",
+            lambda memory, now: [snooze_reminder(memory, until, now)],
+        )
 
     @run_exclusively
     def _alter(
-        self, id: str, verb: str, decide: Callable[[Memory, float], Sequence[Change]]
+        self,
+        id: str,
+        verb: str,
+        decide: Callable[[Memory, float], Sequence[Change]],
     ) -> Memory:
         """A reminder as it is after the changes that are decided for it."""
         memory = self._get_memory(id)

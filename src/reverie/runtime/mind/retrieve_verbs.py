@@ -139,11 +139,21 @@ class RetrieveVerbs(VerbGroup):
         found = self._find_tagged(sought_tags, spaces)
         return Retrieved(self._count_uses(found[: check_limit(limit)]), len(found))
 
-    def _find_tagged(self, tags: Sequence[str], spaces: tuple[str, ...]) -> list[Memory]:
+    def _find_tagged(
+        self,
+        tags: Sequence[str],
+        spaces: tuple[str, ...],
+    ) -> list[Memory]:
         """Memories that carry one of the tags and have not expired, best first."""
         found: dict[str, Memory] = {}
         for tag in tags:
-            tagged = self._store.browse(Filter(spaces=spaces, tags=(tag,), limit=MAX_TAG_SCAN))
+            tagged = self._store.browse(
+                Filter(
+                    spaces=spaces,
+                    tags=(tag,),
+                    limit=MAX_TAG_SCAN,
+                )
+            )
             found.update((memory.id, memory) for memory in tagged)
         now = self._now()
         alive = [
@@ -185,7 +195,11 @@ class RetrieveVerbs(VerbGroup):
         if not session:
             return frozenset()
         events = self._store.events(
-            session=session, space=home, verbs=(HINTED,), newest=True, limit=MAX_HINT_EVENTS
+            session=session,
+            space=home,
+            verbs=(HINTED,),
+            newest=True,
+            limit=MAX_HINT_EVENTS,
         )
         return frozenset(id for event in events for id in read_event_ids(event.payload.get("ids")))
 
@@ -195,7 +209,11 @@ def read_event_ids(value: Any) -> list[str]:
     return [str(id) for id in value] if isinstance(value, (list, tuple)) else []
 
 
-def describe_untitled(memory: Memory, prompt: str, most: int = 5) -> str:
+def describe_untitled(
+    memory: Memory,
+    prompt: str,
+    most: int = 5,
+) -> str:
     """A title for an untitled memory: its kind and the words it shares with the prompt, or its day.
 
     So a hint says why it is given, and nothing that whoever asks does not know already.

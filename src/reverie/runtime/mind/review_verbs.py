@@ -47,7 +47,12 @@ MAX_PENDING_SCAN = 10_000
 class ReviewVerbs(VerbGroup):
     """`mind.review`: pairs that wait for a decision, and memories that wait for approval."""
 
-    def cases(self, *, space: str | None = None, limit: int = 20) -> list[ReviewCase]:
+    def cases(
+        self,
+        *,
+        space: str | None = None,
+        limit: int = 20,
+    ) -> list[ReviewCase]:
         """Pairs that contradict each other or may say the same, newest question first. Changes
         nothing.
 
@@ -111,7 +116,14 @@ class ReviewVerbs(VerbGroup):
         return self._get_memories([first.id, second.id])
 
     @run_exclusively
-    def curate(self, id: str, state: str, *, by: str = "user", note: str = "") -> Memory:
+    def curate(
+        self,
+        id: str,
+        state: str,
+        *,
+        by: str = "user",
+        note: str = "",
+    ) -> Memory:
         """Judge one memory: "validated" approves it, "escalated" passes it on to a person and keeps
         it from surfacing meanwhile, "dismissed" retires it (`restore` brings it back), "raw" takes
         the judgement back.
@@ -136,10 +148,23 @@ class ReviewVerbs(VerbGroup):
             by=self._redact(by),
             note=self._redact(note),
         )
-        return self._change(memory, [*anchor_changes, *judged], "curate", now, state=state)
+        return self._change(
+            memory,
+            [*anchor_changes, *judged],
+            "curate",
+            now,
+            state=state,
+        )
 
     @run_exclusively
-    def promote(self, id: str, file: str | Path, *, by: str = "user", note: str = "") -> Memory:
+    def promote(
+        self,
+        id: str,
+        file: str | Path,
+        *,
+        by: str = "user",
+        note: str = "",
+    ) -> Memory:
         """Write a memory and its lineage to a new Markdown page, as a lasting reference.
 
         The memory is approved, as by `curate`, and names the page in `details["reference"]`. `undo`
@@ -164,9 +189,21 @@ class ReviewVerbs(VerbGroup):
         # "x": whoever was faster keeps their file.
         with place.open("x", encoding="utf-8") as page:
             page.write(render_reference_page(memory, sources, now, **judgement))
-        return self._change(memory, changes, "curate", now, state="validated", page=str(place))
+        return self._change(
+            memory,
+            changes,
+            "curate",
+            now,
+            state="validated",
+            page=str(place),
+        )
 
-    def pending(self, *, space: str | None = None, limit: int = 20) -> list[Memory]:
+    def pending(
+        self,
+        *,
+        space: str | None = None,
+        limit: int = 20,
+    ) -> list[Memory]:
         """Memories in a space and above it that wait for approval, newest first.
 
         They were only concluded and not met again, or passed on to a person, or speak of code that
@@ -244,7 +281,10 @@ class ReviewVerbs(VerbGroup):
         from reverie.reconciliation.review_questions import CASE_KINDS, ReviewCase
 
         pair = (memories[edge.src], memories[edge.dst])
-        one, other = sorted(pair, key=lambda memory: (memory.at, memory.id))
+        one, other = sorted(
+            pair,
+            key=lambda memory: (memory.at, memory.id),
+        )
         # The last time that the question was raised: it may have been answered and asked anew.
         links = [
             record
@@ -264,7 +304,11 @@ class ReviewVerbs(VerbGroup):
         )
 
     def _explain_question(
-        self, one: Memory, other: Memory, edge: Edge, vectors: Mapping[str, Floats]
+        self,
+        one: Memory,
+        other: Memory,
+        edge: Edge,
+        vectors: Mapping[str, Floats],
     ) -> str:
         """Why a pair is asked about, judged anew by its present texts."""
         from reverie.reconciliation.paraphrase.statement_comparison import compare_memories

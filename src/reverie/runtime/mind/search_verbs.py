@@ -184,7 +184,13 @@ class SearchVerbs(VerbGroup):
         del found[limit:]
         return found
 
-    def similar(self, id: str, *, space: str | None = None, limit: int = 10) -> list[Hit]:
+    def similar(
+        self,
+        id: str,
+        *,
+        space: str | None = None,
+        limit: int = 10,
+    ) -> list[Hit]:
         """Memories similar to this one: by meaning, and by the tags, clusters and links they share.
 
         `space`: from where one looks; the memory's own by default. `why` says what they have in
@@ -198,7 +204,12 @@ class SearchVerbs(VerbGroup):
         )
 
     def neighbours(
-        self, id: str, *, space: str | None = None, depth: int | None = None, limit: int = 20
+        self,
+        id: str,
+        *,
+        space: str | None = None,
+        depth: int | None = None,
+        limit: int = 20,
     ) -> list[Hit]:
         """Memories connected to this one by links, tags and clusters, nearest first; `why` says
         how.
@@ -210,11 +221,21 @@ class SearchVerbs(VerbGroup):
         memory, query = self._query_around(id, space, limit)
         return find_graph_neighbours(self._store, memory, query._replace(**self._graph_walk(depth)))
 
-    def _query_around(self, id: str, space: str | None, limit: int) -> tuple[Memory, SearchQuery]:
+    def _query_around(
+        self,
+        id: str,
+        space: str | None,
+        limit: int,
+    ) -> tuple[Memory, SearchQuery]:
         """A memory, and a query without a text for what is near it."""
         memory = self._get_memory(id)
         spaces = visible_spaces(memory.space if space is None else self._resolve_space(space))
-        query = SearchQuery(text="", spaces=spaces, now=self._now(), limit=check_limit(limit))
+        query = SearchQuery(
+            text="",
+            spaces=spaces,
+            now=self._now(),
+            limit=check_limit(limit),
+        )
         return memory, query
 
     def _memory_vector(self, memory: Memory) -> dict[str, Any]:
@@ -285,7 +306,10 @@ class SearchVerbs(VerbGroup):
         # From the outermost space inwards, so that the nearest one overwrites.
         for place in reversed(self._visible_from(space)):
             newest_first = self._store.events(
-                space=place, verbs=(DESCRIBE_VERB,), newest=True, limit=MAX_TAUGHT
+                space=place,
+                verbs=(DESCRIBE_VERB,),
+                newest=True,
+                limit=MAX_TAUGHT,
             )
             described = {
                 str(event.payload.get("tag", "")): str(event.payload.get("text", ""))
@@ -311,5 +335,17 @@ class SearchVerbs(VerbGroup):
         history = self._store.history(memory.id)
         related = self._store.get(find_related_ids(memory, history, edges))
         others = index_memories(related)
-        turns = self._store.search_events(("turn",), containing=(memory.id,), limit=MAX_TOLD_TURNS)
-        return explain_memory(memory, history, edges, self._now(), others, turns, whole=whole)
+        turns = self._store.search_events(
+            ("turn",),
+            containing=(memory.id,),
+            limit=MAX_TOLD_TURNS,
+        )
+        return explain_memory(
+            memory,
+            history,
+            edges,
+            self._now(),
+            others,
+            turns,
+            whole=whole,
+        )

@@ -43,7 +43,11 @@ class SessionVerbs(VerbGroup):
     """`mind.sessions`: past conversations, working memory, and what fits a context window."""
 
     def browse(
-        self, *, space: str | None = None, words: Iterable[str] = (), limit: int = 20
+        self,
+        *,
+        space: str | None = None,
+        words: Iterable[str] = (),
+        limit: int = 20,
     ) -> list[PastConversation]:
         """Past conversations in a space and below it, the latest first; with `words`, those in
         which each occurs.
@@ -71,7 +75,11 @@ class SessionVerbs(VerbGroup):
         return conversations
 
     def read(
-        self, id: str, *, space: str | None = None, words: Iterable[str] = ()
+        self,
+        id: str,
+        *,
+        space: str | None = None,
+        words: Iterable[str] = (),
     ) -> PastConversation:
         """One past conversation with its messages, and the memories that came of it.
 
@@ -94,7 +102,12 @@ class SessionVerbs(VerbGroup):
         lines = filter_messages(conversation.lines, check_text_list(words, "words"))
         return conversation._replace(lines=tuple(lines))
 
-    def source(self, id: str, *, around: int = 1) -> list[PastMessage]:
+    def source(
+        self,
+        id: str,
+        *,
+        around: int = 1,
+    ) -> list[PastMessage]:
         """The messages that a memory rests on, with so many before and after; none where the log
         does not have them.
         """
@@ -205,12 +218,24 @@ class SessionVerbs(VerbGroup):
         new = working_memory.build_scratch_pad(
             old.id if old else clock.new_id(), where, name, held, self._policy
         )
-        first = Revise(old.id, working_memory.changed_pad_fields(old, new)) if old else Add(new)
+        first = (
+            Revise(
+                old.id,
+                working_memory.changed_pad_fields(old, new),
+            )
+            if old
+            else Add(new)
+        )
         changes = [first, *retire_spare_pads(pads, now)]
         self._apply_changes(changes, "hold", where, now, session=name)
         return self._get_memory(new.id)
 
-    def held(self, session: str, *, space: str | None = None) -> working_memory.HeldContent:
+    def held(
+        self,
+        session: str,
+        *,
+        space: str | None = None,
+    ) -> working_memory.HeldContent:
         """What the working memory of a conversation holds now; falsy if that is nothing."""
         from reverie.extraction.working_memory_reader import find_scratch_pads
 
@@ -237,16 +262,30 @@ class SessionVerbs(VerbGroup):
         """The events that hold a conversation's messages, in a space and below it."""
         from reverie.extraction.past_conversations import MESSAGE_VERBS
 
-        events = self._store.events(session=session, verbs=MESSAGE_VERBS, limit=MAX_TURNS)
+        events = self._store.events(
+            session=session,
+            verbs=MESSAGE_VERBS,
+            limit=MAX_TURNS,
+        )
         return [event for event in events if space in visible_spaces(event.space)]
 
     def _memories_of_session(self, session: str) -> tuple[Memory, ...]:
         """The memories that came of a conversation, oldest first."""
-        newest_first = self._store.browse(Filter(session=session, active=None, limit=MAX_TAUGHT))
+        newest_first = self._store.browse(
+            Filter(
+                session=session,
+                active=None,
+                limit=MAX_TAUGHT,
+            )
+        )
         return tuple(reversed(newest_first))
 
     def _pad_place(
-        self, space: str | None, session: str, *, writing: bool = False
+        self,
+        space: str | None,
+        session: str,
+        *,
+        writing: bool = False,
     ) -> tuple[str, str]:
         """(the space of a conversation's own, the redacted name of the conversation)."""
         if not isinstance(session, str):

@@ -29,7 +29,11 @@ class ToolRecording:
         space: str | None,
     ) -> None:
         self._record_tool, self.tool, self.parameters = record_tool, tool, parameters
-        self._context: dict[str, Any] = {"task": task, "session": session, "space": space}
+        self._context: dict[str, Any] = {
+            "task": task,
+            "session": session,
+            "space": space,
+        }
         self.ok: bool | None = None
         self.result: Any = None
         self.error: Any = None
@@ -40,7 +44,12 @@ class ToolRecording:
         self._began = clock.ticks()
         return self
 
-    def __exit__(self, _kind: object, raised: BaseException | None, _trace: object) -> None:
+    def __exit__(
+        self,
+        _kind: object,
+        raised: BaseException | None,
+        _trace: object,
+    ) -> None:
         duration = clock.ticks() - self._began
         # What the caller has set is said in its own words, and wins.
         error = self.error
@@ -67,7 +76,10 @@ class ToolRecording:
         # An object whose `__call__` is a coroutine counts as one.
         call = getattr(function, "__call__", function)  # noqa: B004
 
-        def record(args: tuple[Any, ...], kwargs: dict[str, Any]) -> ToolRecording:
+        def record(
+            args: tuple[Any, ...],
+            kwargs: dict[str, Any],
+        ) -> ToolRecording:
             parameters = {"args": args, **kwargs} if args else kwargs
             return ToolRecording(self._record_tool, name, parameters, **self._context)
 
@@ -82,7 +94,10 @@ class ToolRecording:
         return wrapped  # type: ignore[return-value]
 
 
-def record_function(function: Callable[..., Any], record: CallRecorder) -> Callable[..., Any]:
+def record_function(
+    function: Callable[..., Any],
+    record: CallRecorder,
+) -> Callable[..., Any]:
     """A plain function that records each call."""
 
     @wraps(function)
@@ -94,7 +109,10 @@ def record_function(function: Callable[..., Any], record: CallRecorder) -> Calla
     return call
 
 
-def record_coroutine(function: Callable[..., Any], record: CallRecorder) -> Callable[..., Any]:
+def record_coroutine(
+    function: Callable[..., Any],
+    record: CallRecorder,
+) -> Callable[..., Any]:
     """A coroutine function that records each call."""
 
     @wraps(function)
@@ -106,7 +124,10 @@ def record_coroutine(function: Callable[..., Any], record: CallRecorder) -> Call
     return call
 
 
-def record_generator(function: Callable[..., Any], record: CallRecorder) -> Callable[..., Any]:
+def record_generator(
+    function: Callable[..., Any],
+    record: CallRecorder,
+) -> Callable[..., Any]:
     """A generator function that records each call, with what the generator returns."""
 
     @wraps(function)

@@ -108,7 +108,11 @@ class SqliteStore(StoreReading, SqliteScrubbing):
     # Writing
 
     def apply(
-        self, changes: Sequence[Change], cause: Event, *, done: tuple[str, int] | None = None
+        self,
+        changes: Sequence[Change],
+        cause: Event,
+        *,
+        done: tuple[str, int] | None = None,
     ) -> int:
         with self._db.writing() as db:
             seq = write_changes.insert_event(db, cause)
@@ -145,7 +149,10 @@ class SqliteStore(StoreReading, SqliteScrubbing):
             return find_repeating_ids(db, texts)
 
     def put_vectors(
-        self, model: str, vectors: Mapping[str, np.ndarray], hashes: Mapping[str, bytes]
+        self,
+        model: str,
+        vectors: Mapping[str, np.ndarray],
+        hashes: Mapping[str, bytes],
     ) -> int:
         kept = 0
         with self._db.writing() as db:
@@ -185,7 +192,13 @@ class SqliteStore(StoreReading, SqliteScrubbing):
 
     # Coordination
 
-    def acquire(self, lease: str, holder: str, seconds: float, now: float) -> bool:
+    def acquire(
+        self,
+        lease: str,
+        holder: str,
+        seconds: float,
+        now: float,
+    ) -> bool:
         with self._db.writing() as db:
             row = db.execute("select holder, until from lease where name = ?", (lease,)).fetchone()
             taken = row and row[0] != holder and now < row[1] < now + CLOCK_JUMP_FACTOR * seconds
@@ -212,7 +225,12 @@ class SqliteStore(StoreReading, SqliteScrubbing):
         with self._db.using_extra():
             return shards.corpus(db, self._writes, spaces)
 
-    def scores(self, model: str, corpus: Corpus, terms: Names) -> list[Floats]:
+    def scores(
+        self,
+        model: str,
+        corpus: Corpus,
+        terms: Names,
+    ) -> list[Floats]:
         shards, db = self._shards[model]
         with self._db.using_extra():
             return shards.scores(db, corpus, terms)
@@ -282,7 +300,10 @@ class SqliteStore(StoreReading, SqliteScrubbing):
             # what it reads.
             yield from list(rows) if self._db.private else rows
 
-    def load(self, rows: Iterable[dict[str, Any]]) -> dict[str, int]:
+    def load(
+        self,
+        rows: Iterable[dict[str, Any]],
+    ) -> dict[str, int]:
         from reverie.storage.sqlite.bulk_transfer import load_rows
 
         with self._db.writing() as db:
@@ -303,7 +324,11 @@ class SqliteStore(StoreReading, SqliteScrubbing):
         self._db.close()
 
 
-def repair_store(url: str, backups: Sequence[Path], stamp: str) -> list[Problem]:
+def repair_store(
+    url: str,
+    backups: Sequence[Path],
+    stamp: str,
+) -> list[Problem]:
     """Mend a file that cannot be opened or fails its check. `stamp` names the damaged copy.
 
     The new file takes the place of the damaged one only when it is whole: an interrupt leaves

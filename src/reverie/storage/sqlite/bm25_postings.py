@@ -52,7 +52,11 @@ class TermStemmer:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._db = sqlite3.connect(
+            ":memory:",
+            isolation_level=None,
+            check_same_thread=False,
+        )
         self._db.execute(f"create virtual table sample using fts5 (body, tokenize = '{TOKENIZER}')")
         self._db.execute("create virtual table token using fts5vocab (sample, 'instance')")
         self.tokens = lru_cache(maxsize=8_192)(self._tokens)
@@ -81,7 +85,10 @@ class TermStemmer:
 
 
 def score_shards(
-    db: Connection, stemmer: TermStemmer, terms: Names, shards: Sequence[Shard]
+    db: Connection,
+    stemmer: TermStemmer,
+    terms: Names,
+    shards: Sequence[Shard],
 ) -> list[Floats]:
     """BM25 of every row of every shard; 0 where no term occurs."""
     scores = [np.zeros(shard.n, np.float32) for shard in shards]
@@ -145,7 +152,9 @@ def select_postings(
 
 
 def read_affordable_postings(
-    db: Connection, stemmer: TermStemmer, tokens: Names
+    db: Connection,
+    stemmer: TermStemmer,
+    tokens: Names,
 ) -> Postings | None:
     """The postings of a term, or None if one of its tokens is too common."""
     if stemmer.is_common(tokens):
@@ -174,7 +183,10 @@ def intersect_postings(one: Postings, other: Postings) -> Postings:
         assume_unique=True,
         return_indices=True,
     )
-    return numbers, np.minimum(one[1][here], other[1][there])
+    return numbers, np.minimum(
+        one[1][here],
+        other[1][there],
+    )
 
 
 def is_smaller_part(db: Connection, shards: Sequence[Shard]) -> bool:
@@ -184,7 +196,11 @@ def is_smaller_part(db: Connection, shards: Sequence[Shard]) -> bool:
     return 0 < total < last / 2
 
 
-def read_newest_postings(db: Connection, tokens: Names, shards: Sequence[Shard]) -> Postings:
+def read_newest_postings(
+    db: Connection,
+    tokens: Names,
+    shards: Sequence[Shard],
+) -> Postings:
     """The newest memories with a term, once each, from about the range of these shards."""
     ends = [shard.ends() for shard in shards]
     first = min(first for first, _ in ends)
@@ -213,7 +229,11 @@ def read_term_postings(db: Connection, tokens: Names) -> Postings:
 POSTINGS = "select group_concat(doc, ' ') from (select doc from occurrence where term = ? limit ?)"
 
 
-def read_token_postings(db: Connection, token: str, most: int = -1) -> Postings:
+def read_token_postings(
+    db: Connection,
+    token: str,
+    most: int = -1,
+) -> Postings:
     """The postings of one token, from its first `most` occurrences; -1 for all."""
     # One number for each occurrence, in ascending order.
     numbers = parse_numbers(fetch_value(db, POSTINGS, token, most))

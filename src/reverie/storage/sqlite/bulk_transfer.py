@@ -51,7 +51,13 @@ def dump_rows(db: Connection, log: bool = True) -> Iterator[Row]:
         yield {"type": "memory", **memory_to_dict(to_memory(row))}
     edges = "select src, rel, dst, weight from edge order by src, rel, dst"
     for src, rel, dst, weight in db.execute(edges):
-        yield {"type": "edge", "src": src, "rel": rel, "dst": dst, "weight": weight}
+        yield {
+            "type": "edge",
+            "src": src,
+            "rel": rel,
+            "dst": dst,
+            "weight": weight,
+        }
     if log:
         for row in db.execute(f"select {EVENT_COLUMNS} from event order by seq"):
             yield to_event_row(db, row)
@@ -65,7 +71,11 @@ def dump_rows(db: Connection, log: bool = True) -> Iterator[Row]:
         }
     if log:
         for name, seq in db.execute("select name, seq from cursor order by name"):
-            yield {"type": "cursor", "name": name, "seq": seq}
+            yield {
+                "type": "cursor",
+                "name": name,
+                "seq": seq,
+            }
 
 
 def to_event_row(db: Connection, row: tuple[Any, ...]) -> Row:
@@ -196,7 +206,11 @@ class RowImporter:
             self.db.execute(INSERT_CHANGE, (memory, seq, place, op, before, after))
         return True
 
-    def has_event(self, values: tuple[Any, ...], changes: Sequence[Sequence[Any]]) -> bool:
+    def has_event(
+        self,
+        values: tuple[Any, ...],
+        changes: Sequence[Sequence[Any]],
+    ) -> bool:
         """True if this event was here before the import: same values, same first changed memory."""
         at, verb, space, session, payload = values
         sql = (

@@ -164,7 +164,11 @@ class SqliteCodeIndex(TermBagIndex):
     def roots(self) -> list[str]:
         return [path for (path,) in self._rows("select path from root order by path")]
 
-    def facts(self, root: str, paths: Names | None = None) -> dict[str, str]:
+    def facts(
+        self,
+        root: str,
+        paths: Names | None = None,
+    ) -> dict[str, str]:
         sql = "select path, facts from file where root = ?"
         if paths is None:
             return dict(self._rows(sql, root))
@@ -173,7 +177,10 @@ class SqliteCodeIndex(TermBagIndex):
             found.update(self._rows(f"{sql} and path = ?", root, path))
         return found
 
-    def modules(self, root: str) -> dict[str, tuple[str, list[str]]]:
+    def modules(
+        self,
+        root: str,
+    ) -> dict[str, tuple[str, list[str]]]:
         rows = self._rows("select path, language, modules from file where root = ?", root)
         return {path: (language, json.loads(names)) for path, language, names in rows}
 
@@ -225,7 +232,12 @@ class SqliteCodeIndex(TermBagIndex):
             resolved=self.resolved(root),
         )
 
-    def find_symbols(self, root: str, name: str, limit: int) -> list[SymbolLocation]:
+    def find_symbols(
+        self,
+        root: str,
+        name: str,
+        limit: int,
+    ) -> list[SymbolLocation]:
         for condition in NAME_CONDITIONS:
             found = self._symbols(condition, (root, name, name), limit)
             if found:
@@ -235,7 +247,11 @@ class SqliteCodeIndex(TermBagIndex):
     def symbols_with_body(self, root: str, body: str) -> list[SymbolLocation]:
         return self._symbols("s.body = ?", (root, body))
 
-    def symbols(self, root: str, paths: Names | None = None) -> list[SymbolLocation]:
+    def symbols(
+        self,
+        root: str,
+        paths: Names | None = None,
+    ) -> list[SymbolLocation]:
         if paths is None:
             return self._symbols("1", (root,))
         found: list[SymbolLocation] = []
@@ -244,7 +260,10 @@ class SqliteCodeIndex(TermBagIndex):
         return found
 
     def _symbols(
-        self, condition: str, args: Sequence[object], limit: int = -1
+        self,
+        condition: str,
+        args: Sequence[object],
+        limit: int = -1,
     ) -> list[SymbolLocation]:
         sql = f"""
             select f.path, s.idx, s.name, s.qual, s.kind, s.parent, s.owner, s.first, s.last,
@@ -255,7 +274,14 @@ class SqliteCodeIndex(TermBagIndex):
             limit ?
         """
         rows = self._rows(sql, *args, limit)
-        return [SymbolLocation(path, index, Symbol(*rest)) for path, index, *rest in rows]
+        return [
+            SymbolLocation(
+                path,
+                index,
+                Symbol(*rest),
+            )
+            for path, index, *rest in rows
+        ]
 
     def edges_into(self, root: str, places: Sequence[SymbolLocation]) -> list[CodeEdge]:
         condition = "and t.root = f.root and t.path = ? and e.symbol = ?"
@@ -265,7 +291,12 @@ class SqliteCodeIndex(TermBagIndex):
         condition = "and f.path = ? and e.scope = ? and e.target is not null"
         return self._edges(root, condition, [place[:2] for place in places])
 
-    def edges_of_file(self, root: str, path: str, kind: str) -> list[CodeEdge]:
+    def edges_of_file(
+        self,
+        root: str,
+        path: str,
+        kind: str,
+    ) -> list[CodeEdge]:
         return self._edges(root, "and f.path = ? and e.kind = ?", [(path, kind)])
 
     def unresolved_edges(self, root: str, name: str) -> list[CodeEdge]:
@@ -275,7 +306,12 @@ class SqliteCodeIndex(TermBagIndex):
     def edges(self, root: str) -> list[CodeEdge]:
         return self._edges(root, "and e.target is not null", [()])
 
-    def _edges(self, root: str, where: str, arg_sets: Sequence[Sequence[object]]) -> list[CodeEdge]:
+    def _edges(
+        self,
+        root: str,
+        where: str,
+        arg_sets: Sequence[Sequence[object]],
+    ) -> list[CodeEdge]:
         """The edges that fulfil the condition for any of these arguments, each once."""
         found: set[CodeEdge] = set()
         for args in arg_sets:
@@ -301,7 +337,12 @@ class SqliteCodeIndex(TermBagIndex):
             uses=self._rows(uses, root),
         )
 
-    def search_files(self, root: str, terms: Names, limit: int) -> list[tuple[str, float]]:
+    def search_files(
+        self,
+        root: str,
+        terms: Names,
+        limit: int,
+    ) -> list[tuple[str, float]]:
         sql = """
             select f.path, -w.rank
             from words w cross join file f on f.num = w.rowid
@@ -318,7 +359,11 @@ class SqliteCodeIndex(TermBagIndex):
         return sorted(rows, key=best_first)
 
 
-def insert_edges(db: Connection, nums: Mapping[str, int], linked: Iterable[LinkedFile]) -> None:
+def insert_edges(
+    db: Connection,
+    nums: Mapping[str, int],
+    linked: Iterable[LinkedFile],
+) -> None:
     """Insert the edges of files that have none; `nums` are the files' numbers by path."""
     for file in linked:
         if file.path not in nums:
@@ -326,7 +371,10 @@ def insert_edges(db: Connection, nums: Mapping[str, int], linked: Iterable[Linke
         num = nums[file.path]
         for _, scope, kind, name, line, to, symbol, how in file.edges:
             target = nums.get(to)
-            db.execute(INSERT_EDGE, (num, scope, kind, name, line, target, symbol, how))
+            db.execute(
+                INSERT_EDGE,
+                (num, scope, kind, name, line, target, symbol, how),
+            )
         for text in file.rests_on:
             checksum = crc32(text.encode())
             db.execute("insert or ignore into rest (checksum, file) values (?, ?)", (checksum, num))
@@ -337,7 +385,11 @@ def read_file_numbers(db: Connection, root: str) -> dict[str, int]:
     return dict(db.execute("select path, num from file where root = ?", (root,)))
 
 
-def renumber_targets(db: Connection, num: int, places: Mapping[int, int]) -> None:
+def renumber_targets(
+    db: Connection,
+    num: int,
+    places: Mapping[int, int],
+) -> None:
     """Point the edges to symbols of a file at the symbols' new indices."""
     # First to numbers below zero, so that no new index meets an old one.
     sql = "update edge set symbol = ? where target = ? and symbol = ?"
@@ -347,7 +399,12 @@ def renumber_targets(db: Connection, num: int, places: Mapping[int, int]) -> Non
     db.execute("update edge set symbol = -3 - symbol where target = ? and symbol < -1", (num,))
 
 
-def insert_file(db: Connection, root: str, parsed: ParsedFile, num: int | None = None) -> None:
+def insert_file(
+    db: Connection,
+    root: str,
+    parsed: ParsedFile,
+    num: int | None = None,
+) -> None:
     """Insert a file that is not there, by this number or a new one."""
     file = parsed.file
     # What a file is found by: its path, and the names in it, each once.
@@ -363,13 +420,21 @@ def insert_file(db: Connection, root: str, parsed: ParsedFile, num: int | None =
         db.execute("insert into joining (name, file, idx) values (?, ?, ?)", (name, num, index))
 
 
-def delete_file(db: Connection, root: str, path: str) -> None:
+def delete_file(
+    db: Connection,
+    root: str,
+    path: str,
+) -> None:
     """Delete a file, if it is there, and the edges to it."""
     num = take_out_file(db, root, path)
     db.execute("delete from edge where target = ?", (num,))
 
 
-def take_out_file(db: Connection, root: str, path: str) -> int | None:
+def take_out_file(
+    db: Connection,
+    root: str,
+    path: str,
+) -> int | None:
     """Delete a file, if it is there, but not the edges to it. Returns its number."""
     row: tuple[int, str] | None = db.execute(
         "select num, body from file where root = ? and path = ?", (root, path)

@@ -72,7 +72,12 @@ class ShardCache:
     lock: threading.Lock = field(default_factory=threading.Lock)
     stemmer: TermStemmer = field(default_factory=TermStemmer)
 
-    def corpus(self, db: Connection, writes: int, spaces: Sequence[str]) -> Corpus:
+    def corpus(
+        self,
+        db: Connection,
+        writes: int,
+        spaces: Sequence[str],
+    ) -> Corpus:
         """Snapshots of the shards of these spaces, up to date."""
         with self.lock:
             self.refresh(db, writes)
@@ -83,7 +88,12 @@ class ShardCache:
                     shards.append(shard.snapshot())
             return Corpus(tuple(shards), self.names, self.codes)
 
-    def scores(self, db: Connection, corpus: Corpus, terms: Sequence[str]) -> list[Floats]:
+    def scores(
+        self,
+        db: Connection,
+        corpus: Corpus,
+        terms: Sequence[str],
+    ) -> list[Floats]:
         """BM25 of every row of the corpus."""
         with self.lock:
             return score_shards(db, self.stemmer, terms, corpus.shards)
@@ -138,7 +148,12 @@ class ShardCache:
             self.by_space.popitem(last=False)
         return self.by_space[space]
 
-    def read_new_rows(self, db: Connection, space: str, shard: Shard) -> None:
+    def read_new_rows(
+        self,
+        db: Connection,
+        space: str,
+        shard: Shard,
+    ) -> None:
         """Append the memories that are newer than the shard's last."""
         last = int(shard.num[shard.n - 1]) if shard.n else 0
         rows = db.execute(NEW_ROWS, (space, last))
@@ -181,7 +196,11 @@ class ShardCache:
             if shard := self.by_space.get(space):
                 self.put_vectors(shard, rows)
 
-    def put_vectors(self, shard: Shard, rows: Sequence[tuple[int, bytes]]) -> None:
+    def put_vectors(
+        self,
+        shard: Shard,
+        rows: Sequence[tuple[int, bytes]],
+    ) -> None:
         """Set vectors by memory number; those of another length are left out."""
         places, blobs = [], []
         for num, blob in rows:
@@ -206,4 +225,7 @@ def to_expiry(expires_at: float | None) -> float:
 
 def vectors_from_blobs(blobs: Sequence[bytes], dims: int) -> Floats:
     """Vectors from their blobs (little-endian float32)."""
-    return np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), dims)
+    return np.frombuffer(b"".join(blobs), "<f4").reshape(
+        len(blobs),
+        dims,
+    )

@@ -97,7 +97,11 @@ class SqliteConnections:
         db = None
         try:
             if not self.private:
-                Path(self.path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                Path(self.path).parent.mkdir(
+                    parents=True,
+                    exist_ok=True,
+                    mode=0o700,
+                )
             db = self._connect(self.path)
             self._switch_to_wal(db)
             db.execute("pragma synchronous = full")

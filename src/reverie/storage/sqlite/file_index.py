@@ -116,7 +116,11 @@ class SqliteFileIndex(DerivedDatabase):
             self._matrix = None
         return self._connections().compact()
 
-    def put_vectors(self, model: str, vectors: Mapping[bytes, np.ndarray]) -> None:
+    def put_vectors(
+        self,
+        model: str,
+        vectors: Mapping[bytes, np.ndarray],
+    ) -> None:
         rows: list[tuple[str, bytes, int, bytes]] = []
         for hash, parts in vectors.items():
             for part, vector in enumerate(parts):
@@ -145,7 +149,12 @@ class SqliteFileIndex(DerivedDatabase):
             rows = self._rows(f"{CHUNKS} ({sql_placeholders(batch)})", *batch)
             for num, root, path, *stamp, hash, first, last, text, text_hash in rows:
                 file = IndexedFile(path, FileStamp(*stamp), hash)
-                found[num] = FoundChunk(num, root, file, Chunk(first, last, text, text_hash))
+                found[num] = FoundChunk(
+                    num,
+                    root,
+                    file,
+                    Chunk(first, last, text, text_hash),
+                )
         return [found[num] for num in nums if num in found]
 
     def count(self, roots: Names | None, model: str | None = None) -> IndexCount:
@@ -165,7 +174,12 @@ class SqliteFileIndex(DerivedDatabase):
     # Finding
 
     @retry_on_new_file
-    def search_words(self, terms: Names, roots: Names, limit: int) -> list[tuple[int, float]]:
+    def search_words(
+        self,
+        terms: Names,
+        roots: Names,
+        limit: int,
+    ) -> list[tuple[int, float]]:
         with self._reading() as db:
             if db is None or not terms or not roots:
                 return []
@@ -185,14 +199,23 @@ class SqliteFileIndex(DerivedDatabase):
 
     @retry_on_new_file
     def nearest(
-        self, model: str, vector: np.ndarray, roots: Names, limit: int, floor: float
+        self,
+        model: str,
+        vector: np.ndarray,
+        roots: Names,
+        limit: int,
+        floor: float,
     ) -> list[tuple[int, float]]:
         found: list[tuple[int, float]] = []
         with self._reading() as db:
             if db is None or not roots:
                 return found
             # The matrix holds the texts of all roots, so more than `limit` are taken at once.
-            for cosines in self._load_matrix(db, model).best(vector, 4 * limit, floor):
+            for cosines in self._load_matrix(db, model).best(
+                vector,
+                4 * limit,
+                floor,
+            ):
                 sql = f"""
                     select c.num, c.hash
                     from chunk c join file f on f.num = c.file
@@ -207,13 +230,29 @@ class SqliteFileIndex(DerivedDatabase):
         return found[:limit]
 
     @retry_on_new_file
-    def cosines(self, model: str, vector: np.ndarray, nums: Sequence[int]) -> dict[int, float]:
+    def cosines(
+        self,
+        model: str,
+        vector: np.ndarray,
+        nums: Sequence[int],
+    ) -> dict[int, float]:
         hashes = {found.num: found.chunk.hash for found in self.chunks(nums)}
         with self._reading() as db:
-            return {} if db is None else self._load_matrix(db, model).cosines(vector, hashes)
+            return (
+                {}
+                if db is None
+                else self._load_matrix(db, model).cosines(
+                    vector,
+                    hashes,
+                )
+            )
 
     @retry_on_new_file
-    def unembedded_texts(self, limit: int, model: str) -> list[tuple[bytes, str]]:
+    def unembedded_texts(
+        self,
+        limit: int,
+        model: str,
+    ) -> list[tuple[bytes, str]]:
         with self._reading() as db:
             if db is None:
                 return []
@@ -253,7 +292,11 @@ def to_search_text(path: str, text: str) -> str:
     return to_index_text(f"{path}\n{text}")
 
 
-def put_chunks(db: Connection, root: str, entry: ChunkedFile) -> ChunkDifference:
+def put_chunks(
+    db: Connection,
+    root: str,
+    entry: ChunkedFile,
+) -> ChunkDifference:
     """Replace a file's chunks; those whose text stays are only moved."""
     (path, stamp, hash), chunks = entry
     file: int = fetch_value(db, UPSERT_FILE, root, path, *stamp, hash)
@@ -280,10 +323,18 @@ def put_chunks(db: Connection, root: str, entry: ChunkedFile) -> ChunkDifference
         )
         words = to_search_text(path, chunk.text)
         db.execute("insert into words (rowid, body) values (?, ?)", (num, words))
-    return ChunkDifference(added=len(new), kept=len(moved), dropped=len(gone))
+    return ChunkDifference(
+        added=len(new),
+        kept=len(moved),
+        dropped=len(gone),
+    )
 
 
-def delete_chunks(db: Connection, path: str, nums: Sequence[int]) -> None:
+def delete_chunks(
+    db: Connection,
+    path: str,
+    nums: Sequence[int],
+) -> None:
     """Delete chunks of a file, and their words."""
     for batch in split_batches(nums):
         where = f"where num in ({sql_placeholders(batch)})"
@@ -296,7 +347,11 @@ def delete_chunks(db: Connection, path: str, nums: Sequence[int]) -> None:
         db.execute(f"delete from chunk {where}", batch)
 
 
-def drop_chunked_file(db: Connection, root: str, path: str) -> int:
+def drop_chunked_file(
+    db: Connection,
+    root: str,
+    path: str,
+) -> int:
     """Delete one file. Returns how many chunks it had."""
     file = fetch_value(db, "select num from file where root = ? and path = ?", root, path)
     if file is None:

@@ -46,7 +46,11 @@ SELECT_RECORDS = f"select id from memory where kind in ({sql_placeholders(RECORD
 NOTES_OF_PLACES = ("anchored", "mirror_roots", "mirror_spaces", "shares")
 
 
-def erase_memories(db: Connection, ids: Sequence[str], more: Collection[str] = ()) -> int:
+def erase_memories(
+    db: Connection,
+    ids: Sequence[str],
+    more: Collection[str] = (),
+) -> int:
     """Erase memories and everything that repeats their texts or those of `more`.
 
     No history is kept: that is the point. Returns how many memories there were.
@@ -105,11 +109,19 @@ def list_said(values: Mapping[str, Any]) -> list[str]:
 # Events
 
 
-def blank_events(db: Connection, ids: Collection[str], texts: Collection[str]) -> None:
+def blank_events(
+    db: Connection,
+    ids: Collection[str],
+    texts: Collection[str],
+) -> None:
     """Blank texts and ids in all events that hold them."""
     prefilter = build_prefilter(ids, texts)
     id_filter = TextPrefilter((id.lower(), id) for id in ids)
-    clean = partial(blank_value, ids=id_filter, texts=PassageEraser(texts))
+    clean = partial(
+        blank_value,
+        ids=id_filter,
+        texts=PassageEraser(texts),
+    )
     sql = "select seq, payload from event where payload is not null"
     for seq, payload in db.execute(sql).fetchall():
         # Nearly every payload fails this test, and parsing them all would take far longer.
@@ -117,7 +129,11 @@ def blank_events(db: Connection, ids: Collection[str], texts: Collection[str]) -
             rewrite_payload(db, seq, payload, clean)
 
 
-def blank_records(db: Connection, ids: Collection[str], texts: Collection[str]) -> None:
+def blank_records(
+    db: Connection,
+    ids: Collection[str],
+    texts: Collection[str],
+) -> None:
     """Blank texts in memories that only record what was said and done, and in notes in `meta`.
 
     What the user told us to remember elsewhere is another memory, and stays; so do the notes that
@@ -138,7 +154,9 @@ def blank_records(db: Connection, ids: Collection[str], texts: Collection[str]) 
 
 
 def iter_repeating_rows(
-    db: Connection, texts: Collection[str], tables: Collection[str]
+    db: Connection,
+    texts: Collection[str],
+    tables: Collection[str],
 ) -> Iterator[tuple[text_scan.TextTable, dict[str, Any]]]:
     """The rows of these tables that may hold one of the texts."""
     prefilter = build_prefilter((), texts)
@@ -186,7 +204,11 @@ def build_prefilter(ids: Iterable[str], texts: Collection[str]) -> TextPrefilter
     return TextPrefilter(words)
 
 
-def blank_sources(db: Connection, ids: Sequence[str], texts: Collection[str]) -> None:
+def blank_sources(
+    db: Connection,
+    ids: Sequence[str],
+    texts: Collection[str],
+) -> None:
     """Blank texts in the events that made the memories, and what says the same in their sources.
 
     The sources are the turns that the memories were learned from.
@@ -207,7 +229,12 @@ def blank_sources(db: Connection, ids: Sequence[str], texts: Collection[str]) ->
             rewrite_payload(db, source, payload, blank_statements)
 
 
-def rewrite_payload(db: Connection, seq: int, payload: str, clean: Callable[[Any], Any]) -> None:
+def rewrite_payload(
+    db: Connection,
+    seq: int,
+    payload: str,
+    clean: Callable[[Any], Any],
+) -> None:
     """Write a payload as `clean` makes it, if that differs. What is no JSON is emptied."""
     try:
         value = json.loads(payload)
@@ -219,12 +246,21 @@ def rewrite_payload(db: Connection, seq: int, payload: str, clean: Callable[[Any
         db.execute("update event set payload = ? where seq = ?", (to_json(cleaned), seq))
 
 
-def blank_value(value: Any, *, ids: TextPrefilter, texts: PassageEraser) -> Any:
+def blank_value(
+    value: Any,
+    *,
+    ids: TextPrefilter,
+    texts: PassageEraser,
+) -> Any:
     """A JSON value without ids and texts.
 
     Ids are left out of lists and of the keys of mappings, and blanked within other strings.
     """
-    blank_inner = partial(blank_value, ids=ids, texts=texts)
+    blank_inner = partial(
+        blank_value,
+        ids=ids,
+        texts=texts,
+    )
 
     def is_id(text: Any) -> bool:
         return isinstance(text, str) and text in ids.find_candidates(text)

@@ -77,7 +77,12 @@ class StoreReading:
         rows = self._db.fetch_all(sql, *conditions.args, where.limit)
         return list(map(to_memory, rows))
 
-    def with_triggers(self, spaces: Names, *, within: float | None = None) -> list[Memory]:
+    def with_triggers(
+        self,
+        spaces: Names,
+        *,
+        within: float | None = None,
+    ) -> list[Memory]:
         marks = sql_placeholders(spaces)
         sql = f"""
             select {COLUMNS} from memory
@@ -98,7 +103,14 @@ class StoreReading:
               and retired_at is null and space in ({sql_placeholders(spaces)})
         """
         nodes = map(tag_node, tags)
-        return [num for (num,) in self._db.fetch_all(sql, *nodes, *spaces)]
+        return [
+            num
+            for (num,) in self._db.fetch_all(
+                sql,
+                *nodes,
+                *spaces,
+            )
+        ]
 
     def tag_counts(self, spaces: Names) -> dict[str, int]:
         marks = sql_placeholders(spaces)
@@ -142,7 +154,12 @@ class StoreReading:
                     found[edge[:3]] = edge
         return sorted(found.values())
 
-    def edges_around(self, nodes: Names, spaces: Names, most: int) -> list[Edge]:
+    def edges_around(
+        self,
+        nodes: Names,
+        spaces: Names,
+        most: int,
+    ) -> list[Edge]:
         found: set[Edge] = set()
         # A node that is no memory has a colon in its name: `tag:ops`.
         for ids in split_batches([node for node in nodes if ":" not in node]):
@@ -172,7 +189,12 @@ class StoreReading:
         for sql in (outgoing, incoming):
             yield from self._fetch_edges(sql, *ids, *spaces)
 
-    def _find_node_members(self, node: str, spaces: Names, most: int) -> list[Edge]:
+    def _find_node_members(
+        self,
+        node: str,
+        spaces: Names,
+        most: int,
+    ) -> list[Edge]:
         """The newest visible memories with an edge to a tag, a cluster or a file."""
         # Thousands may be tied to it, so it is read from the end of the index until there are
         # `most`, among the newest MAX_TAG_MEMBERS.
@@ -188,7 +210,11 @@ class StoreReading:
         """
         return self._fetch_edges(sql, node, *spaces, node, most)
 
-    def scan_edges(self, after: tuple[str, str, str], limit: int) -> list[Edge]:
+    def scan_edges(
+        self,
+        after: tuple[str, str, str],
+        limit: int,
+    ) -> list[Edge]:
         sql = """
             select src, rel, dst, weight from edge
             where (src, rel, dst) > (?, ?, ?)
@@ -197,7 +223,12 @@ class StoreReading:
         """
         return self._fetch_edges(sql, *after, limit)
 
-    def edges_between(self, rels: Names, spaces: Names = (), limit: int = 100) -> list[Edge]:
+    def edges_between(
+        self,
+        rels: Names,
+        spaces: Names = (),
+        limit: int = 100,
+    ) -> list[Edge]:
         inside = ""
         if spaces:
             marks = sql_placeholders(spaces)
@@ -206,7 +237,13 @@ class StoreReading:
         sql = f"{pairs} {inside} order by max(one.num, other.num) desc, one.num limit ?"
         found: dict[frozenset[str], Edge] = {}
         # A pair may be linked both ways, so twice the limit is read.
-        for edge in self._fetch_edges(sql, *rels, *spaces, *spaces, 2 * limit):
+        for edge in self._fetch_edges(
+            sql,
+            *rels,
+            *spaces,
+            *spaces,
+            2 * limit,
+        ):
             found.setdefault(frozenset((edge.src, edge.dst)), edge)
         return list(found.values())[:limit]
 
@@ -269,13 +306,24 @@ class StoreReading:
             where.add("instr(lower(payload), ?) > 0", to_json(text)[1:-1].lower())
         return self._fetch_events(where, "at desc, seq desc", limit)
 
-    def _fetch_events(self, where: SqlConditions, order: str, limit: int) -> list[Event]:
+    def _fetch_events(
+        self,
+        where: SqlConditions,
+        order: str,
+        limit: int,
+    ) -> list[Event]:
         sql = f"select {EVENT_COLUMNS} from event where {where} order by {order} limit ?"
         rows = self._db.fetch_all(sql, *where.args, limit)
         return list(map(to_event, rows))
 
     def event_rows(
-        self, verb: str, *, space: str = "", after: int, until: int, limit: int
+        self,
+        verb: str,
+        *,
+        space: str = "",
+        after: int,
+        until: int,
+        limit: int,
     ) -> list[tuple[int, float, str, str, str]]:
         where = SqlConditions()
         where.add("verb = ? and seq > ? and seq <= ?", verb, after, until)
@@ -354,22 +402,39 @@ class StoreReading:
 
     # Vectors
 
-    def unembedded_texts(self, limit: int, model: str | None = None) -> list[tuple[str, str]]:
+    def unembedded_texts(
+        self,
+        limit: int,
+        model: str | None = None,
+    ) -> list[tuple[str, str]]:
         model = self._current_model() if model is None else model
         # A model without a queue is answered by comparing all memories with its vectors.
         queued = not model or self._db.fetch_value("select 1 from embedder where model = ?", model)
         return self._db.fetch_all(QUEUED if queued else MISSING, model, limit)
 
-    def known_vectors(self, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
+    def known_vectors(
+        self,
+        model: str,
+        hashes: Sequence[bytes],
+    ) -> dict[bytes, np.ndarray]:
         return self._fetch_vectors(
             "select v.hash, v.vec from vector v where v.hash in", hashes, model
         )
 
-    def vectors(self, model: str, ids: Names) -> dict[str, np.ndarray]:
+    def vectors(
+        self,
+        model: str,
+        ids: Names,
+    ) -> dict[str, np.ndarray]:
         sql = "select m.id, v.vec from memory m join vector v on v.memory = m.num where m.id in"
         return self._fetch_vectors(sql, ids, model)
 
-    def _fetch_vectors(self, sql: str, keys: Sequence[Any], model: str) -> dict[Any, np.ndarray]:
+    def _fetch_vectors(
+        self,
+        sql: str,
+        keys: Sequence[Any],
+        model: str,
+    ) -> dict[Any, np.ndarray]:
         """A model's vectors of these keys, by key."""
         import numpy as np
 

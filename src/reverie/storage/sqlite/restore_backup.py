@@ -22,7 +22,11 @@ from reverie.storage.sqlite.schema_migration import migrate
 MAX_WAIT = 30.0  # seconds for other processes to finish writing
 
 
-def restore_database(path: str, source: Path, keep: Callable[[], None]) -> None:
+def restore_database(
+    path: str,
+    source: Path,
+    keep: Callable[[], None],
+) -> None:
     """Make the database at `path` a copy of `source`.
 
     `keep` copies the old content, while nobody else can write. Raises BadInput for what is no
@@ -51,7 +55,11 @@ def restore_database(path: str, source: Path, keep: Callable[[], None]) -> None:
             half.with_name(half.name + tail).unlink(missing_ok=True)
 
 
-def overwrite_database(path: str, ready: Connection, keep: Callable[[], None]) -> None:
+def overwrite_database(
+    path: str,
+    ready: Connection,
+    keep: Callable[[], None],
+) -> None:
     """Write a database over another one, calling `keep` under the write lock."""
     deadline = ticks() + MAX_WAIT
     kept = False
@@ -59,7 +67,11 @@ def overwrite_database(path: str, ready: Connection, keep: Callable[[], None]) -
     # SQLite takes the write lock with the first page and releases it with the last, so pages go one
     # by one and `keep` is called between the first two. What is then written to `ready` goes along,
     # even if its page has been copied already.
-    def after_page(status: int, _left: int, _pages: int) -> None:
+    def after_page(
+        status: int,
+        _left: int,
+        _pages: int,
+    ) -> None:
         nonlocal kept
         if status != sqlite3.SQLITE_OK:
             if not kept and ticks() > deadline:
@@ -73,8 +85,19 @@ def overwrite_database(path: str, ready: Connection, keep: Callable[[], None]) -
                     (next_generation(db),),
                 )
 
-    with closing(sqlite3.connect(path, isolation_level=None, timeout=1.0)) as db:
-        ready.backup(db, pages=1, progress=after_page, sleep=0.01)
+    with closing(
+        sqlite3.connect(
+            path,
+            isolation_level=None,
+            timeout=1.0,
+        )
+    ) as db:
+        ready.backup(
+            db,
+            pages=1,
+            progress=after_page,
+            sleep=0.01,
+        )
 
 
 def check_backup_source(old: Connection, source: Path) -> None:

@@ -28,7 +28,11 @@ def _json_encoder() -> Any:
     """The JSON encoder, loaded when something is first written."""
     from json import JSONEncoder
 
-    return JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+    return JSONEncoder(
+        ensure_ascii=False,
+        separators=(",", ":"),
+        default=str,
+    )
 
 
 def from_json(text: str | None) -> Any:
@@ -50,7 +54,14 @@ def to_json(value: Any) -> str:
 def to_plain(name: str, value: Any) -> Any:
     """The value of a memory's field as JSON values."""
     if name == "reinforcements":
-        return [{"session": r.session, "message": r.message, "at": r.at} for r in value]
+        return [
+            {
+                "session": r.session,
+                "message": r.message,
+                "at": r.at,
+            }
+            for r in value
+        ]
     if name == "details":
         return dict(value)
     return list(value) if isinstance(value, tuple) else value

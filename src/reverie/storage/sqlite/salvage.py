@@ -19,12 +19,21 @@ from reverie.storage.sqlite.schema_migration import migrate
 # Tables with row numbers, and an index that has these too.
 CANONICAL = {"memory": ("num", "memory_by_space"), "event": ("seq", "event_by_verb")}
 # Tables without row numbers, and how many columns they have.
-KEYED = {"edge": 4, "change": 6, "cursor": 2, "meta": 2}
+KEYED = {
+    "edge": 4,
+    "change": 6,
+    "cursor": 2,
+    "meta": 2,
+}
 # Row numbers up to here are tried where nothing tells how many rows there were.
 MAX_BLIND_NUMBER = 1 << 14
 
 
-def salvage_database(path: Path, damaged: Path, backups: list[Path]) -> list[Problem]:
+def salvage_database(
+    path: Path,
+    damaged: Path,
+    backups: list[Path],
+) -> list[Problem]:
     """Make a new database at `path` from `damaged` and, for what is lost, the newest backup."""
     problems = [Problem("file", "the file was damaged; a copy of it is kept", repaired=True)]
     with closing(sqlite3.connect(path, isolation_level=None)) as fresh:
@@ -75,13 +84,22 @@ def copy_tables(old: Connection, fresh: Connection) -> list[str]:
     return lost
 
 
-def insert_row(fresh: Connection, table: str, row: tuple[object, ...]) -> None:
+def insert_row(
+    fresh: Connection,
+    table: str,
+    row: tuple[object, ...],
+) -> None:
     """Insert one row as it was, unless its key is there already."""
     marks = ", ".join("?" * len(row))
     fresh.execute(f"insert or ignore into {table} values ({marks})", row)
 
 
-def copy_keyed_table(old: Connection, fresh: Connection, table: str, width: int) -> bool:
+def copy_keyed_table(
+    old: Connection,
+    fresh: Connection,
+    table: str,
+    width: int,
+) -> bool:
     """Copy a table from both ends, up to a broken page. True if all of it was read."""
     # The rows beyond a broken page are reached from the other end.
     for order in ("asc", "desc"):
@@ -97,7 +115,10 @@ def copy_keyed_table(old: Connection, fresh: Connection, table: str, width: int)
     return False
 
 
-def read_until_broken(old: Connection, sql: str) -> Iterator[tuple[object, ...] | None]:
+def read_until_broken(
+    old: Connection,
+    sql: str,
+) -> Iterator[tuple[object, ...] | None]:
     """Rows as far as they can be read; None where that ends early."""
     try:
         yield from old.execute(sql)
@@ -106,7 +127,10 @@ def read_until_broken(old: Connection, sql: str) -> Iterator[tuple[object, ...] 
 
 
 def iter_readable_rows(
-    old: Connection, table: str, key: str, index: str
+    old: Connection,
+    table: str,
+    key: str,
+    index: str,
 ) -> Iterator[tuple[object, ...] | None]:
     """Rows in order of their number; None for each one that cannot be read."""
     # Where the table's ends are broken, an index still knows the numbers.
@@ -122,7 +146,11 @@ def iter_readable_rows(
 
 
 def iter_row_range(
-    old: Connection, table: str, key: str, low: int, high: int
+    old: Connection,
+    table: str,
+    key: str,
+    low: int,
+    high: int,
 ) -> Iterator[tuple[object, ...] | None]:
     """Rows `low` to `high`; a broken range is halved until the broken rows stand alone."""
     sql = f"select * from {table} where {key} between ? and ? order by {key}"

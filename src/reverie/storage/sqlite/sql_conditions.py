@@ -38,7 +38,12 @@ class SqlConditions:
         if values:
             self.add(f"{column} in ({sql_placeholders(values)})", *values)
 
-    def add_range(self, column: str, since: float | None, until: float | None) -> None:
+    def add_range(
+        self,
+        column: str,
+        since: float | None,
+        until: float | None,
+    ) -> None:
         """Add what there is of two limits, both inclusive."""
         if since is not None:
             self.add(f"{column} >= ?", since)

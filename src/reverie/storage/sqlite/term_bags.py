@@ -71,7 +71,11 @@ class TermBagIndex(DerivedDatabase):
             times=np.ascontiguousarray(entries["times"]),
         )
 
-    def symbol_names(self, root: str, kinds: Collection[str]) -> list[tuple[str, str]]:
+    def symbol_names(
+        self,
+        root: str,
+        kinds: Collection[str],
+    ) -> list[tuple[str, str]]:
         """(path, name) of all symbols of these kinds, by path and index."""
         sql = f"""
             select f.path, s.name

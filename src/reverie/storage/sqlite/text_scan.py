@@ -47,9 +47,21 @@ TEXT_TABLES = (
         "id",
         tuple(_MEMORY_TEXTS.split()),
     ),
-    TextTable("change", "history", ("memory", "seq", "place"), "memory", ("before", "after")),
+    TextTable(
+        "change",
+        "history",
+        ("memory", "seq", "place"),
+        "memory",
+        ("before", "after"),
+    ),
     TextTable("event", "event", ("seq",), "seq", ("space", "session", "payload")),
-    TextTable("edge", "link", ("src", "rel", "dst"), "src", ("src", "dst")),
+    TextTable(
+        "edge",
+        "link",
+        ("src", "rel", "dst"),
+        "src",
+        ("src", "dst"),
+    ),
     TextTable("meta", "note", ("name",), "name", ("name", "value")),
     TextTable("cursor", "note", ("name",), "name", ("name",)),
     TextTable("lease", "note", ("name",), "name", ("name", "holder")),
@@ -85,7 +97,12 @@ class SqliteScrubbing:
         return rows
 
     def scrub(
-        self, clean: TextCleaner, after: After | None, limit: int, *, write: bool
+        self,
+        clean: TextCleaner,
+        after: After | None,
+        limit: int,
+        *,
+        write: bool,
     ) -> ScrubStep:
         """See `ScrubbableStore`."""
         if not write:
@@ -120,7 +137,12 @@ def scan_copy(path: Path, clean: TextCleaner) -> Iterator[ScrubFinding]:
 
 
 def scan_rows(
-    db: Connection, clean: TextCleaner, after: After | None, limit: int, *, write: bool
+    db: Connection,
+    clean: TextCleaner,
+    after: After | None,
+    limit: int,
+    *,
+    write: bool,
 ) -> ScrubStep:
     """Scan the next rows, all of one table; with `write`, clean them."""
     place, key = after or (0, ())
@@ -146,7 +168,10 @@ def scan_rows(
 
 
 def read_text_rows(
-    db: Connection, table: TextTable, key: Sequence[Any] = (), limit: int = -1
+    db: Connection,
+    table: TextTable,
+    key: Sequence[Any] = (),
+    limit: int = -1,
 ) -> list[dict[str, Any]]:
     """The rows of a table beyond a key, in the order of the key: key, name and texts."""
     wanted = (*table.key, table.named, *table.columns)
@@ -161,7 +186,9 @@ def read_text_rows(
 
 
 def clean_row(
-    table: TextTable, old: dict[str, Any], clean: TextCleaner
+    table: TextTable,
+    old: dict[str, Any],
+    clean: TextCleaner,
 ) -> tuple[dict[str, Any], Counter[str]]:
     """A cleaned row, and how often what kinds of things were taken out."""
     new = dict(old)
@@ -177,7 +204,10 @@ def clean_row(
     return new, kinds
 
 
-def clean_json_text(text: str, clean: TextCleaner) -> tuple[str, tuple[str, ...]]:
+def clean_json_text(
+    text: str,
+    clean: TextCleaner,
+) -> tuple[str, tuple[str, ...]]:
     """A cleaned JSON text, and the kinds of what was taken out; what is no JSON is a plain text."""
     try:
         value, kinds = clean.scrub_value(from_json(text))
@@ -186,13 +216,24 @@ def clean_json_text(text: str, clean: TextCleaner) -> tuple[str, tuple[str, ...]
     return (to_json(value), kinds) if kinds else (text, ())
 
 
-def write_row(db: Connection, table: TextTable, old: dict[str, Any], new: dict[str, Any]) -> None:
+def write_row(
+    db: Connection,
+    table: TextTable,
+    old: dict[str, Any],
+    new: dict[str, Any],
+) -> None:
     """Write a changed row, and refresh what is derived from it."""
     changed = [name for name in table.columns if new[name] != old[name]]
     where = " and ".join(f"{name} = ?" for name in table.key)
     key = [old[name] for name in table.key]
     if set(changed) & set(table.key):
-        move_row(db, table, where, key, {name: new[name] for name in changed})
+        move_row(
+            db,
+            table,
+            where,
+            key,
+            {name: new[name] for name in changed},
+        )
     elif changed:
         sets = ", ".join(f"{name} = ?" for name in changed)
         values = [new[name] for name in changed]
@@ -202,7 +243,11 @@ def write_row(db: Connection, table: TextTable, old: dict[str, Any], new: dict[s
 
 
 def move_row(
-    db: Connection, table: TextTable, where: str, key: Sequence[Any], values: dict[str, Any]
+    db: Connection,
+    table: TextTable,
+    where: str,
+    key: Sequence[Any],
+    values: dict[str, Any],
 ) -> None:
     """Give a row another key; a row that has that key already stays instead."""
     found = db.execute(f"select * from {table.name} where {where}", key)

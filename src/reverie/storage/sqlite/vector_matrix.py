@@ -18,7 +18,11 @@ class VectorMatrix:
     """Vectors by the hash of their text. Immutable: `caught_up` gives a new one."""
 
     def __init__(
-        self, model: str, last: int = 0, hashes: tuple[bytes, ...] = (), rows: Floats | None = None
+        self,
+        model: str,
+        last: int = 0,
+        hashes: tuple[bytes, ...] = (),
+        rows: Floats | None = None,
     ) -> None:
         self.model, self.last, self.hashes = model, last, hashes
         self.rows = np.zeros((0, 0), np.float32) if rows is None else rows
@@ -40,7 +44,12 @@ class VectorMatrix:
     def _fits(self, vector: Floats) -> bool:
         return len(self.rows) > 0 and len(vector) == self.rows.shape[1]
 
-    def best(self, vector: Floats, step: int, floor: float) -> Iterator[dict[bytes, float]]:
+    def best(
+        self,
+        vector: Floats,
+        step: int,
+        floor: float,
+    ) -> Iterator[dict[bytes, float]]:
         """Hashes with their cosines, from the highest down to `floor`, in batches, each hash once.
 
         The first batch has `step` rows, each further one up to four times as many.
@@ -69,7 +78,11 @@ class VectorMatrix:
             # Callers go on only where most of the nearest lie in other roots than theirs.
             step = min(4 * step, 10_000)
 
-    def cosines(self, vector: Floats, hashes: Mapping[int, bytes]) -> dict[int, float]:
+    def cosines(
+        self,
+        vector: Floats,
+        hashes: Mapping[int, bytes],
+    ) -> dict[int, float]:
         """The cosine of each text that has a vector, by the caller's numbers."""
         if not self._fits(vector):
             return {}

@@ -52,7 +52,11 @@ def query_deadline(db: Connection, within: float | None) -> Iterator[None]:
 
 
 def search_word_index(
-    db: Connection, terms: Names, where: Filter, limit: int, now: float | None
+    db: Connection,
+    terms: Names,
+    where: Filter,
+    limit: int,
+    now: float | None,
 ) -> Iterator[list[tuple[str, float]]]:
     """(id, BM25) of matching memories, best first; then perhaps a longer list that replaces it.
 
@@ -125,7 +129,11 @@ def to_match_expression(terms: Names) -> str:
     return " OR ".join(f'"{term}"' for term in terms)
 
 
-def select_affordable_terms(db: Connection, terms: Names, rows: int) -> list[str]:
+def select_affordable_terms(
+    db: Connection,
+    terms: Names,
+    rows: int,
+) -> list[str]:
     """The rarest terms whose postings together stay within MAX_POSTINGS; at least the rarest one.
 
     `rows` is the size of the table `words`. A table that is small enough is asked for every term,

@@ -72,17 +72,28 @@ def to_words_body(memory: Memory) -> str:
 def insert_event(db: Connection, event: Event) -> int:
     """Append one event and return its number."""
     payload = to_json(event.payload) if event.payload else None
-    cursor = db.execute(INSERT_EVENT, (event.at, event.verb, event.space, event.session, payload))
+    cursor = db.execute(
+        INSERT_EVENT,
+        (event.at, event.verb, event.space, event.session, payload),
+    )
     assert cursor.lastrowid is not None
     return cursor.lastrowid
 
 
-def advance_cursor(db: Connection, name: str, seq: int) -> None:
+def advance_cursor(
+    db: Connection,
+    name: str,
+    seq: int,
+) -> None:
     """Move a cursor forward; it never moves back."""
     db.execute(ADVANCE, (name, seq))
 
 
-def claim_cursor(db: Connection, name: str, seq: int) -> None:
+def claim_cursor(
+    db: Connection,
+    name: str,
+    seq: int,
+) -> None:
     """Move a cursor forward in the transaction that does the work; Conflict if it is there already.
 
     A settler that slept through its lease (a stopped process, a closed laptop) would otherwise
@@ -102,7 +113,11 @@ class ChangePlace(NamedTuple):
     place: int
 
 
-def apply_change(db: Connection, at: ChangePlace, change: Change) -> None:
+def apply_change(
+    db: Connection,
+    at: ChangePlace,
+    change: Change,
+) -> None:
     """Make one change and record it."""
     match change:
         case Add(memory=memory):
@@ -111,7 +126,11 @@ def apply_change(db: Connection, at: ChangePlace, change: Change) -> None:
         case Revise(id=id, fields=fields):
             revise_memory(db, id, fields, at, "revise")
         case Retire(id=id, at=when, why=why, superseded_by=newer):
-            fields = {"retired_at": when, "retired_why": why, "superseded_by": newer}
+            fields = {
+                "retired_at": when,
+                "retired_why": why,
+                "superseded_by": newer,
+            }
             revise_memory(db, id, fields, at, "retire")
         case Link(edge=edge):
             set_edge_weight(db, edge, at)
@@ -143,7 +162,11 @@ def insert_memory(db: Connection, memory: Memory) -> None:
 
 
 def revise_memory(
-    db: Connection, id: str, fields: Mapping[str, Any], at: ChangePlace, op: str
+    db: Connection,
+    id: str,
+    fields: Mapping[str, Any],
+    at: ChangePlace,
+    op: str,
 ) -> None:
     """Set some fields of a memory; words, tags and vectors follow."""
     # The id is what history, edges and other memories know it by.
@@ -170,7 +193,11 @@ def fetch_memory(db: Connection, id: str) -> tuple[int, Memory]:
     return row[0], to_memory(row[1:])
 
 
-def refresh_derived(db: Connection, num: int, changed: Collection[str]) -> None:
+def refresh_derived(
+    db: Connection,
+    num: int,
+    changed: Collection[str],
+) -> None:
     """Update what is derived from the changed fields of a memory: words, vectors, tag edges."""
     names = set(changed)
     # Shards are arranged by these, and take in a changed row only where it stands.
@@ -195,7 +222,11 @@ def insert_tag_edges(db: Connection, memory: Memory) -> None:
     db.executemany(UPSERT_EDGE, edges)
 
 
-def set_edge_weight(db: Connection, edge: Edge, at: ChangePlace) -> None:
+def set_edge_weight(
+    db: Connection,
+    edge: Edge,
+    at: ChangePlace,
+) -> None:
     """Set an edge's weight, or delete the edge at weight 0, and record it."""
     key = (edge.src, edge.rel, edge.dst)
     where = "where src = ? and rel = ? and dst = ?"

@@ -8,4 +8,7 @@ import os
 
 new = os.sep.join([*__file__.split(os.sep)[:-3], "interfaces", "hooks", "run.py"])
 with open(new, encoding="utf-8") as file:
-    exec(compile(file.read(), new, "exec"), {"__name__": "__main__", "__file__": new})
+    exec(
+        compile(file.read(), new, "exec"),
+        {"__name__": "__main__", "__file__": new},
+    )

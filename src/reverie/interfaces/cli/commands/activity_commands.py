@@ -50,7 +50,11 @@ def show_fixes(
         if known:
             fixes = mind.activity.known_fixes(space=cli.space, limit=limit)
         else:
-            fixes = mind.activity.suggest_fix(text, space=cli.space, limit=limit)
+            fixes = mind.activity.suggest_fix(
+                text,
+                space=cli.space,
+                limit=limit,
+            )
     values = {"suggestions": map(fix_to_json, fixes)}
     view = (line for fix in fixes for line in describe_fix(fix, with_error=known))
     cli.answer(values, view, "No fix is known." if known else "No fix of this error is known.")
@@ -59,7 +63,12 @@ def show_fixes(
 def fix_to_json(fix: "FixSuggestion") -> dict[str, Any]:
     """A fix as JSON values."""
     memory = fix.memory
-    return {**fix._asdict(), "memory": memory.id, "text": memory.text, "why": fix.why}
+    return {
+        **fix._asdict(),
+        "memory": memory.id,
+        "text": memory.text,
+        "why": fix.why,
+    }
 
 
 def describe_fix(fix: "FixSuggestion", *, with_error: bool) -> Iterator[str]:
@@ -84,7 +93,11 @@ def list_coedited_files(
     In one commit, in one task, or within 300 seconds.
     """
     with cli.open_mind() as mind:
-        found = mind.activity.coedited(path, space=cli.space, limit=limit)
+        found = mind.activity.coedited(
+            path,
+            space=cli.space,
+            limit=limit,
+        )
     cli.answer(
         {
             "path": path,
@@ -107,7 +120,11 @@ def list_file_touches(
 ) -> None:
     """Who touched a file when, with what, and what broke."""
     with cli.open_mind() as mind:
-        found = mind.activity.touched(path, space=cli.space, limit=limit)
+        found = mind.activity.touched(
+            path,
+            space=cli.space,
+            limit=limit,
+        )
     cli.answer(
         {"path": path, "touched": found},
         (line for touch in found for line in describe_touch(touch)),
@@ -193,7 +210,9 @@ def show_log(
     if text:
         with cli.open_mind() as mind:
             episode = mind.episodes.record(
-                " ".join(text), space=cli.space, provenance="user_stated"
+                " ".join(text),
+                space=cli.space,
+                provenance="user_stated",
             )
             hand_to_worker(cli, mind)
         print_remembered(cli, [episode], many=False)
@@ -212,7 +231,12 @@ def show_log(
         else:
             verbs = tuple(which.verb or ())
             events = (
-                mind.store.events(verbs=verbs, space=cli.named_space, newest=True, limit=limit)
+                mind.store.events(
+                    verbs=verbs,
+                    space=cli.named_space,
+                    newest=True,
+                    limit=limit,
+                )
                 if limit
                 else []
             )
@@ -256,7 +280,13 @@ def describe_tool_stats(found: "WorkStatistics") -> Iterator[str]:
 def learn_histories(cli: CliContext, repositories: Sequence[Path]) -> None:
     """Take in the histories of repositories."""
     with cli.open_mind() as mind:
-        done = {str(path): mind.activity.learn_git(path, space=cli.space) for path in repositories}
+        done = {
+            str(path): mind.activity.learn_git(
+                path,
+                space=cli.space,
+            )
+            for path in repositories
+        }
     cli.answer(
         {"space": cli.space, "repositories": done},
         (

@@ -90,10 +90,20 @@ def show_code_map(
     cli: CliContext,
     focus: Annotated[
         list[str] | None,
-        typer.Option("--focus", metavar="NAME", help="A file or symbol to look from. Repeatable."),
+        typer.Option(
+            "--focus",
+            metavar="NAME",
+            help="A file or symbol to look from. Repeatable.",
+        ),
     ] = None,
     tokens: Annotated[
-        int, typer.Option("--tokens", "-t", min=1, help="How long it may be.")
+        int,
+        typer.Option(
+            "--tokens",
+            "-t",
+            min=1,
+            help="How long it may be.",
+        ),
     ] = 1_000,
     root: RepositoryFolder = None,
 ) -> None:
@@ -122,7 +132,11 @@ def list_callers(
     """
     with cli.open_mind() as mind:
         known = mind.code.find_symbol(name, root=root)
-        found = mind.code.callers(name, root=root, unsure=not sure)
+        found = mind.code.callers(
+            name,
+            root=root,
+            unsure=not sure,
+        )
         note_incomplete_index(mind, root)
     # The name alone does not say which one is called.
     several = len({definition.path for definition in known}) > 1
@@ -145,7 +159,11 @@ def find_definitions(
 ) -> None:
     """Where a name is defined."""
     with cli.open_mind() as mind:
-        found = mind.code.find_symbol(name, root=root, limit=limit)
+        found = mind.code.find_symbol(
+            name,
+            root=root,
+            limit=limit,
+        )
         note_incomplete_index(mind, root)
     view = (
         f"{one_line(symbol.path)}:{symbol.first}-{symbol.last}  {symbol.kind}  "
@@ -164,12 +182,23 @@ def show_similar_code(
         "Code, or words for what it does; “-” reads it from stdin.",
     ],
     limit: LimitFromOne = 10,
-    lines: Annotated[int, typer.Option("--lines", min=0, help="Lines of each to show.")] = 6,
+    lines: Annotated[
+        int,
+        typer.Option(
+            "--lines",
+            min=0,
+            help="Lines of each to show.",
+        ),
+    ] = 6,
     root: RepositoryFolder = None,
 ) -> None:
     """Code that is like some code, or does what words say."""
     with cli.open_mind() as mind:
-        found = mind.code.search_similar(read_text_or_stdin(text), root=root, k=limit)
+        found = mind.code.search_similar(
+            read_text_or_stdin(text),
+            root=root,
+            k=limit,
+        )
     view = (line for snippet in found for line in describe_snippet(snippet, lines))
     cli.answer({"snippets": found}, view if found else "No code is like that.")
 
@@ -198,11 +227,19 @@ def show_code_anchors(
     id: OptionalMemoryId = None,
     on: Annotated[
         list[str] | None,
-        typer.Option("--on", metavar=PLACE_FORMAT, help="Code that it is about. Repeatable."),
+        typer.Option(
+            "--on",
+            metavar=PLACE_FORMAT,
+            help="Code that it is about. Repeatable.",
+        ),
     ] = None,
     off: Annotated[
         list[str] | None,
-        typer.Option("--off", metavar=PLACE_FORMAT, help="Code that it is not about. Repeatable."),
+        typer.Option(
+            "--off",
+            metavar=PLACE_FORMAT,
+            help="Code that it is not about. Repeatable.",
+        ),
     ] = None,
     still_true: Annotated[bool, "It holds for the code as it is now."] = False,
     limit: Limit = 20,
@@ -223,7 +260,10 @@ def show_code_anchors(
             mind.code.confirm(id)
         memory, found = mind.get(id), mind.code.anchors(id)
     view = (line for anchor in found for line in describe_anchor(anchor))
-    cli.answer({"memory": id, "about": found}, view if found or not memory else ABOUT_NO_CODE)
+    cli.answer(
+        {"memory": id, "about": found},
+        view if found or not memory else ABOUT_NO_CODE,
+    )
 
 
 def list_outdated(cli: CliContext, found: "list[Memory]") -> None:
@@ -255,6 +295,11 @@ def describe_anchor(anchor: "AnchorView") -> Iterator[str]:
     yield f"{place}{moved}: {anchor.words or 'as it was when it was said'}"
     if anchor.state and anchor.then != anchor.now:
         for line in unified_diff(
-            anchor.then.splitlines(), anchor.now.splitlines(), "then", "now", lineterm="", n=2
+            anchor.then.splitlines(),
+            anchor.now.splitlines(),
+            "then",
+            "now",
+            lineterm="",
+            n=2,
         ):
             yield f"    {line}"

@@ -51,11 +51,22 @@ def show_stats(
     cli: CliContext,
     tools: Annotated[bool, "How the tools of agents did: rates and durations."] = False,
     days: Annotated[
-        float, typer.Option("--days", min=0, help="Of --tools: over so many days.")
+        float,
+        typer.Option(
+            "--days",
+            min=0,
+            help="Of --tools: over so many days.",
+        ),
     ] = 7.0,
     used: Annotated[bool, "How memories are used, and the most valuable."] = False,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", min=0, help="Of --used: how many are named, at most.")
+        int,
+        typer.Option(
+            "--limit",
+            "-n",
+            min=0,
+            help="Of --used: how many are named, at most.",
+        ),
     ] = 10,
 ) -> None:
     """How much there is of everything.
@@ -145,7 +156,11 @@ def format_amounts(values: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def format_extraction(learned: int, rejected: dict[str, int], junk: float | None) -> str:
+def format_extraction(
+    learned: int,
+    rejected: dict[str, int],
+    junk: float | None,
+) -> str:
     """What was taken out of conversations, and what was left and why."""
     rate = "" if junk is None else f"; junk rate {junk:.0%}"
     left = ", ".join(f"{reason} {count:,}" for reason, count in rejected.items())
@@ -288,7 +303,10 @@ def settle_pending(cli: CliContext) -> None:
         f"Embedded {done.embedded:,}, learned {done.learned:,}; {done.waiting:,} left to embed"
         f"{f'; {done.failed} events could not be learned from' if done.failed else ''}.",
     )
-    for why in filter(None, (done.trouble, missed, *left_alone.values())):
+    for why in filter(
+        None,
+        (done.trouble, missed, *left_alone.values()),
+    ):
         print_note(why)
 
 

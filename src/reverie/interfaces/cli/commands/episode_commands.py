@@ -151,7 +151,10 @@ def show_chain(
     )
 
 
-def parse_time_range(since: str, until: str) -> tuple[float | None, float | None]:
+def parse_time_range(
+    since: str,
+    until: str,
+) -> tuple[float | None, float | None]:
     """Two moments as people write them; a date means its beginning, and its end."""
     now = clock.now()
     return parse_time_ago(since, now, "--since"), parse_as_of_time(until, now, "--until")

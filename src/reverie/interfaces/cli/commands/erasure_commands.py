@@ -61,7 +61,12 @@ def scrub_secrets(
         is_anything_to_do = done.finds or busy or (copies and done.copies)
         if is_anything_to_do and (yes or confirm_scrub(cli, done, copies)):
             try:
-                done = mind.data.scrub(texts, write=True, copies=copies, on=cli.progress)
+                done = mind.data.scrub(
+                    texts,
+                    write=True,
+                    copies=copies,
+                    on=cli.progress,
+                )
             except KeyboardInterrupt:
                 cli.progress.clear()
                 print_note(
@@ -81,14 +86,24 @@ def read_searched_text(text: str) -> str:
     if text != "-":
         return text
     if sys.stdin.isatty():
-        return str(typer.prompt("The text to scrub", hide_input=True, err=True))
+        return str(
+            typer.prompt(
+                "The text to scrub",
+                hide_input=True,
+                err=True,
+            )
+        )
     line = sys.stdin.readline().rstrip("\r\n")
     if not line:
         raise BadInput("Nothing came on stdin. Try: reverie data scrub --text - < file")
     return line
 
 
-def confirm_scrub(cli: CliContext, done: "ScrubReport", copies: bool) -> bool:
+def confirm_scrub(
+    cli: CliContext,
+    done: "ScrubReport",
+    copies: bool,
+) -> bool:
     """True if somebody at a terminal says yes, having seen what there is; elsewhere a look stays a
     look.
     """
@@ -190,7 +205,11 @@ def erase_memories(
             raise typer.Abort
         done = mind.data.purge([memory.id for memory in there])
     cli.answer(
-        {"purged": done.erased, "unreached": done.unreached, "repeated": done.repeated},
+        {
+            "purged": done.erased,
+            "unreached": done.unreached,
+            "repeated": done.repeated,
+        },
         f"Erased {done.erased} for good.",
     )
     if done.repeated:

@@ -86,7 +86,15 @@ def sync_folders(
 ) -> None:
     """Index what is new or changed, drop what is gone."""
     with cli.open_mind() as mind:
-        print_sync_result(cli, sync_with_progress(cli, mind, afresh=afresh, within=within))
+        print_sync_result(
+            cli,
+            sync_with_progress(
+                cli,
+                mind,
+                afresh=afresh,
+                within=within,
+            ),
+        )
         for _ in watch_folders(mind, cli.space) if watch else ():
             print_sync_result(cli, sync_with_progress(cli, mind))
 
@@ -104,7 +112,10 @@ def search_folders(
     """
     with cli.open_mind() as mind:
         found = mind.files.search(
-            read_text_or_stdin(query), space=cli.space, limit=limit, mode=mode
+            read_text_or_stdin(query),
+            space=cli.space,
+            limit=limit,
+            mode=mode,
         )
     view = (
         f"{passage.path}:{passage.first}-{passage.last}  {passage.score:.2f}  "
@@ -119,14 +130,32 @@ def search_folders(
 def show_file(
     cli: CliContext,
     path: Place,
-    start: Annotated[int, typer.Option("--start", min=1, help="The first line.")] = 1,
+    start: Annotated[
+        int,
+        typer.Option(
+            "--start",
+            min=1,
+            help="The first line.",
+        ),
+    ] = 1,
     lines: Annotated[
-        int | None, typer.Option("--lines", "-n", min=0, help="How many lines (default: all).")
+        int | None,
+        typer.Option(
+            "--lines",
+            "-n",
+            min=0,
+            help="How many lines (default: all).",
+        ),
     ] = None,
 ) -> None:
     """Lines of a file, without secrets."""
     with cli.open_mind() as mind:
-        excerpt = mind.files.read(path, start=start, lines=lines, space=cli.space)
+        excerpt = mind.files.read(
+            path,
+            start=start,
+            lines=lines,
+            space=cli.space,
+        )
     cli.answer(excerpt, excerpt.text)
 
 
@@ -138,7 +167,9 @@ def write_note(cli: CliContext, text: Words) -> None:
     """
     with cli.open_mind() as mind:
         noted = mind.files.save_note(
-            read_text_or_stdin(text), space=cli.space, provenance="user_stated"
+            read_text_or_stdin(text),
+            space=cli.space,
+            provenance="user_stated",
         )
         hand_to_worker(cli, mind)
     if noted.path:
@@ -210,7 +241,11 @@ def restore_file(
 
 def sync_with_progress(cli: CliContext, mind: Mind, **how: Any) -> "IndexReport":
     """Sync with a bar; vectors are left to the background."""
-    done = mind.files.sync(space=cli.space, progress=cli.progress, **how)
+    done = mind.files.sync(
+        space=cli.space,
+        progress=cli.progress,
+        **how,
+    )
     cli.progress.clear()
     hand_to_worker(cli, mind)
     return done
@@ -226,13 +261,18 @@ def watch_folders(mind: Mind, space: str) -> Iterator[None]:
     print_note(f"Watching {', '.join(folders)}. Ctrl-C stops.")
     # A folder below that may not be read (another user's) must not end the watching.
     for _ in watch(
-        *folders, debounce=DEBOUNCE_MS, raise_interrupt=True, ignore_permission_denied=True
+        *folders,
+        debounce=DEBOUNCE_MS,
+        raise_interrupt=True,
+        ignore_permission_denied=True,
     ):
         yield
 
 
 def print_folders(
-    cli: CliContext, folders: "list[SearchedFolder]", done: "IndexReport | None"
+    cli: CliContext,
+    folders: "list[SearchedFolder]",
+    done: "IndexReport | None",
 ) -> None:
     """Say which folders there are."""
     view = (line for folder in folders for line in describe_folder(folder))

@@ -157,7 +157,10 @@ def is_claude_transcript(place: Path) -> bool:
 
 
 def import_from_programs(
-    cli: CliContext, files: Mapping[Path, str], dry_run: bool, untrusted: bool
+    cli: CliContext,
+    files: Mapping[Path, str],
+    dry_run: bool,
+    untrusted: bool,
 ) -> None:
     """Take along what other programs remember; conversations of Claude Code's are learned from."""
     told: list[dict[str, Any]] = []
@@ -170,7 +173,11 @@ def import_from_programs(
             cli.progress(f"reading {file.name}", 0, None)
             place = config.working_directory() / file.expanduser()
             done = mind.data.import_from(
-                place, system, space=cli.space, untrusted=untrusted, dry_run=dry_run
+                place,
+                system,
+                space=cli.space,
+                untrusted=untrusted,
+                dry_run=dry_run,
             )
             cli.progress.clear()
             told.append({"path": str(file), **import_to_json(done)})
@@ -180,7 +187,13 @@ def import_from_programs(
         if not dry_run:
             hand_to_worker(cli, mind)
     if cli.as_json:
-        print_json({"space": cli.space, "dry_run": dry_run, "imports": told})
+        print_json(
+            {
+                "space": cli.space,
+                "dry_run": dry_run,
+                "imports": told,
+            }
+        )
     if empty:
         raise typer.Exit(EXIT_UNREADABLE)
 
@@ -192,10 +205,18 @@ def is_unreadable_plan(plan: "ImportPlan") -> bool:
     )
 
 
-def import_known_places(cli: CliContext, dry_run: bool, untrusted: bool) -> None:
+def import_known_places(
+    cli: CliContext,
+    dry_run: bool,
+    untrusted: bool,
+) -> None:
     """Take along what lies where other programs keep it; say what was left, and why."""
     with cli.open_mind() as mind:
-        found = mind.data.import_beside(space=cli.space, untrusted=untrusted, dry_run=dry_run)
+        found = mind.data.import_beside(
+            space=cli.space,
+            untrusted=untrusted,
+            dry_run=dry_run,
+        )
         if not dry_run:
             hand_to_worker(cli, mind)
     if cli.as_json:
@@ -204,7 +225,11 @@ def import_known_places(cli: CliContext, dry_run: bool, untrusted: bool) -> None
                 "space": cli.space,
                 "dry_run": dry_run,
                 "imports": [
-                    {"path": str(place.path), "left": place.left, **import_to_json(place.done)}
+                    {
+                        "path": str(place.path),
+                        "left": place.left,
+                        **import_to_json(place.done),
+                    }
                     for place in found
                 ],
             }
@@ -228,7 +253,12 @@ def import_known_places(cli: CliContext, dry_run: bool, untrusted: bool) -> None
         )
 
 
-def learn_conversation(cli: CliContext, mind: Mind, file: Path, dry_run: bool) -> None:
+def learn_conversation(
+    cli: CliContext,
+    mind: Mind,
+    file: Path,
+    dry_run: bool,
+) -> None:
     """A conversation: what it teaches."""
     from reverie.interfaces.cli.commands.learn_command import learn_recording
     from reverie.interfaces.cli.commands.learn_command import print_learned as tell_learned
@@ -258,7 +288,11 @@ def import_to_json(done: "ImportOutcome") -> dict[str, Any]:
     }
 
 
-def print_import(file: Path, done: "ImportOutcome", dry_run: bool) -> None:
+def print_import(
+    file: Path,
+    done: "ImportOutcome",
+    dry_run: bool,
+) -> None:
     """Tell people what an import brought, or would bring."""
     plan = done.plan
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in plan.kinds.items())
@@ -293,7 +327,11 @@ def print_bad_records(plan: "ImportPlan") -> None:
         print_note(f"    and {len(plan.bad) - MAX_NAMED_RECORDS:,} more")
 
 
-def import_exports(cli: CliContext, files: Sequence[Path], skip_bad: bool) -> None:
+def import_exports(
+    cli: CliContext,
+    files: Sequence[Path],
+    skip_bad: bool,
+) -> None:
     """Take in what export wrote."""
     for file in files:
         if str(file) != "-" and not file.is_file():
@@ -305,10 +343,24 @@ def import_exports(cli: CliContext, files: Sequence[Path], skip_bad: bool) -> No
     for file, report in done:
         taken.update(report.new)
         unknown.update(report.unknown)
-        bad += [{"file": str(file), "row": row.row, "why": row.why} for row in report.bad]
+        bad += [
+            {
+                "file": str(file),
+                "row": row.row,
+                "why": row.why,
+            }
+            for row in report.bad
+        ]
     if cli.as_json:
         left_out = sum(report.left_out for _, report in done)
-        print_json({"new": dict(taken), "left_out": left_out, "unknown": dict(unknown), "bad": bad})
+        print_json(
+            {
+                "new": dict(taken),
+                "left_out": left_out,
+                "unknown": dict(unknown),
+                "bad": bad,
+            }
+        )
         return
     if taken:
         print_line(f"New: {', '.join(f'{n:,} {pluralize(kind, n)}' for kind, n in taken.items())}.")
@@ -318,7 +370,12 @@ def import_exports(cli: CliContext, files: Sequence[Path], skip_bad: bool) -> No
         print_left_out_rows(file, report)
 
 
-def import_export_file(file: Path, mind: Mind, cli: CliContext, skip_bad: bool) -> "ImportReport":
+def import_export_file(
+    file: Path,
+    mind: Mind,
+    cli: CliContext,
+    skip_bad: bool,
+) -> "ImportReport":
     """Take in one file; an error names it."""
     from reverie.interfaces.cli import json_lines
 

@@ -60,7 +60,12 @@ def install_host(
     ledger = WiringLedger(cli.settings.home, host)
     edits = ledger.plan_wiring(found)
     # What stood in the files before is kept by the ledger, for uninstall.
-    if confirm_edits(cli, edits, yes=yes, diff=diff):
+    if confirm_edits(
+        cli,
+        edits,
+        yes=yes,
+        diff=diff,
+    ):
         ledger.wire(edits)
     print_install_result(
         cli,
@@ -91,7 +96,11 @@ def install_host(
 
 @commands.add("uninstall", spaced=False)
 def uninstall_host(
-    cli: CliContext, host: Host, project: Project = False, yes: Yes = False, diff: Whole = False
+    cli: CliContext,
+    host: Host,
+    project: Project = False,
+    yes: Yes = False,
+    diff: Whole = False,
 ) -> None:
     """Take Reverie out of an agent's settings.
 
@@ -99,7 +108,12 @@ def uninstall_host(
     """
     ledger = WiringLedger(cli.settings.home, host)
     edits = ledger.plan_unwiring(find_targets(cli, host, project))
-    if confirm_edits(cli, edits, yes=yes, diff=diff):
+    if confirm_edits(
+        cli,
+        edits,
+        yes=yes,
+        diff=diff,
+    ):
         ledger.unwire(edits)
     print_install_result(
         cli,
@@ -116,7 +130,11 @@ def print_targets(cli: CliContext, found: Sequence[SettingsTarget]) -> None:
     cli.answer(texts, (f"{path}:\n{text}" for path, text in texts.items()))
 
 
-def find_targets(cli: CliContext, host: str, project: bool) -> list[SettingsTarget]:
+def find_targets(
+    cli: CliContext,
+    host: str,
+    project: bool,
+) -> list[SettingsTarget]:
     """The settings files of a host."""
     if host not in HOST_MODULES:
         raise BadInput(f"{host!r} is not one of {', '.join(HOST_MODULES)}")
@@ -124,7 +142,13 @@ def find_targets(cli: CliContext, host: str, project: bool) -> list[SettingsTarg
     return list_targets(host, WiringPlace(cli.settings.home, root))
 
 
-def confirm_edits(cli: CliContext, edits: Sequence[SettingsEdit], *, yes: bool, diff: bool) -> bool:
+def confirm_edits(
+    cli: CliContext,
+    edits: Sequence[SettingsEdit],
+    *,
+    yes: bool,
+    diff: bool,
+) -> bool:
     """Show what would be written, and ask; True if it is to be written."""
     if not edits:
         return False
@@ -152,7 +176,11 @@ def describe_edit(edit: SettingsEdit) -> Iterator[str]:
 
 
 def print_install_result(
-    cli: CliContext, host: str, edits: Sequence[SettingsEdit], already: str, done: str
+    cli: CliContext,
+    host: str,
+    edits: Sequence[SettingsEdit],
+    already: str,
+    done: str,
 ) -> None:
     """Say what was done: `already` where nothing had to be."""
     cli.answer(

@@ -61,7 +61,11 @@ def list_recordings(given: Path) -> list[Path]:
     return sorted(folder.glob("*.jsonl")) or [given] if folder.is_dir() else [given]
 
 
-def learn_recording(cli: CliContext, mind: Any, file: Path) -> list[dict[str, Any]]:
+def learn_recording(
+    cli: CliContext,
+    mind: Any,
+    file: Path,
+) -> list[dict[str, Any]]:
     """What each conversation of a file taught, as JSON values. One that cannot be learned from does
     not disturb the others.
     """
@@ -79,11 +83,22 @@ def learn_recording(cli: CliContext, mind: Any, file: Path) -> list[dict[str, An
     for conversation in conversations:
         cli.progress(f"learning from {conversation.session}", len(results), len(conversations))
         messages = [
-            {"role": one.role, "content": one.text, "at": one.at} for one in conversation.messages
+            {
+                "role": one.role,
+                "content": one.text,
+                "at": one.at,
+            }
+            for one in conversation.messages
         ]
         try:
             results.append(
-                learned_to_json(mind.learn(messages, space=cli.space, session=conversation.session))
+                learned_to_json(
+                    mind.learn(
+                        messages,
+                        space=cli.space,
+                        session=conversation.session,
+                    )
+                )
             )
         except ReverieError as err:
             results.append(

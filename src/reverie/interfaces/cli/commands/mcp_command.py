@@ -24,7 +24,12 @@ def serve_mcp(
     ] = "unified",
     http: Annotated[bool, "Serve HTTP on 127.0.0.1 instead of stdin and stdout."] = False,
     port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="Of --http; 0 takes a free one.")
+        int,
+        typer.Option(
+            min=0,
+            max=65_535,
+            help="Of --http; 0 takes a free one.",
+        ),
     ] = DEFAULT_PORT,
 ) -> None:
     """Serve memory to an agent by MCP.

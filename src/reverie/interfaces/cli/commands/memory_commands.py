@@ -73,7 +73,11 @@ def tag_memory(
     off = [*(remove or ()), *(word[1:] for word in tags if word.startswith("-"))]
     on = [word for word in tags if not word.startswith("-")]
     with cli.open_mind() as mind:
-        memory = mind.tag(id, add=on, remove=off)
+        memory = mind.tag(
+            id,
+            add=on,
+            remove=off,
+        )
     cli.answer(
         {"memory": memory},
         f"{id}: {', '.join(f'#{t}' for t in memory.tags) or 'no tags'}",
@@ -104,7 +108,12 @@ def link_two_memories(
     with cli.open_mind() as mind:
         now = mind.link(src, dst, rel, weight)
     cli.answer(
-        {"src": src, "rel": rel, "dst": dst, "weight": now},
+        {
+            "src": src,
+            "rel": rel,
+            "dst": dst,
+            "weight": now,
+        },
         f"{src} {rel.replace('_', ' ')} {dst} ({now:.2f})."
         if now
         else f"{src} and {dst} are untied.",
@@ -167,7 +176,9 @@ def curate_or_list(
     state: Annotated[
         str,
         typer.Option(
-            "--as", help=f"One of {', '.join(MATURITIES)}.", autocompletion=lambda: list(MATURITIES)
+            "--as",
+            help=f"One of {', '.join(MATURITIES)}.",
+            autocompletion=lambda: list(MATURITIES),
         ),
     ] = "validated",
     by: Annotated[str, "Who says so."] = "user",
@@ -180,7 +191,12 @@ def curate_or_list(
     """
     with cli.open_mind() as mind:
         if id:
-            memory = mind.review.curate(id, state, by=by, note=note)
+            memory = mind.review.curate(
+                id,
+                state,
+                by=by,
+                note=note,
+            )
             cli.answer({"memory": memory}, f"{id} is {state}.")
             return
         waiting = mind.review.pending(space=cli.space, limit=limit)
@@ -216,7 +232,10 @@ def promote_to_page(
     """
     with cli.open_mind() as mind:
         memory = mind.review.promote(
-            id, config.working_directory() / file.expanduser(), by=by, note=note
+            id,
+            config.working_directory() / file.expanduser(),
+            by=by,
+            note=note,
         )
     cli.answer(
         {"memory": memory},
@@ -239,7 +258,12 @@ def list_hints(
     with cli.open_mind() as mind:
         if choose_search_mode(cli, mind, text, "auto") == "words":
             mind.context.embedder = None
-        found = mind.hints(text, space=cli.space, limit=limit, session=session)
+        found = mind.hints(
+            text,
+            space=cli.space,
+            limit=limit,
+            session=session,
+        )
     cli.answer(
         {"space": cli.space, "hints": found},
         memory_view.render_hint_list(found),
@@ -263,10 +287,26 @@ def retrieve_memories(
 ) -> None:
     """Read memories by ids or by tags; each counts as used."""
     with cli.open_mind() as mind:
-        found = mind.retrieve(ids or (), tags=tag or (), limit=limit, space=cli.space)
+        found = mind.retrieve(
+            ids or (),
+            tags=tag or (),
+            limit=limit,
+            space=cli.space,
+        )
     cli.answer(
-        {"memories": found.memories, "matched": found.matched, "truncated": found.truncated},
-        (part for one in found.memories for part in memory_view.render_memory(one, clock.now())),
+        {
+            "memories": found.memories,
+            "matched": found.matched,
+            "truncated": found.truncated,
+        },
+        (
+            part
+            for one in found.memories
+            for part in memory_view.render_memory(
+                one,
+                clock.now(),
+            )
+        ),
         describe_nothing_found(cli),
     )
     if found.memories and found.truncated:
@@ -294,7 +334,11 @@ def list_tags(
     counts = {tag: found.get(tag, 0) for tag in {**found, **meanings}}
     said = (f"#{name}: {text}" for name, text in meanings.items())
     cli.answer(
-        {"space": cli.space, "tags": found, "meanings": meanings},
+        {
+            "space": cli.space,
+            "tags": found,
+            "meanings": meanings,
+        },
         chain(memory_view.render_counts(counts, "tags"), said) if counts else (),
         f"No tags in {cli.space}.",
     )
@@ -346,7 +390,11 @@ def fields_to_json(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @commands.add("similar", spaced=False)
-def list_similar(cli: CliContext, id: MemoryId, limit: Limit = 10) -> None:
+def list_similar(
+    cli: CliContext,
+    id: MemoryId,
+    limit: Limit = 10,
+) -> None:
     """Find memories like this one.
 
     By meaning, and by the tags, clusters and links that they share.
@@ -356,18 +404,41 @@ def list_similar(cli: CliContext, id: MemoryId, limit: Limit = 10) -> None:
 
 
 @commands.add("graph", spaced=False)
-def list_neighbours(cli: CliContext, id: MemoryId, limit: Limit = 20, depth: Depth = None) -> None:
+def list_neighbours(
+    cli: CliContext,
+    id: MemoryId,
+    limit: Limit = 20,
+    depth: Depth = None,
+) -> None:
     """Show what a memory is tied to, nearest first.
 
     By links, tags and clusters.
     """
     with cli.open_mind() as mind:
-        print_hits(cli, id, mind.neighbours(id, depth=depth, limit=limit), "It is tied to nothing.")
+        print_hits(
+            cli,
+            id,
+            mind.neighbours(
+                id,
+                depth=depth,
+                limit=limit,
+            ),
+            "It is tied to nothing.",
+        )
 
 
-def print_hits(cli: CliContext, id: str, found: list[Hit], none: str) -> None:
+def print_hits(
+    cli: CliContext,
+    id: str,
+    found: list[Hit],
+    none: str,
+) -> None:
     """Show what stands beside a memory."""
-    cli.answer({"id": id, "hits": found}, memory_view.render_hits(found, clock.now(), ""), none)
+    cli.answer(
+        {"id": id, "hits": found},
+        memory_view.render_hits(found, clock.now(), ""),
+        none,
+    )
 
 
 @commands.add("kinds", spaced=False)
@@ -378,7 +449,10 @@ def list_kinds(cli: CliContext) -> None:
         name: kind.half_life if kind.half_life < 1e9 else None for name, kind in KINDS.items()
     }
     rows = [{**kind._asdict(), "half_life": half_lives[name]} for name, kind in KINDS.items()]
-    cli.answer({"kinds": rows}, memory_view.render_kinds(list(KINDS.values())))
+    cli.answer(
+        {"kinds": rows},
+        memory_view.render_kinds(list(KINDS.values())),
+    )
 
 
 @commands.add("feel")
@@ -400,7 +474,13 @@ def record_feeling(
 ) -> None:
     """Note how something felt, on a memory or by itself."""
     with cli.open_mind() as mind:
-        kept = mind.feelings.record(emotion, intensity, about=about, why=why, space=cli.space)
+        kept = mind.feelings.record(
+            emotion,
+            intensity,
+            about=about,
+            why=why,
+            space=cli.space,
+        )
     cli.answer({"memory": kept}, f"{kept.id}: {emotion} ({intensity}).")
 
 
@@ -415,7 +495,12 @@ def list_feelings(
 ) -> None:
     """List memories that carry a feeling, newest first."""
     with cli.open_mind() as mind:
-        found = mind.feelings.browse(minimum=minimum, emotion=emotion, space=cli.space, limit=limit)
+        found = mind.feelings.browse(
+            minimum=minimum,
+            emotion=emotion,
+            space=cli.space,
+            limit=limit,
+        )
     print_memories(cli, found, f"No such feeling in {cli.space}.")
 
 
@@ -439,6 +524,10 @@ def set_season(
             space=cli.space,
         )
     cli.answer(
-        {"space": cli.space, "season": now.label or None, "until": now.until},
+        {
+            "space": cli.space,
+            "season": now.label or None,
+            "until": now.until,
+        },
         f"It is {now.label} in {cli.space}." if now else f"No season in {cli.space}.",
     )

@@ -47,7 +47,11 @@ def mirror_pages(
         if where:
             print_page_paths(cli, mind, root)
             return
-        reports = mind.data.mirror(cli.named_space, forget=forget, afresh=afresh)
+        reports = mind.data.mirror(
+            cli.named_space,
+            forget=forget,
+            afresh=afresh,
+        )
         may_ask = forget is None and not cli.as_json and sys.stdin.isatty()
         if may_ask and any(report.questions for report in reports):
             reports = ask_about_gone_lines(mind, cli, reports)
@@ -117,7 +121,13 @@ def share_file(
 
 def list_shares(cli: CliContext, mind: Mind) -> None:
     """The files that are kept in step with a space, and which of them are not just now."""
-    paths, firm = mind.data.shares(space=cli.space), mind.data.shares(space=cli.space, trusted=True)
+    paths, firm = (
+        mind.data.shares(space=cli.space),
+        mind.data.shares(
+            space=cli.space,
+            trusted=True,
+        ),
+    )
     left_alone = find_unsynced_shares(mind, cli.space)
     view = (
         f"{path}{'  (trusted)' if path in firm else ''}"
@@ -125,7 +135,12 @@ def list_shares(cli: CliContext, mind: Mind) -> None:
         for path in paths
     )
     cli.answer(
-        {"space": cli.space, "files": paths, "trusted": firm, "troubles": left_alone},
+        {
+            "space": cli.space,
+            "files": paths,
+            "trusted": firm,
+            "troubles": left_alone,
+        },
         view if paths else f"No file is shared from {cli.space}. Begin: reverie data share --start",
     )
     for why in left_alone.values():
@@ -144,7 +159,11 @@ def require_mirror_root(mind: Mind) -> Path:
     return root
 
 
-def print_page_paths(cli: CliContext, mind: Mind, root: Path) -> None:
+def print_page_paths(
+    cli: CliContext,
+    mind: Mind,
+    root: Path,
+) -> None:
     """Tell where the pages of each space are."""
     from reverie.mirror.mirror_folder import MirrorFolder
     from reverie.mirror.mirror_sync import list_mirrored_spaces
@@ -155,7 +174,11 @@ def print_page_paths(cli: CliContext, mind: Mind, root: Path) -> None:
     cli.answer({"root": root, "pages": paths}, paths.values(), nothing)
 
 
-def ask_about_gone_lines(mind: Mind, cli: CliContext, reports: Sequence[Any]) -> list[Any]:
+def ask_about_gone_lines(
+    mind: Mind,
+    cli: CliContext,
+    reports: Sequence[Any],
+) -> list[Any]:
     """Ask about the pages of which many lines are gone, and go on as answered."""
     for report in reports:
         for name, gone, of in report.questions:
@@ -193,13 +216,21 @@ def print_mirror_report(reports: Sequence[Any], *, quiet: bool = False) -> None:
         print_line("Pages and memories are in step.")
 
 
-def watch_mirror(mind: Mind, cli: CliContext, root: Path) -> None:
+def watch_mirror(
+    mind: Mind,
+    cli: CliContext,
+    root: Path,
+) -> None:
     """Whenever a page has been left alone for a moment after a change, and when memories have been
     altered.
     """
     from watchfiles import watch
 
-    root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    root.mkdir(
+        parents=True,
+        exist_ok=True,
+        mode=0o700,
+    )
     print_note(
         f"Watching {root}. Ctrl-C ends it; what is saved later is taken in by the next one "
         "who looks."
@@ -232,6 +263,11 @@ def mirror_to_json(report: Any) -> dict[str, Any]:
     return {
         **report._asdict(),
         "questions": [
-            {"page": name, "gone": gone, "of": of} for name, gone, of in report.questions
+            {
+                "page": name,
+                "gone": gone,
+                "of": of,
+            }
+            for name, gone, of in report.questions
         ],
     }

@@ -29,7 +29,13 @@ def plan_task(
     ] = None,
     limit: LimitFromOne = 10,
     tokens: Annotated[
-        int, typer.Option("--tokens", "-t", min=1, help="How long it may be.")
+        int,
+        typer.Option(
+            "--tokens",
+            "-t",
+            min=1,
+            help="How long it may be.",
+        ),
     ] = 1_000,
     root: RepositoryFolder = None,
     as_it_is: Annotated[
@@ -56,7 +62,13 @@ def plan_task(
             if cli.named_space or root is None
             else config.project_space_of(root.resolve())
         )
-        plan = mind.plan(text, root=root, space=space, limit=limit, tokens=tokens)
+        plan = mind.plan(
+            text,
+            root=root,
+            space=space,
+            limit=limit,
+            tokens=tokens,
+        )
     cli.answer(plan_to_json(plan), plan.text or "Nothing is known that this could be about.")
     if plan.files and not plan.known:
         cli.note("No past tasks are known. Take in the history: reverie learn --git")
@@ -66,9 +78,21 @@ def plan_to_json(plan: "TaskPlan") -> dict[str, Any]:
     """A plan as JSON values."""
     return {
         **plan._asdict(),
-        "past": [{"at": past.at, "text": past.text, "files": past.files} for past in plan.past],
+        "past": [
+            {
+                "at": past.at,
+                "text": past.text,
+                "files": past.files,
+            }
+            for past in plan.past
+        ],
         "fixes": [{"text": fix.memory.text, "why": fix.why} for fix in plan.fixes],
         "memories": [
-            {"id": hit.memory.id, "text": hit.memory.text, "why": hit.why} for hit in plan.memories
+            {
+                "id": hit.memory.id,
+                "text": hit.memory.text,
+                "why": hit.why,
+            }
+            for hit in plan.memories
         ],
     }

@@ -93,9 +93,18 @@ def show_warnings(
     """
     text = read_text_or_stdin(given) if given else ""
     with cli.open_mind() as mind:
-        found = mind.warnings(tool, parse_tool_arguments(text), space=cli.space, limit=limit)
+        found = mind.warnings(
+            tool,
+            parse_tool_arguments(text),
+            space=cli.space,
+            limit=limit,
+        )
     cli.answer(
-        {"tool": tool, "hits": found, "untried": found.untried},
+        {
+            "tool": tool,
+            "hits": found,
+            "untried": found.untried,
+        },
         memory_view.render_hits(found, clock.now(), cli.space)
         if found
         else "Nothing to beware of is known.",
@@ -125,7 +134,11 @@ def list_procedures(
     from reverie.memory.procedure import read_practice_record
 
     with cli.open_mind() as mind:
-        found = mind.procedures.find(read_text_or_stdin(context), space=cli.space, limit=limit)
+        found = mind.procedures.find(
+            read_text_or_stdin(context),
+            space=cli.space,
+            limit=limit,
+        )
     cli.answer(
         {"procedures": [{**one._asdict(), "record": read_practice_record(one)} for one in found]},
         memory_view.render_memories(found, clock.now(), cli.space),

@@ -170,7 +170,11 @@ def note_triggers(memory: Memory) -> None:
         )
 
 
-def remember_lines(mind: Mind, cli: CliContext, item: dict[str, Any]) -> list[Memory]:
+def remember_lines(
+    mind: Mind,
+    cli: CliContext,
+    item: dict[str, Any],
+) -> list[Memory]:
     """Every line of stdin as a memory. What was read is kept, also when Ctrl-C ends the reading."""
     kept: list[Memory] = []
     batch: list[dict[str, Any]] = []
@@ -196,7 +200,11 @@ def remember_lines(mind: Mind, cli: CliContext, item: dict[str, Any]) -> list[Me
     return kept
 
 
-def print_remembered(cli: CliContext, kept: list[Memory], many: bool) -> None:
+def print_remembered(
+    cli: CliContext,
+    kept: list[Memory],
+    many: bool,
+) -> None:
     """Say what was kept, and what was taken out of it."""
     redacted = sorted({kind for memory in kept for kind in memory.details.get("redacted", ())})
     values = {"memories": kept} if many else {"memory": kept[0]}
@@ -228,7 +236,12 @@ def edit_memory(
     title: Annotated[str | None, typer.Option(help="The new title.")] = None,
     kind: Annotated[
         str | None,
-        typer.Option("--kind", "-k", autocompletion=complete_kinds, help="The new kind."),
+        typer.Option(
+            "--kind",
+            "-k",
+            autocompletion=complete_kinds,
+            help="The new kind.",
+        ),
     ] = None,
     trigger: Annotated[
         list[str] | None,
@@ -276,7 +289,11 @@ def require_memory(mind: Mind, id: str) -> Memory:
 
 MemoryIds = Annotated[
     list[str],
-    typer.Argument(metavar="ID…", autocompletion=complete_ids, help="Ids of memories."),
+    typer.Argument(
+        metavar="ID…",
+        autocompletion=complete_ids,
+        help="Ids of memories.",
+    ),
 ]
 
 
@@ -333,7 +350,12 @@ def undo_event(
     cli.answer(
         {
             "events": [
-                {"event": one.seq, "verb": one.verb, "at": one.at, "ids": ids}
+                {
+                    "event": one.seq,
+                    "verb": one.verb,
+                    "at": one.at,
+                    "ids": ids,
+                }
                 for one, ids, _ in listed
             ]
         },
@@ -362,7 +384,10 @@ def require_sleep_run(mind: Mind, event: int | None) -> int:
     return run
 
 
-def list_undoable_events(mind: Mind, most: int = 12) -> list[tuple[Any, list[str], str]]:
+def list_undoable_events(
+    mind: Mind,
+    most: int = 12,
+) -> list[tuple[Any, list[str], str]]:
     """The last events that changed memories: (event, ids, what the first one says)."""
     listed: list[tuple[Any, list[str], str]] = []
     for event in mind.store.events(newest=True, limit=400):

@@ -35,7 +35,12 @@ class ReminderOptions:
         str, typer.Option(metavar="WHEN", help="“tomorrow at 9”, “Monday 14:00”, ISO 8601.")
     ] = ""
     within: Annotated[
-        str, typer.Option("--in", metavar="TIME", help="“20 minutes”, “2h”, “3 days”.")
+        str,
+        typer.Option(
+            "--in",
+            metavar="TIME",
+            help="“20 minutes”, “2h”, “3 days”.",
+        ),
     ] = ""
     every: Annotated[
         str,
@@ -119,7 +124,11 @@ def list_due(
     said = read_text_or_stdin([context]) if context else ""
     with cli.open_mind() as mind:
         found = mind.reminders.due(
-            said, space=cli.space, tool=tool, arguments=parse_tool_arguments(arguments), fire=fire
+            said,
+            space=cli.space,
+            tool=tool,
+            arguments=parse_tool_arguments(arguments),
+            fire=fire,
         )
     view = (
         f"{hit.memory.id}  {one_line(hit.memory.text)}  ({'; '.join(hit.why)})" for hit in found
@@ -178,7 +187,10 @@ def put_off_reminder(
     until: Annotated[list[str], "WHEN", "“in 20 minutes”, “tomorrow at 9”."],
 ) -> None:
     """Put it off."""
-    change_reminder(cli, lambda mind: mind.reminders.snooze(id, " ".join(until)))
+    change_reminder(
+        cli,
+        lambda mind: mind.reminders.snooze(id, " ".join(until)),
+    )
 
 
 def change_reminder(cli: CliContext, verb: "Callable[[Mind], Memory]") -> None:
@@ -195,7 +207,11 @@ def change_reminder(cli: CliContext, verb: "Callable[[Mind], Memory]") -> None:
     )
 
 
-def print_reminder(cli: CliContext, memory: "Memory", head: str) -> None:
+def print_reminder(
+    cli: CliContext,
+    memory: "Memory",
+    head: str,
+) -> None:
     """How a reminder stands: what was understood is told back."""
     from reverie.memory.intention import describe_due
 

@@ -86,13 +86,27 @@ def review_pairs(
 
 
 def resolve_pair(
-    cli: CliContext, mind: Mind, one: str | None, other: str | None, keep: str, text: str
+    cli: CliContext,
+    mind: Mind,
+    one: str | None,
+    other: str | None,
+    keep: str,
+    text: str,
 ) -> None:
     """Make one decision without asking, for scripts."""
     if not (one and other and keep):
         raise BadInput("A decision needs both ids and --keep one, other, both, merge, or --text")
-    pair = mind.review.resolve(one, other, keep, text=read_text_or_stdin([text]) if text else "")
-    event = mind.store.events(verbs=("review",), newest=True, limit=1)[0].seq
+    pair = mind.review.resolve(
+        one,
+        other,
+        keep,
+        text=read_text_or_stdin([text]) if text else "",
+    )
+    event = mind.store.events(
+        verbs=("review",),
+        newest=True,
+        limit=1,
+    )[0].seq
     cli.answer(
         {
             "decision": keep,
@@ -119,7 +133,16 @@ def ask_about_pairs(mind: Mind, cases: list[ReviewCase]) -> None:
         if decision:
             text = ""
             if decision == "edit":
-                text = typer.prompt("The new text", default=case.one.text, err=True)
-            mind.review.resolve(case.one.id, case.other.id, decision, text=text)
+                text = typer.prompt(
+                    "The new text",
+                    default=case.one.text,
+                    err=True,
+                )
+            mind.review.resolve(
+                case.one.id,
+                case.other.id,
+                decision,
+                text=text,
+            )
             decided += 1
     print_line(f"Decided {decided} of {len(cases)}. Each decision can be taken back: reverie undo")

@@ -41,7 +41,12 @@ MAX_WAITING_TEXTS = (
 
 Kinds = Annotated[
     list[str] | None,
-    typer.Option("--kind", "-k", autocompletion=complete_kinds, help="Only this kind."),
+    typer.Option(
+        "--kind",
+        "-k",
+        autocompletion=complete_kinds,
+        help="Only this kind.",
+    ),
 ]
 Types = Annotated[
     list[str] | None,
@@ -53,7 +58,12 @@ Types = Annotated[
 ]
 Tags = Annotated[
     list[str] | None,
-    typer.Option("--tag", "-t", autocompletion=complete_tags, help="Only with this tag."),
+    typer.Option(
+        "--tag",
+        "-t",
+        autocompletion=complete_tags,
+        help="Only with this tag.",
+    ),
 ]
 
 
@@ -75,7 +85,11 @@ class MemoryFilter:
 
     def to_arguments(self) -> dict[str, Sequence[str]]:
         """The same as the verbs of Mind name it."""
-        return {"kinds": self.kind or (), "types": self.type or (), "tags": self.tag or ()}
+        return {
+            "kinds": self.kind or (),
+            "types": self.type or (),
+            "tags": self.tag or (),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +106,9 @@ class SearchOptions:
     as_of: Annotated[
         str,
         typer.Option(
-            "--as-of", metavar="WHEN", help="As it was then: a date (its end), a time, a span (3d)."
+            "--as-of",
+            metavar="WHEN",
+            help="As it was then: a date (its end), a time, a span (3d).",
         ),
     ] = ""
     depth: Depth = None
@@ -121,7 +137,11 @@ def recall_memories(
             depth=how.depth,
         )
     cli.answer(
-        {"query": text, "space": cli.space, "hits": found},
+        {
+            "query": text,
+            "space": cli.space,
+            "hits": found,
+        },
         memory_view.render_hits(found, clock.now(), cli.space, more=explain),
         describe_nothing_found(cli),
     )
@@ -136,7 +156,12 @@ def parse_as_of(when: str) -> float | None:
     return parse_as_of_time(when, clock.now())
 
 
-def choose_search_mode(cli: CliContext, mind: Mind, text: str, mode: str) -> str:
+def choose_search_mode(
+    cli: CliContext,
+    mind: Mind,
+    text: str,
+    mode: str,
+) -> str:
     """The mode to search in: words, and one line about it, where there is no model."""
     needs_no_model = mode == "words" or not text.strip()
     if needs_no_model or mind.embedder is None or cli.settings.is_off(cli.space):
@@ -212,7 +237,10 @@ def list_memories(
 
 
 def print_memories(
-    cli: CliContext, found: Sequence[Memory], nothing: str, name: str = "memories"
+    cli: CliContext,
+    found: Sequence[Memory],
+    nothing: str,
+    name: str = "memories",
 ) -> None:
     """Tell a list of memories, for people or by that name as JSON; or, in these words, that there
     are none.
@@ -229,7 +257,11 @@ def show_memories(
     cli: CliContext,
     ids: Annotated[
         list[str],
-        typer.Argument(metavar="ID…", autocompletion=complete_ids, help="Ids of memories."),
+        typer.Argument(
+            metavar="ID…",
+            autocompletion=complete_ids,
+            help="Ids of memories.",
+        ),
     ],
 ) -> None:
     """Show memories with all that is known about them."""

@@ -31,12 +31,20 @@ Words = Annotated[
 
 
 @commands.add("list")
-def list_sessions(cli: CliContext, grep: Words = None, limit: Limit = 20) -> None:
+def list_sessions(
+    cli: CliContext,
+    grep: Words = None,
+    limit: Limit = 20,
+) -> None:
     """Past conversations of this space, the latest first."""
     from reverie.memory.history_text import format_moment
 
     with cli.open_mind() as mind:
-        found = mind.sessions.browse(space=cli.space, words=grep or (), limit=limit)
+        found = mind.sessions.browse(
+            space=cli.space,
+            words=grep or (),
+            limit=limit,
+        )
     cli.answer(
         {"space": cli.space, "sessions": map(session_to_json, found)},
         (
@@ -63,8 +71,15 @@ def show_session(
 ) -> None:
     """Read one past conversation, and what came of it."""
     with cli.open_mind() as mind:
-        found = mind.sessions.read(id, space=cli.space, words=grep or ())
-    cli.answer({**session_to_json(found), "lines": found.lines}, describe_session(found))
+        found = mind.sessions.read(
+            id,
+            space=cli.space,
+            words=grep or (),
+        )
+    cli.answer(
+        {**session_to_json(found), "lines": found.lines},
+        describe_session(found),
+    )
     if not found.lines:
         cli.note("No message has all of these words.")
 
@@ -170,7 +185,13 @@ Transcript = Annotated[
 
 
 WindowLimit = Annotated[
-    int, typer.Option("--limit", "-n", min=1, help="Tokens that the window holds.")
+    int,
+    typer.Option(
+        "--limit",
+        "-n",
+        min=1,
+        help="Tokens that the window holds.",
+    ),
 ]
 
 
@@ -193,7 +214,13 @@ def replay_conversation(
         ),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", min=0, help="Stop after so many turns; 0 plays all.")
+        int,
+        typer.Option(
+            "--limit",
+            "-n",
+            min=0,
+            help="Stop after so many turns; 0 plays all.",
+        ),
     ] = 0,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Only turns on which something surfaced.")

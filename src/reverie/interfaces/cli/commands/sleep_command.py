@@ -28,7 +28,10 @@ def sleep_now(
     within: Annotated[
         float | None,
         typer.Option(
-            "--within", metavar="SECONDS", min=0, help="Stop then; the next call goes on there."
+            "--within",
+            metavar="SECONDS",
+            min=0,
+            help="Stop then; the next call goes on there.",
         ),
     ] = None,
     afresh: Annotated[
@@ -46,7 +49,13 @@ def sleep_now(
     """
     with cli.open_mind() as mind:
         cli.progress("sleeping", 0, None)
-        slept = mind.sleep(passes or (), dry_run, within, afresh=afresh, ask=not no_model)
+        slept = mind.sleep(
+            passes or (),
+            dry_run,
+            within,
+            afresh=afresh,
+            ask=not no_model,
+        )
         waiting = mind.data.stats().waiting
         offline = cli.settings.offline and bool(mind.store.meta("trouble"))
     cli.answer(sleep_to_json(slept), describe_plan(slept) if dry_run else describe_sleep(slept))

@@ -37,7 +37,9 @@ def run_sql(
     parquet: Annotated[
         Path | None,
         typer.Option(
-            "--parquet", metavar="FOLDER", help="Write every table as a file into a new folder."
+            "--parquet",
+            metavar="FOLDER",
+            help="Write every table as a file into a new folder.",
         ),
     ] = None,
 ) -> None:
@@ -65,7 +67,11 @@ def run_sql(
                 print_tables(cli, log.tables())
 
 
-def print_parquet_files(cli: CliContext, folder: Path, rows: Mapping[str, int]) -> None:
+def print_parquet_files(
+    cli: CliContext,
+    folder: Path,
+    rows: Mapping[str, int],
+) -> None:
     """Say what was written."""
     files = (f"{folder / table}.parquet  {count:,} rows" for table, count in rows.items())
     cli.answer({"folder": folder, "rows": rows}, files)
@@ -81,7 +87,12 @@ def print_tables(cli: CliContext, tables: "list[TableDescription]") -> None:
     cli.answer({"tables": tables}, view)
 
 
-def print_rows(cli: CliContext, answer: "QueryResult", *, as_csv: bool) -> None:
+def print_rows(
+    cli: CliContext,
+    answer: "QueryResult",
+    *,
+    as_csv: bool,
+) -> None:
     """Give every row."""
     if as_csv and not cli.as_json:
         # In a file the values stand as they are; a terminal would obey what is in them.

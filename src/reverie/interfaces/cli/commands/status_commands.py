@@ -41,7 +41,10 @@ Name = Annotated[
 
 @commands.add("off")
 def switch_off(
-    cli: CliContext, name: Name = "", everywhere: Everywhere = False, session: Session = False
+    cli: CliContext,
+    name: Name = "",
+    everywhere: Everywhere = False,
+    session: Session = False,
 ) -> None:
     """Switch memory off in a space or a conversation.
 
@@ -53,13 +56,19 @@ def switch_off(
     if everywhere:
         config.save_settings(cli.settings, enabled=False)
     elif cli.space not in cli.settings.off:
-        config.save_settings(cli.settings, off=(*cli.settings.off, cli.space))
+        config.save_settings(
+            cli.settings,
+            off=(*cli.settings.off, cli.space),
+        )
     print_memory_state(cli, everywhere)
 
 
 @commands.add("on")
 def switch_on(
-    cli: CliContext, name: Name = "", everywhere: Everywhere = False, session: Session = False
+    cli: CliContext,
+    name: Name = "",
+    everywhere: Everywhere = False,
+    session: Session = False,
 ) -> None:
     """Switch memory on again.
 
@@ -69,7 +78,11 @@ def switch_on(
         switch_and_print_session(cli, find_meant_session(name, session), on=True)
         return
     if everywhere:
-        config.save_settings(cli.settings, enabled=True, off=())
+        config.save_settings(
+            cli.settings,
+            enabled=True,
+            off=(),
+        )
     else:
         config.save_settings(
             cli.settings, off=tuple(space for space in cli.settings.off if space != cli.space)
@@ -93,14 +106,23 @@ def find_meant_session(name: str, session: bool) -> str:
     return found
 
 
-def switch_and_print_session(cli: CliContext, session: str, *, on: bool) -> None:
+def switch_and_print_session(
+    cli: CliContext,
+    session: str,
+    *,
+    on: bool,
+) -> None:
     """Switch memory on or off in a conversation, and say how things stand now, read back from the
     file.
     """
     settings = config.switch_session(cli.settings, session, on=on)
     is_off = settings.is_off(cli.space, session)
     cli.answer(
-        {"on": not is_off, "session": session, "off_sessions": settings.off_sessions},
+        {
+            "on": not is_off,
+            "session": session,
+            "off_sessions": settings.off_sessions,
+        },
         f"Memory is {'off' if is_off else 'on'} in the session {session}.",
     )
     if cli.as_json:
@@ -144,7 +166,11 @@ def print_memory_state(cli: CliContext, everywhere: bool) -> None:
         )
 
 
-@commands.add("worker", spaced=False, hidden=True)
+@commands.add(
+    "worker",
+    spaced=False,
+    hidden=True,
+)
 def work_until_idle(
     cli: CliContext,
     holder: Annotated[str, "The name under which the lease was taken."] = "",
@@ -187,7 +213,11 @@ def show_status(cli: CliContext) -> None:
         counts = mind.data.stats()
         language = describe_llm(mind.llm, cli.settings.llm)
         settler = mind.store.holder(SETTLE_LEASE, clock.now())
-        failed = mind.store.events(verbs=FAILED, newest=True, limit=3)
+        failed = mind.store.events(
+            verbs=FAILED,
+            newest=True,
+            limit=3,
+        )
         trouble = json.loads(mind.store.meta("trouble") or "{}")
         left_alone = find_unsynced_shares(mind)
     values: dict[str, Any] = {
@@ -204,7 +234,11 @@ def show_status(cli: CliContext) -> None:
         "trouble": trouble.get("text", ""),
         "shares": left_alone,
         "failed": [
-            {"event": event.seq, "at": event.at, "error": str(event.payload.get("error", ""))}
+            {
+                "event": event.seq,
+                "at": event.at,
+                "error": str(event.payload.get("error", "")),
+            }
             for event in failed
         ],
     }
