@@ -58,10 +58,10 @@ class ProgressBar:
             self._task = self._bar.add_task(stage, total=total)
             self._bar.start()
         self._bar.update(
-            self._task,
+            self._task,  # type: ignore[arg-type]
             completed=done,
             total=total,
-        )  # type: ignore[arg-type]
+        )
 
     def clear(self) -> None:
         """Take the bar away; the next call begins anew."""
