@@ -587,6 +587,26 @@ def test_what_a_hook_redacted_is_redacted_again_only_by_other_rules(agent, monke
     assert [changed, changed] == [SECRET not in text for text in written]
 
 
+def test_what_is_purged_before_the_worker_comes_is_not_logged(agent, monkeypatch):
+    """An event that waits names what a prompt was given, and why: the turn is written without what
+    was purged meanwhile, and each of the others keeps its own reasons.
+    """
+    monkeypatch.setenv("REVERIE_HOME", str(agent.home))
+    config.save_settings(config.load_settings(agent.home), idle=0.0)
+    gone, stays = agent.keep("The vault word is Zanzibar."), agent.keep(HERON)
+    agent.say("The first word.")
+    (path,) = agent.room.list_events()
+    given = {"ids": [gone.id, stays.id], "why": [["trigger 'vault*'"], ["words 4.3"]]}
+    write_json_object(path, {**json.loads(Path(path).read_text()), **given})
+    with open_mind(agent.home) as mind:
+        mind.data.purge(gone.id)
+        desk = HookConsumer(mind)
+        desk.consume_events()
+        desk.close()
+        (turn,) = mind.store.events(verbs=("turn",))
+    assert (turn.payload["given"], turn.payload["why"]) == ([stays.id], [["words 4.3"]])
+
+
 @pytest.mark.parametrize(
     "given",
     [

@@ -379,6 +379,19 @@ def test_purging_takes_edges_and_counts_along(store):
     assert store.verify() == []
 
 
+@pytest.mark.parametrize("verb, ids", [("turn", "given"), ("prepared", "ids")])
+def test_a_purge_takes_the_reasons_of_what_is_purged(store, verb, ids):
+    """An event that gave two memories keeps the one that stays, with its own reasons only."""
+    gone, stays = keep(store, "The vault word is Zanzibar.", "Deploy with make ship.")
+    why = [["trigger 'tool:Bash(vault*)'"], ["words 4.3"]]
+    store.append([Event(verb, SPACE, 1.0, payload={ids: [gone.id, stays.id], "why": why})])
+
+    store.purge([gone.id])
+
+    (event,) = store.events(verbs=(verb,))
+    assert event.payload == {ids: [stays.id], "why": [["words 4.3"]]}
+
+
 def test_purging_one_leaves_the_others_whole(store):
     """Those that pointed to a purged memory stay, can be read, and their changes can
     be taken back.

@@ -29,7 +29,7 @@ from reverie.context_window.injection_history import InjectionHistory, resume_hi
 from reverie.core import clock, config
 from reverie.core.errors import BadInput, StoreError
 from reverie.core.kinds import INTENTION, LEARNING, WARNING_KINDS, is_unverified
-from reverie.core.model import Event, Filter, Memory, visible_spaces
+from reverie.core.model import Event, Filter, Memory, index_memories, visible_spaces
 from reverie.injection.conversation_state import (
     ConversationState,
     ConversationTurn,
@@ -157,6 +157,7 @@ class HookConsumer:
             if self.mind.settings.is_off(spooled.space, spooled.event.session):
                 self._drop_session(spooled.event.session)
                 return
+            spooled = self._drop_purged(spooled)
             EVENT_HANDLERS[spooled.event.kind](self, spooled)
         # A store in trouble will do again: the event stays in the spool.
         except StoreError:
@@ -182,6 +183,15 @@ class HookConsumer:
         """Memory is off there: nothing is taken in, and no block waits."""
         remove_file(self.files.session_file(session, "block"))
         self._close_session(session)
+
+    def _drop_purged(self, spooled: SpooledEvent) -> SpooledEvent:
+        """The event without memories that were purged since they were given, and their reasons."""
+        there = index_memories(self.mind.store.get(spooled.ids))
+        if len(there) == len(set(spooled.ids)):
+            return spooled
+        why = dict(zip(spooled.ids, spooled.why, strict=False))
+        ids = [id for id in spooled.ids if id in there]
+        return spooled._replace(ids=ids, why=[why[id] for id in ids if id in why])
 
     def _on_session_start(self, spooled: SpooledEvent) -> None:
         active = self._open_session(spooled)

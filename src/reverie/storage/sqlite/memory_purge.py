@@ -42,6 +42,8 @@ OWN_EVENTS = """
 """
 FORGET_CHANGE = "update change set before = ?, after = ? where memory = ? and seq = ? and place = ?"
 SELECT_RECORDS = f"select id from memory where kind in ({sql_placeholders(RECORD_KINDS)})"
+# Where an event names what it gave: in "turn", and in "prepared".
+GIVEN_IDS = ("given", "ids")
 # Values in `meta` that only say where something is.
 NOTES_OF_PLACES = ("anchored", "mirror_roots", "mirror_spaces", "shares")
 
@@ -267,6 +269,7 @@ def blank_value(
 
     if isinstance(value, dict):
         kept = {name: inner for name, inner in value.items() if not is_id(name)}
+        kept |= keep_reasons(kept, is_id)
         for name, inner in kept.items():
             if not is_kept_field(name, inner):
                 kept[name] = blank_inner(inner)
@@ -278,6 +281,18 @@ def blank_value(
     for id in ids.find_candidates(value):
         value = value.replace(id, PURGED)
     return texts.scrub_text(value)[0]
+
+
+def keep_reasons(payload: Mapping[str, Any], is_gone: Callable[[Any], bool]) -> dict[str, Any]:
+    """The reasons of an event that gave memories, without those for what is erased: they stand in
+    the order of its ids, and may quote a trigger.
+    """
+    why = payload.get("why")
+    for name in GIVEN_IDS:
+        ids = payload.get(name)
+        if isinstance(ids, list) and isinstance(why, list) and len(ids) == len(why):
+            return {"why": [one for id, one in zip(ids, why, strict=True) if not is_gone(id)]}
+    return {}
 
 
 # Other memories
