@@ -45,6 +45,12 @@ NAMED = {
     "note": 45,
     "scratch": 1 / 24,
 }
+# Those that there were when each trait was still a list of names.
+FIRST_KINDS = (
+    "preference correction negative fact knowledge profile environment decision entity learning "
+    "capability note observation file procedure skill event excerpt task intention goal feeling "
+    "scratch"
+)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -69,26 +75,42 @@ def test_every_column_holds_what_its_readers_know(name):
     assert row.unchosen in ("", SAID, OBSERVED)
 
 
-def test_what_lists_named_one_by_one_before_the_columns_came():
+def test_a_kind_keeps_the_traits_that_it_had_before_the_columns_came():
     """Which kinds a model extracts, in the order of its instructions; which warn, the first first;
-    of which the journal tells; which turns need which.
+    of which the journal tells; which turns need which; which no team's file has. A row that came
+    later may have any of them.
     """
+
+    def first(names):
+        return " ".join(name for name in names if name in FIRST_KINDS.split())
+
     told = "preference correction negative fact knowledge decision entity learning procedure event"
     makes = "preference correction negative decision procedure skill"
     answers = "fact knowledge decision entity procedure event task intention"
+    urgent = sorted(WARNING_KINDS, key=lambda name: -KINDS[name].urgency)
 
-    assert " ".join(EXTRACTED_KINDS) == told
-    assert sorted(WARNING_KINDS, key=lambda name: -KINDS[name].urgency) == [
-        "negative",
-        "correction",
-    ]
-    assert sorted(JOURNAL_KINDS) == ["decision", "event", "feeling", "task"]
-    assert EPISODE_KINDS == ("event", "task")
+    assert first(EXTRACTED_KINDS) == told
+    assert first(urgent) == "negative correction"
+    assert first(sorted(JOURNAL_KINDS)) == "decision event feeling task"
+    assert first(EPISODE_KINDS) == "event task"
     assert {
-        need: " ".join(row.name for row in KINDS.values() if need in row.bears_on)
+        need: first(row.name for row in KINDS.values() if need in row.bears_on)
         for need in NEEDED_BY
     } == {MAKING: makes, TROUBLE: "correction negative learning", QUESTION: answers}
-    assert [row.name for row in KINDS.values() if not row.shared] == ["preference", "file"]
+    assert first(row.name for row in KINDS.values() if not row.shared) == "preference file"
+
+
+def test_headings_stand_where_their_rows_say():
+    """By `place`, which one row of a heading says; after those a heading without one; what is
+    anything else last.
+    """
+    placed = [row for row in KINDS.values() if row.place != FOREVER]
+    ordered = [row.group for row in sorted(placed, key=lambda row: row.place)]
+
+    assert len({row.place for row in placed}) == len(set(ordered)) == len(placed)
+    assert list(GROUPS[: len(ordered)]) == ordered
+    assert GROUPS[0] == "Corrections"
+    assert GROUPS[-1] == kind_of("recipe").group
 
 
 @pytest.mark.proves("C1", "C4", "C5")

@@ -15,7 +15,7 @@ ROWS = {
     "recipe": 'Kind("recipe", "semantic", 30, "how a dish is made")',
     "house-rule": (
         'Kind("house-rule", "procedural", 365, "what nobody here does", contradictable=False, '
-        'group="House rules", voice=USER, bears_on=(MAKING, TROUBLE, QUESTION), urgency=3, '
+        'group="House rules", place=1.5, voice=USER, bears_on=(MAKING, TROUBLE, QUESTION), urgency=3, '
         "merges_with=OWN_KIND, capped=False, extracted=True, shared=False)"
     ),
     "meeting": (

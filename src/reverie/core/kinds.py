@@ -44,6 +44,7 @@ class Kind(NamedTuple):
     meaning: str  # for people and for models that choose a kind
     contradictable: bool = True  # a newer one about the same subject may replace it
     group: str = "Notes"  # the heading it is rendered under; a new one may be named
+    place: float = FOREVER  # of that heading among the others, lowest first; one row of it says so
     surfaces: bool = True  # may pop up by itself
     voice: str = ANYBODY  # whose word it takes: what others wrote may describe, and command nobody
     bears_on: tuple[str, ...] = ()  # what it may be to a turn: MAKING, TROUBLE, QUESTION
@@ -58,7 +59,8 @@ class Kind(NamedTuple):
 
 
 # Of the rows of a group the first is what a line on a page becomes that a person writes under that
-# heading. The order is that of the list that a language model chooses from.
+# heading. The order is that of the list that a language model chooses from; headings have their own
+# (`place`).
 KINDS: dict[str, Kind] = {
     row.name: row
     for row in (
@@ -68,6 +70,7 @@ KINDS: dict[str, Kind] = {
             90,
             "how the user likes things",
             group="Preferences",
+            place=5,
             voice=USER,
             bears_on=(MAKING,),
             extracted=True,
@@ -79,6 +82,7 @@ KINDS: dict[str, Kind] = {
             365,
             "the user put us right: what to do or believe instead",
             group="Corrections",
+            place=1,
             voice=USER,
             bears_on=(MAKING, TROUBLE),
             urgency=1,
@@ -91,6 +95,7 @@ KINDS: dict[str, Kind] = {
             "something never to do, called up by its trigger patterns",
             contradictable=False,
             group="Never do",
+            place=2,
             voice=USER,
             bears_on=(MAKING, TROUBLE),
             urgency=2,
@@ -103,6 +108,7 @@ KINDS: dict[str, Kind] = {
             30,
             "how something in this codebase or project is",
             group="Facts",
+            place=4,
             bears_on=(QUESTION,),
             unchosen=SAID,
             extracted=True,
@@ -137,6 +143,7 @@ KINDS: dict[str, Kind] = {
             180,
             "what was decided, and why",
             group="Decisions",
+            place=6,
             voice=AGENT,
             bears_on=(MAKING, QUESTION),
             journal="decisions",
@@ -148,6 +155,7 @@ KINDS: dict[str, Kind] = {
             60,
             "a person, service, machine or thing, and what it is",
             group="Entities",
+            place=7,
             bears_on=(QUESTION,),
             extracted=True,
         ),
@@ -157,6 +165,7 @@ KINDS: dict[str, Kind] = {
             60,
             "a lesson from a mistake or a debugging session",
             group="Learnings",
+            place=9,
             voice=AGENT,
             bears_on=(TROUBLE,),
             extracted=True,
@@ -200,6 +209,7 @@ KINDS: dict[str, Kind] = {
             60,
             "how to do something: trigger and ordered steps",
             group="Procedures",
+            place=8,
             voice=AGENT,
             bears_on=(MAKING, QUESTION),
             extracted=True,
@@ -222,6 +232,7 @@ KINDS: dict[str, Kind] = {
             "something that happened: who, what, when, where, why",
             contradictable=False,
             group="What happened",
+            place=11,
             bears_on=(QUESTION,),
             journal="episodes",
             unchosen=OBSERVED,
@@ -234,6 +245,7 @@ KINDS: dict[str, Kind] = {
             "a passage of a conversation that left the context window, word for word",
             contradictable=False,
             group="Earlier in this conversation",
+            place=10,
             unchosen=OBSERVED,
             on_pages=False,
         ),
@@ -255,6 +267,7 @@ KINDS: dict[str, Kind] = {
             "something to do later, at a time or in a context",
             contradictable=False,
             group="To do",
+            place=3,
             voice=AGENT,
             bears_on=(QUESTION,),
         ),
@@ -274,6 +287,7 @@ KINDS: dict[str, Kind] = {
             "how something felt, and how strongly",
             contradictable=False,
             group="Feelings",
+            place=12,
             voice=AGENT,
             journal="feelings",
         ),
@@ -284,6 +298,7 @@ KINDS: dict[str, Kind] = {
             "the current task's scratch pad: expires within the hour",
             contradictable=False,
             group="Now",
+            place=13,
             surfaces=False,
             voice=AGENT,
         ),
@@ -320,28 +335,11 @@ WARNING_KINDS = tuple(row.name for row in KINDS.values() if row.urgency)
 
 EXTRACTED_KINDS = tuple(row.name for row in KINDS.values() if row.extracted)
 
-_USUAL_GROUPS = (
-    "Corrections",
-    "Never do",
-    "To do",
-    "Facts",
-    "Preferences",
-    "Decisions",
-    "Entities",
-    "Procedures",
-    "Learnings",
-    "Earlier in this conversation",
-    "What happened",
-    "Feelings",
-    "Now",
-)
-# Read by people top-down: what must not be overlooked comes first, and a row's own new group before
-# what is anything else.
+# Read by people top-down: what must not be overlooked comes first, what is anything else last.
 GROUPS = (
-    *dict.fromkeys(
-        group
-        for group in (*_USUAL_GROUPS, *(row.group for row in KINDS.values()))
-        if group != CUSTOM_KIND.group
+    *sorted(
+        dict.fromkeys(row.group for row in KINDS.values() if row.group != CUSTOM_KIND.group),
+        key=lambda group: min(row.place for row in KINDS.values() if row.group == group),
     ),
     CUSTOM_KIND.group,
 )
