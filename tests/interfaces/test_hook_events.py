@@ -31,6 +31,7 @@ from reverie.interfaces.hooks.hook_event import (
     WarningTable,
 )
 from reverie.interfaces.hooks.hook_main import resolve_outcome
+from reverie.interfaces.hooks.oversized_event import HEAD_BYTES, parse_beginning
 from reverie.interfaces.hooks.prompt_topic import (
     collect_topic_words,
     continues_topic,
@@ -70,6 +71,22 @@ def claude(event, **fields):
     return read_host_event(
         CLAUDE, {"session_id": "s", "cwd": "/p", "hook_event_name": event, **fields}
     )
+
+
+@pytest.mark.parametrize("host", HOSTS.values(), ids=lambda host: host.title)
+def test_every_host_says_how_the_beginning_of_a_long_prompt_is_read(host):
+    """Its row names the event and the fields: what is too long to be parsed is not lost."""
+    (prompt,) = (name for name, kind in host.events.items() if kind == PROMPT)
+    (other, *_) = (name for name, kind in host.events.items() if kind != PROMPT)
+    fields = dict.fromkeys(host.prompt_fields, "told")
+
+    def parse(event):
+        told = json.dumps({**fields, host.event_field: event, "rest": "x" * HEAD_BYTES})
+        return parse_beginning(told.encode(), host)
+
+    event = read_host_event(host, parse(prompt))
+    assert event is not None and event[:4] == (PROMPT, "told", "told", "told")
+    assert parse(other) == {}
 
 
 def test_every_host_tells_of_the_same_things():

@@ -154,7 +154,9 @@ def answer_event(
 ) -> Mapping[str, Any]:
     """What to answer a host, whose row may be at hand; empty if there is nothing to say."""
     host = host or load_host(host_name)
-    payload = json.loads(given) if len(given) <= MAX_INPUT_BYTES else read_oversized(given, files)
+    payload = (
+        json.loads(given) if len(given) <= MAX_INPUT_BYTES else read_oversized(given, files, host)
+    )
     event = read_host_event(host, payload)
     if event is None or not environment.is_switched_on():
         return {}
@@ -167,7 +169,7 @@ def answer_event(
     files.mark_seen(host_name)
     call = HookCall(event, note, files, now)
     # Some hosts read no context at some events: "-" asks whether this one would.
-    if event.kind in kinds.TOOL_KINDS and host.answer(payload["hook_event_name"], "-"):
+    if event.kind in kinds.TOOL_KINDS and host.answer(payload[host.event_field], "-"):
         call = call._replace(said=take_block_at_work(call))
     answer = ANSWER_HANDLERS[event.kind](call)
     text = "\n".join(filter(None, (call.said.text, answer)))
@@ -178,15 +180,19 @@ def answer_event(
 
         with suppress(OSError):
             wake_worker(files.home, files.lock)
-    return host.answer(payload["hook_event_name"], fit_answer(text)) if text else {}
+    return host.answer(payload[host.event_field], fit_answer(text)) if text else {}
 
 
-def read_oversized(given: bytes, files: HookFiles) -> Mapping[str, Any]:
+def read_oversized(
+    given: bytes,
+    files: HookFiles,
+    host: HostAgent,
+) -> Mapping[str, Any]:
     """What the beginning of something very long tells."""
     from reverie.interfaces.hooks.oversized_event import parse_beginning
 
-    payload = parse_beginning(given)
-    name = payload.get("hook_event_name", "an event")
+    payload = parse_beginning(given, host)
+    name = payload.get(host.event_field, "an event")
     taken = "only its beginning is" if payload else "not"
     files.log_trouble(f"{name}: larger than {MAX_INPUT_BYTES // 1_000_000} MB, {taken} taken in")
     return payload

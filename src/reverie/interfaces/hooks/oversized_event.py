@@ -6,23 +6,24 @@ import json
 import re
 from typing import Any
 
-KEPT_NAMES = ("session_id", "conversation_id", "cwd", "hook_event_name")
-PROMPT_EVENTS = ("UserPromptSubmit", "beforeSubmitPrompt")
+from reverie.interfaces.hooks.hook_event import PROMPT
+from reverie.interfaces.hosts.host_agent import HostAgent
+
 # Bytes that are looked at, of many megabytes: parsing all of them takes too long.
 HEAD_BYTES = 1_000_000
 _TEXT = r'(?<!\\)"%s"\s*:\s*"((?:[^"\\]|\\.){0,100000})'
 
 
-def parse_beginning(given: bytes) -> dict[str, Any]:
-    """A prompt with its beginning, and what says whose it is; empty for what is no prompt or does
-    not say so.
+def parse_beginning(given: bytes, host: HostAgent) -> dict[str, Any]:
+    """A host's prompt with its beginning, and what says whose it is; empty for what is no prompt or
+    does not say so.
     """
     text = given[:HEAD_BYTES].decode("utf-8", "replace")
-    values = {name: find_text_value(text, name) for name in KEPT_NAMES}
-    payload: dict[str, Any] = {name: value for name, value in values.items() if value}
-    if payload.get("hook_event_name") not in PROMPT_EVENTS:
+    event = find_text_value(text, host.event_field)
+    if host.events.get(event) != PROMPT:
         return {}
-    return {**payload, "prompt": find_text_value(text, "prompt")}
+    fields = {name: find_text_value(text, name) for name in host.prompt_fields}
+    return {**fields, host.event_field: event}
 
 
 def find_text_value(text: str, name: str) -> str:

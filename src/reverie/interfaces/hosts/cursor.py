@@ -89,4 +89,5 @@ HOST = HostAgent(
     answer_cursor,
     settings_files,
     flat_hooks=True,
+    prompt_fields=("conversation_id", "session_id", "cwd", "prompt"),
 )

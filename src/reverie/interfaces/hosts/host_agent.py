@@ -27,7 +27,10 @@ def no_switches(_read: ReadSettings, _project: "Path") -> Iterator[tuple["Path",
 
 
 class HostAgent(NamedTuple):
-    """A host agent: how its hooks talk, and where its settings are."""
+    """A host agent: how its hooks talk, and where its settings are.
+
+    A message is a JSON object. What this table does not say of it, `read` knows.
+    """
 
     title: str  # its name for people
     next_step: str  # what to do after `reverie install`
@@ -42,11 +45,14 @@ class HostAgent(NamedTuple):
     flat_hooks: bool = False  # a list of commands for each event, not groups of handlers
     has_plugin: bool = False  # it takes ours, of `plugins/`
     runs_equal_once: bool = False  # equal handlers that stand in several files run once
+    event_field: str = "hook_event_name"  # of a message: which of `events` it tells of
+    # Texts that `read` needs of a prompt too long to be parsed: whose it is, where, what it says.
+    prompt_fields: tuple[str, ...] = ("session_id", "cwd", "prompt")
 
 
 def read_host_event(host: HostAgent, payload: Any) -> HookEvent | None:
     """What a host tells of; None for what does not concern us."""
-    if not isinstance(payload, Mapping) or payload.get("hook_event_name") not in host.events:
+    if not isinstance(payload, Mapping) or payload.get(host.event_field) not in host.events:
         return None
     event = host.read(payload)
     return event if event and event.session else None

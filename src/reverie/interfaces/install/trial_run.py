@@ -48,7 +48,8 @@ def try_hook(host: str) -> tuple[float, str]:
     The first finds modules not yet compiled and a home not yet made, as no hook does but the first
     one ever.
     """
-    events = load_host(host).events
+    row = load_host(host)
+    events = row.events
     # A host without such an event is tried with its first one.
     event = next(
         (name for name, kind in events.items() if kind == TOOL_AFTER),
@@ -57,10 +58,8 @@ def try_hook(host: str) -> tuple[float, str]:
     seconds = 0.0
     with TemporaryDirectory(prefix="reverie-doctor-") as folder:
         told = {
-            "hook_event_name": event,
-            # Claude Code's and Codex's name of it, and Cursor's.
-            "session_id": "doctor",
-            "conversation_id": "doctor",
+            **dict.fromkeys(row.prompt_fields, "doctor"),
+            row.event_field: event,
             "cwd": folder,
             "tool_name": "Bash",
             "tool_input": {"command": "true"},
