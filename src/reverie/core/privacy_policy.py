@@ -18,6 +18,9 @@ from typing import Literal, NamedTuple
 
 Choice = Literal["off", "mask", "refuse"]
 CHOICES: tuple[Choice, ...] = ("off", "mask", "refuse")
+# Of the tables of `privacy/`: what was redacted by others is redacted again. Kept by hand, for a
+# hook has no time to compute it; the test that compares it with the tables says the new one.
+RULES_FINGERPRINT = "e616115a9923"
 
 
 class Policy(NamedTuple):

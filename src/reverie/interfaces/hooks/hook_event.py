@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reverie import __version__
-from reverie.core.privacy_policy import DEFAULT_POLICY, Choice, Policy
+from reverie.core.privacy_policy import DEFAULT_POLICY, RULES_FINGERPRINT, Choice, Policy
 
 SESSION_START, PROMPT, TURN_END, SESSION_END = "session_start", "prompt", "turn_end", "session_end"
 TOOL_BEFORE, TOOL_AFTER, TOOL_FAILED = "tool_before", "tool_after", "tool_failed"
@@ -122,7 +122,8 @@ class SpooledEvent(NamedTuple):
 
 def redaction_rules(policy: Policy) -> str:
     """The name of the rules by which this version redacts under a policy."""
-    return "|".join((__version__, policy.personal, policy.contact, *policy.sensitive))
+    tables = (__version__, RULES_FINGERPRINT)
+    return "|".join((*tables, policy.personal, policy.contact, *policy.sensitive))
 
 
 def first_text(payload: Mapping[str, Any], *names: str) -> str:
