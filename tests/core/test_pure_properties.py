@@ -13,9 +13,10 @@ from reverie.context_window.injection_history import (
     compute_overlap,
     replaces_waiting_block,
 )
+from reverie.core.code_anchors import CHANGED, GONE, OUTDATED
 from reverie.core.errors import BadInput
-from reverie.core.kinds import KINDS, retention
-from reverie.core.model import Hit, visible_spaces
+from reverie.core.kinds import KINDS, is_unverified, retention
+from reverie.core.model import TRUST_BY_PROVENANCE, Hit, visible_spaces
 from reverie.core.privacy_policy import DEFAULT_POLICY
 from reverie.core.trigger_patterns import context_of_conversation, matches_trigger
 from reverie.extraction.rule_extraction import extract_lessons
@@ -27,12 +28,15 @@ from reverie.memory.memory_validation import (
 )
 from reverie.retrieval.rescoring import (
     BESIDE_ODDS,
+    EMOTION_FACTORS,
     MIN_SHOWN_CHANCE,
     PRIOR_BOUND,
+    UNVERIFIED_FACTOR,
     apply_priors,
     compute_prior,
     drop_duplicate_texts,
     finalize_hits,
+    list_prior_factors,
     multiply_odds,
     select_beside_best,
     to_odds,
@@ -76,6 +80,26 @@ def memories(draw, text=nasty):
         details=draw(
             st.dictionaries(anything, st.one_of(st.integers(), anything, st.none()), max_size=3)
         ),
+    )
+
+
+@st.composite
+def lived_memories(draw):
+    """Memories with all that makes one deserve more or less: use, repetition, feeling, success."""
+    memory, intensities = draw(memories()), [*EMOTION_FACTORS, "unheard of", None]
+    traits = {
+        "emotion": st.fixed_dictionaries({"intensity": st.sampled_from(intensities)}),
+        "rate": st.floats(allow_nan=False),
+        "season": st.sampled_from(["audit", "release-week"]),
+        OUTDATED: st.fixed_dictionaries({"state": st.sampled_from([CHANGED, GONE, ""])}),
+    }
+    return memory._replace(
+        provenance=draw(st.sampled_from(sorted(TRUST_BY_PROVENANCE))),
+        confidence=draw(unit),
+        strength=draw(st.integers(0, 10_000)),
+        access_count=draw(st.integers(0, 10_000)),
+        last_accessed_at=draw(st.none() | st.floats(0, 5e9)),
+        details={**memory.details, **draw(st.fixed_dictionaries({}, optional=traits))},
     )
 
 
@@ -141,10 +165,18 @@ def test_a_prefix_that_stands_out_surfaces(scores):
     assert select_beside_best(kept) == kept
 
 
-@given(memories(), st.floats(0, 5e9))
-def test_priors_are_bounded(memory, now):
-    """No prior is more than a quarter either way; together they never bury a good hit."""
-    assert (1 - PRIOR_BOUND) ** 5 <= compute_prior(memory, now) <= (1 + PRIOR_BOUND) ** 5
+@given(lived_memories(), st.floats(0, 5e9), st.sampled_from(["", "audit"]))
+@pytest.mark.proves("B57")
+def test_priors_are_bounded(memory, now, season):
+    """No prior is more than a quarter either way, whatever a memory went through; what others wrote
+    is halved at least.
+    """
+    factors = list_prior_factors(memory, now, season)
+    prior = compute_prior(memory, now, season)
+
+    assert all(1 - PRIOR_BOUND <= factor <= 1 + PRIOR_BOUND for factor in factors)
+    assert prior == pytest.approx(math.prod(factors)) or is_unverified(memory)
+    assert 0 < prior <= UNVERIFIED_FACTOR or not is_unverified(memory)
 
 
 @given(unit, st.floats(0.2, 4.0), st.floats(0.2, 4.0))
@@ -171,11 +203,11 @@ def test_rescoring_orders_and_loses_nothing(found):
 # Fading
 
 
-@given(memories(), st.integers(0, 10_000), st.floats(0, 1e9), st.floats(0, 1e9))
+@given(lived_memories(), st.integers(0, 10_000), st.floats(0, 1e9), st.floats(0, 1e9))
 @pytest.mark.proves("CC-50", "CC-51", "B51")
 def test_retention_falls_with_age_and_rises_with_use(memory, uses, age, more):
     """Retention lies within 0..1; older is never more, used is never less."""
-    used = memory._replace(access_count=uses)
+    used = memory._replace(access_count=memory.access_count + uses)
     young, old = sorted((age, more))
 
     assert 0.0 <= retention(used, NOON + old) <= retention(used, NOON + young) <= 1.0
@@ -264,7 +296,7 @@ def test_tags_are_stable(tags):
     assert all(tag == tag.strip() and tag and tag[0] != "#" for tag in found)
 
 
-@given(memories())
+@given(lived_memories())
 @pytest.mark.proves("CC-7", "CC-90")
 def test_rows_and_json_give_the_memory_back(memory):
     """To the table and back, to JSON and back: the same."""

@@ -3,12 +3,10 @@
 The relevance gate has said how likely a turn needs each hit; `can_surface` leaves out by kind,
 review and validity, and `select_surfacing` what is too unlikely.
 
-A prior says how much a memory deserves to be believed and recalled, whatever is asked. Each moves
-the odds of a hit by PRIOR_BOUND at most, so that none can bury what fits the question well. Reading
-never changes a prior's inputs.
-
-A prior that grew beyond its bound would show in `compute_prior`: the product of n priors lies
-within (1 ± PRIOR_BOUND) ** n.
+A prior says how much a memory deserves to be believed and recalled, whatever is asked. Each
+multiplies the odds of a hit by a factor within 1 ± PRIOR_BOUND (`list_prior_factors`; a property
+test holds each of them to it), so that none can bury what fits the question well. Beyond that goes
+UNVERIFIED_FACTOR alone, and only downwards. Reading never changes a prior's inputs.
 """
 
 import math
@@ -29,10 +27,12 @@ from reverie.core.model import Hit, Memory
 from reverie.retrieval.trigger_search import is_triggered
 from reverie.text.tokenization import fold_text
 
-# How far trust, or how often it was said again, may move the odds, either way: both are clipped
-# there. The other priors are bounded by their own constants, each of which has its effect alone;
-# they were chosen not to exceed this either, and a property test holds the product to it.
+# How far one prior may move the odds, either way. Trust, and how often it was said again, are
+# clipped there; the others are bounded by constants of their own that do not exceed it.
 PRIOR_BOUND = 0.25
+# What has faded altogether has this factor; what is wholly present, so much more.
+FADED_FACTOR = 0.9
+RETENTION_SWING = 0.2
 # The recency boost 1 + RECENCY_BOOST·e^(−hours since last use / RECENCY_HOURS).
 RECENCY_BOOST = 0.25
 RECENCY_HOURS = 24.0
@@ -84,11 +84,22 @@ def compute_prior(
 ) -> float:
     """The factor by which the odds of a memory are multiplied, whatever is asked: above 0.
 
-    The product of the bounded priors: retention, recency, trust, strength, emotion, success,
-    season, and whether the code that it speaks of is as it was.
+    The product of its priors; what others wrote has UNVERIFIED_FACTOR of that, and at most.
+    """
+    product = math.prod(list_prior_factors(memory, now, season))
+    return UNVERIFIED_FACTOR * min(1.0, product) if is_unverified(memory) else product
+
+
+def list_prior_factors(
+    memory: Memory,
+    now: float,
+    season: str = "",
+) -> list[float]:
+    """The priors, each within 1 ± PRIOR_BOUND: retention, recency, trust, strength, emotion,
+    success, season, and whether the code that it speaks of is as it was.
     """
     factors = [
-        0.9 + 0.2 * retention(memory, now),
+        FADED_FACTOR + RETENTION_SWING * retention(memory, now),
         recency_factor(memory, now),
         # Neutral at 0.64: trust and confidence of 0.8 each, as of what an agent observed.
         clip_prior(1.0 + 0.5 * (memory.trust * memory.confidence - 0.64)),
@@ -101,8 +112,7 @@ def compute_prior(
             SAME_SEASON_FACTOR if season and memory.details.get("season") == season else 1.0,
             OUTDATED_FACTORS.get(outdated_state(memory), 1.0),
         ]
-    product = math.prod(factors)
-    return UNVERIFIED_FACTOR * min(1.0, product) if is_unverified(memory) else product
+    return factors
 
 
 def clip_prior(factor: float) -> float:
