@@ -2,9 +2,12 @@
 
 - The same said again makes the older memory stronger; the new wording is retired as "merged" and
   stays readable by id.
-- Of two that contradict each other a correction by the user wins, then the better source, then what
-  was said later. Where that is not sure, or the newer one comes from a weaker source, both stay and
-  are flagged.
+- Two that contradict each other both stay and are flagged, as a rule. One is retired unasked only
+  where one text says itself that it replaces the other ("no longer", "instead of": the verdict
+  "updates"), or where the one that wins is a correction by the user (`is_sure_conflict`); and then
+  only if the other may yield (`can_yield`).
+- Which of the two that is, `pick_believed` says: a correction by the user wins, then the better
+  source, then what was said later. If the newer one has the weaker source, none does.
 - A near-duplicate is tied to its nearest relative by `resembles`, for a person, a model or a
   consolidation pass to decide.
 

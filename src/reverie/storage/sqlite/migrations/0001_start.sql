@@ -89,7 +89,7 @@ create table meta (
     value text not null
 ) without rowid;
 
--- Derived. Full text: prepared by reverie.words, one row per memory, rowid = memory.num.
+-- Derived. Full text: prepared by reverie.text.tokenization, one row per memory, rowid = memory.num.
 create virtual table words using fts5 (body, tokenize = 'porter unicode61 remove_diacritics 2');
 create virtual table vocabulary using fts5vocab (words, 'row');          -- how often each token occurs
 create virtual table occurrence using fts5vocab (words, 'instance');     -- and where
