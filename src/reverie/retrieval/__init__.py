@@ -1,11 +1,11 @@
 """From a question to hits: query → channels → fusion → gate → priors → graph → distinct texts.
 
 Each stage takes and returns values. A channel is one function that proposes memories: by words, by
-embedding, by trigger patterns; an empty question is answered with the newest. Fusion makes one ranking of what they propose; if nobody
-asked, the gate says how likely the turn needs each; priors weigh it, within bounds, by how fresh,
-trusted and proven a memory is; where somebody asks, the cascade adds what links, tags and clusters
-lead to, below the hit that brought it; into a block that is injected unasked comes only what is
-likely enough, which is usually nothing.
+embedding, by trigger patterns; an empty question is answered with the newest. Fusion makes one
+ranking of what they propose; if nobody asked, the gate says how likely the turn needs each; priors
+weigh it, within bounds, by how fresh, trusted and proven a memory is; where somebody asks, the
+cascade adds what links, tags and clusters lead to, below the hit that brought it; into a block that
+is injected unasked comes only what is likely enough, which is usually nothing.
 
 Always true: the same question gives the same answer (ties break by id); what no longer counts never
 surfaces; vectors of another model are never compared; a store without any vector still answers by
