@@ -385,6 +385,23 @@ def test_doctor_says_when_memory_last_surfaced_and_what_failed(user):
     assert "Memory is off everywhere" in told(code=1)
 
 
+def test_doctor_times_the_search_of_a_prompt_in_the_users_own_memory(user):
+    """By looking something up that is there; nothing is written, and no reminder is claimed."""
+    home = Path(config.default_home())
+    assert "A prompt's search" not in told(code=1)
+    with open_mind(home) as mind:
+        mind.remember("The deploy key lives in the vault.", space="me")
+        mind.remember("Ask for the report.", space="me", kind="intention", details={"when": 1.0})
+
+    def written():
+        with open_mind(home) as mind:
+            return list(mind.data.export())[1:], every_file(home / "hooks")
+
+    before = written()
+    assert "A prompt's search opens and reads this memory in " in told(code=1)
+    assert written() == before
+
+
 @pytest.mark.parametrize(
     "path", [".claude/settings.local.json", ".codex/hooks.json", ".cursor/hooks.json"]
 )

@@ -20,6 +20,7 @@ from reverie.context_window import format_time_ago
 from reverie.core import clock, environment
 from reverie.core.config import Settings
 from reverie.core.errors import ReverieError, StoreDamaged
+from reverie.core.model import Filter, visible_spaces
 from reverie.erasure import unfinished
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.hosts import HOST_MODULES, load_host, load_hosts
@@ -154,6 +155,7 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
         )
     else:
         yield report_state("No turn of an agent has reached Reverie yet.")
+    yield from examine_prompt_search(mind, home, space)
     # Only looked for: whether to take it along is the user's choice.
     for one in mind.data.import_beside(space=space, dry_run=True):
         if one.new:
@@ -191,6 +193,25 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
         )
     for _, why in find_stuck_shares(mind.store):
         yield report_fault(f"A shared file is not in step: {why}")
+
+
+def examine_prompt_search(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]:
+    """How long a prompt waits for this memory: what its hook looks up is looked up, and nothing is
+    written.
+
+    The prompt says what the newest memory says, so that there is something to find.
+    """
+    from reverie.interfaces.hooks.prompt_lookup import PromptLookup, look_up_prompt
+
+    newest = mind.store.browse(Filter(spaces=visible_spaces(space), limit=1))
+    if not newest:
+        return
+    # Not the first prompt of its session: that one claims reminders.
+    asked = PromptLookup("doctor", space, newest[0].text, clock.now(), is_first=False)
+    begun = clock.ticks()
+    look_up_prompt(asked, str(home))
+    milliseconds = 1_000 * (clock.ticks() - begun)
+    yield report_state(f"A prompt's search opens and reads this memory in {milliseconds:.0f} ms.")
 
 
 def examine_disk(home: Path) -> Iterator[DoctorFinding]:
