@@ -26,11 +26,13 @@ check: $(READY)          ## format, lint, types, requirements, architecture
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m tools.requirements --check
+	$(BIN)/python -m tools.languages --check
 	$(BIN)/python -m pytest tests/test_architecture.py tests/test_suite_rules.py
 
-docs: $(READY)           ## write the reference pages and the requirements from code and tests
+docs: $(READY)           ## write the reference pages, the requirements and what hooks read of languages
 	$(BIN)/python -m tools.reference
 	$(BIN)/python -m tools.requirements
+	$(BIN)/python -m tools.languages
 
 bench: $(READY)          ## every benchmark; results as files in bench/results
 	$(BIN)/python -m bench --cache $(MODEL)

@@ -22,6 +22,7 @@ ROOMS = (
     "pipeline",
     "retrieval",
     "memory",
+    "transcripts",
     "context_window",
     "injection",
     "reconciliation",

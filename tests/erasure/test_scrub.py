@@ -48,6 +48,7 @@ def test_a_scan_reports_places_and_counts_and_changes_nothing(old_memory_id, hom
             "event",
             "file",
             "notes",
+            "conversation",
             "code",
         }
         assert set(found.kinds) == {"github-token"} and found.kinds["github-token"] > 30

@@ -446,7 +446,7 @@ def test_a_resumed_session_remembers_what_it_was_given(tmp_path, clock):
             assert take_turn(companion, ASK, clock=clock).ids == (heron.id,)
     with memory(tmp_path, now=clock, embedder="none") as mind:
         with session(mind) as companion:
-            again = [take_turn(companion, f"{ASK} {n}", clock=clock) for n in range(3)]
+            again = [take_turn(companion, ASK + "?" * n, clock=clock) for n in range(3)]
         with session(mind, "s2") as companion:
             fresh = take_turn(companion, ASK, clock=clock)
         clock.tick(minutes=50)

@@ -90,6 +90,8 @@ class Settings(NamedTuple):
     deadline: float = 0.03
     # what waits for `reverie memory curate`: off, inferred (concluded), model (wrote it)
     curate: str = "inferred"
+    # days for which what was said in past conversations is searched; 0: always
+    talk_days: float = 0.0
     condense_at: float = 0.8  # share of the model's context from which a conversation is condensed
     idle: float = 60.0  # seconds without work after which a detached worker exits
     # what sleep tidies by itself: off, safe, all, or names of passes with commas

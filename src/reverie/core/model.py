@@ -28,6 +28,8 @@ TRUST_BY_PROVENANCE: dict[str, float] = {
     "untrusted": 0.3,  # others wrote it: a tool's result, a page, a file, a line of a shared file
 }
 UNTRUSTED = "untrusted"
+# Kind and provenance of a passage of a past conversation: it was said, nobody vouches for it.
+SAID = "said"
 
 
 # Values by name: of a record, an event's payload, a memory's details.

@@ -53,6 +53,7 @@ from reverie.storage.erased_texts import (
     is_distinctive,
     is_kept_field,
 )
+from reverie.storage.indexed_transcripts import TranscriptIndex
 from reverie.text.tokenization import fold_text
 
 # seconds that whoever indexes now is waited for
@@ -160,6 +161,7 @@ def purge_from_files(
         *left,
         *purge_from_hooks(work, gone, others, now),
         *purge_from_index(work, gone, now),
+        *purge_from_conversations(store.transcripts, gone),
         *past_task_vectors.erase_past_tasks(store.code_chunks),
         *backups.purge_backups(work.settings, store, gone.ids, gone.texts),
     ]
@@ -193,6 +195,21 @@ def purge_from_index(
     repeats = make_repeat_check(gone)
     left = file_versions.erase_versions(work.settings.home, events, is_page, repeats)
     return left if is_scrubbed else [*left, Path(index.path)]
+
+
+def purge_from_conversations(index: TranscriptIndex, gone: PurgedMemories) -> list[Path]:
+    """Drop conversations that repeat these memories from their index; the rest of them is read
+    again from the log, which is blanked by now. Returns files that may still hold something.
+    """
+    repeats = make_repeat_check(gone)
+    found = {
+        (space, session)
+        for space, session, text in index.texts()
+        if repeats(text.encode("utf-8", "replace"))
+    }
+    for space, session in sorted(found):
+        index.drop(space, session)
+    return [] if index.scrub() else [Path(index.path)]
 
 
 def purge_from_hooks(

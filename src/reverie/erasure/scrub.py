@@ -41,6 +41,7 @@ from reverie.pipeline.event_reader import WorkContext
 from reverie.privacy.scrub_rules import TextScrubber
 from reverie.storage.erased_texts import REWRITE_PENDING
 from reverie.storage.indexed_files import FileIndex
+from reverie.storage.indexed_transcripts import TranscriptIndex
 from reverie.storage.scrub_scan import ScrubFinding
 
 # rows that are looked at in one transaction
@@ -181,7 +182,8 @@ def scan_indexes(
     store = work.store
     for what, index in (("notes", store.files), ("code", store.code_chunks)):
         yield from scan_index(what, index, clean)
-    for index_port in (store.files, store.code_chunks, store.code):
+    yield from scan_conversations(store.transcripts, clean)
+    for index_port in (store.files, store.code_chunks, store.code, store.transcripts):
         for old in index_port.obsolete_files():
             find = ScrubFinding("index", str(old), EARLIER_VERSION)
             yield find, partial(old.unlink, missing_ok=True)
@@ -206,11 +208,19 @@ def scan_index(
             yield find, partial(index.drop, root, [path])
 
 
+def scan_conversations(index: TranscriptIndex, clean: TextScrubber) -> Iterator[DerivedFind]:
+    """What the index of past conversations holds, one by one: each is read again from the log."""
+    for (space, session), kinds in scan_index_texts(index, clean).items():
+        for kind, times in sorted(kinds.items()):
+            find = ScrubFinding("conversation", clean.scrub_text(session)[0], kind, times)
+            yield find, partial(index.drop, space, session)
+
+
 def scan_index_texts(
-    index: FileIndex,
+    index: FileIndex | TranscriptIndex,
     clean: TextScrubber,
 ) -> dict[tuple[str, str], Counter[str]]:
-    """(root, path) → what the index holds of a file, counted by kind."""
+    """(root, path) → what the index holds of a file, or of a conversation, counted by kind."""
     found: dict[tuple[str, str], Counter[str]] = {}
     for root, path, text in index.texts():
         _, kinds = clean.scrub_text(text)
@@ -224,7 +234,7 @@ def clean_indexes(work: WorkContext, derived: list[DerivedFind]) -> list[Path]:
     store = work.store
     left = [Path(store.code.path) for _, erase in derived if erase() is False]
     left += past_task_vectors.erase_past_tasks(store.code_chunks)
-    indexes = store.files, store.code_chunks
+    indexes = store.files, store.code_chunks, store.transcripts
     return left + [Path(index.path) for index in indexes if not index.scrub()]
 
 

@@ -22,8 +22,9 @@ def finish_erasure(work: WorkContext) -> bool:
     if store.meta(PURGING):
         return False
     try:
-        # All three are tried, whichever somebody reads just now.
-        done = [not store.compact(), store.files.scrub(), store.code_chunks.scrub()]
+        # All are tried, whichever somebody reads just now.
+        indexes = (store.files, store.code_chunks, store.transcripts)
+        done = [not store.compact(), *(index.scrub() for index in indexes)]
     except StoreError:
         return False
     if all(done):

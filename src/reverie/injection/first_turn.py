@@ -15,6 +15,7 @@ from reverie.core.model import Hit, visible_spaces
 from reverie.retrieval import search_memories
 from reverie.retrieval.search_query import SearchQuery
 from reverie.storage import Store
+from reverie.transcripts.joint_search import surface_talk
 
 
 class InjectionTurn(NamedTuple):
@@ -80,7 +81,9 @@ def prepare_by_words(
     query = turn.to_query(settings, text, context)
     query = query._replace(mode="words", within=settings.deadline)
     try:
-        found = search_memories(store, query._replace(exclude=turn.find_excluded_ids(store)))
+        query = query._replace(exclude=turn.find_excluded_ids(store))
+        found = search_memories(store, query)
+        found += surface_talk(store, query, found)
         known = {hit.memory.id for hit in found}
         others = [hit for hit in besides if hit.memory.id not in known]
         return turn.render([*found, *others], settings)

@@ -21,6 +21,7 @@ from reverie.retrieval.search_query import SearchQuery
 from reverie.storage import Store
 from reverie.text.host_messages import HostMessage
 from reverie.text.injection_fence import remove_injections
+from reverie.transcripts.joint_search import surface_talk
 
 if TYPE_CHECKING:
     from reverie.llm.language_model import LanguageModel
@@ -30,6 +31,8 @@ WINDOW_MESSAGES = 12
 # … so many characters of the end of all of them, and of each.
 WINDOW_CHARS = 8_000
 MESSAGE_CHARS = 1_200
+# Characters of each message of the exchange before that bear on what is looked for.
+EXCHANGE_CHARS = 300
 # Roles whose words are not what a conversation is about.
 NOT_SPOKEN = ("system", "developer", "tool", "function")
 
@@ -61,6 +64,17 @@ def find_focus(window: Sequence[HostMessage]) -> ConversationFocus:
             return ConversationFocus(message.text[:MESSAGE_CHARS], context)
     spoken = "\n".join(message.text for message in messages if message.role not in NOT_SPOKEN)
     return ConversationFocus(spoken[-MESSAGE_CHARS:], context)
+
+
+def find_exchange_before(window: Sequence[HostMessage]) -> str:
+    """The end of what was said just before the user's last message: "what renders them?" leans on
+    it.
+    """
+    spoken = [one for one in window[-WINDOW_MESSAGES:] if one.role in ("user", "assistant")]
+    while spoken and spoken[-1].role != "user":
+        spoken.pop()
+    texts = [remove_injections(one.text).strip() for one in spoken[-3:-1]]
+    return "\n".join(text[-EXCHANGE_CHARS:] for text in texts)
 
 
 class PreparedBlock(NamedTuple):
@@ -108,6 +122,7 @@ def prepare_injection(
     else:
         found = choose_hits(store, query, llm, settings, attention, window, changed=changed)
     hits = order_restated_last(store, found.hits)
+    hits += surface_talk(store, query, hits, find_exchange_before(window))
     return PreparedBlock(turn.render(hits, settings), vector, found.judged, query)
 
 

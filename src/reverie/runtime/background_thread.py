@@ -50,6 +50,7 @@ from reverie.runtime.llm_thread import LlmThread
 from reverie.runtime.settle import build_event_queue, run_settle_step
 from reverie.runtime.turn_writing import record_prepared_block, write_turns
 from reverie.storage import Store
+from reverie.transcripts.passage_hits import find_memories_or_passages
 
 if TYPE_CHECKING:
     from reverie.llm.language_model import LanguageModel
@@ -363,7 +364,8 @@ class BackgroundThread:
         slots = [companion.conversation.slot for companion in list(self._companions)]
         blocks = [block for slot in slots for block in list(slot)]
         waiting = {id for block in blocks for id in block.ids}
-        active = {memory.id for memory in self.store.get(sorted(waiting)) if memory.active}
+        there = find_memories_or_passages(self.store, sorted(waiting))
+        active = {memory.id for memory in there if memory.active}
         if retired := waiting - active:
             self.withdraw(retired)
 

@@ -46,6 +46,11 @@ from reverie.pipeline.pending_vectors import (
 from reverie.porting import shared_files
 from reverie.reconciliation import reconcile_reader
 from reverie.storage import Store
+from reverie.transcripts.transcript_indexing import (
+    embed_passages,
+    has_unread_conversations,
+    index_conversations,
+)
 
 # Held by the process that asks the language model, so that the others need not wait for it.
 LLM_LEASE = "settle:model"
@@ -214,6 +219,7 @@ def has_work_left(work: WorkContext) -> bool:
     """True if a text waits for its vector, or an event, page or shared file to be read."""
     return (
         any(has_ready_event(work, reader) for reader in READERS)
+        or has_unread_conversations(work.store)
         or has_llm_work(work)
         or mirror_sync.has_mirror_work(work)
         or shared_files.has_share_work(work)
@@ -284,8 +290,10 @@ def run_settle_step(
     if work.embedder is not None:
         try:
             adopt_embedder(work.store, work.embedder)
-            embedded = embed_pending(work.store, work.embedder, batch) or embed_chunks(
-                work.store, work.embedder, max(1, batch // TEXTS_PER_CHUNK)
+            embedded = (
+                embed_pending(work.store, work.embedder, batch)
+                or embed_passages(work.store, work.embedder, batch)
+                or embed_chunks(work.store, work.embedder, max(1, batch // TEXTS_PER_CHUNK))
             )
         except NO_VECTOR_ERRORS as err:
             trouble = str(err)
@@ -293,10 +301,11 @@ def run_settle_step(
             is_hopeless = work.settings.offline and not isinstance(err, EmbedderUnavailable)
     work = work._replace(embedder_error=trouble, embedder_unavailable=is_hopeless)
     results = [(reader, run_reader(work, reader)) for reader in READERS]
+    indexed = index_conversations(work)
     done = SettleReport(
         embedded=embedded,
         learned=sum(result.added for reader, result in results if reader in LEARNERS),
-        events=sum(result.events for _, result in results),
+        events=sum(result.events for _, result in results) + indexed,
         failed=sum(result.failed for _, result in results),
         waiting=len(work.store.unembedded_texts(1, embedding_model_of(work.embedder))),
         trouble=trouble,

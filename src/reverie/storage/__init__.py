@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from reverie.storage.column_cache import Corpus, Floats
     from reverie.storage.indexed_code import CodeIndex
     from reverie.storage.indexed_files import FileIndex
+    from reverie.storage.indexed_transcripts import TranscriptIndex
 
 
 Names: TypeAlias = Sequence[str]  # ids, spaces, terms, verbs, …, in an order that may matter
@@ -98,6 +99,10 @@ class Store(ScrubbableStore, Protocol):
     @property
     def code_chunks(self) -> FileIndex:
         """The chunks of indexed code files, searched by words and by vectors as notes are."""
+
+    @property
+    def transcripts(self) -> TranscriptIndex:
+        """The index of past conversations, in a database of its own."""
 
     # Writing. Each call is one transaction.
 

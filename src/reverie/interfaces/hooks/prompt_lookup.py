@@ -104,6 +104,7 @@ def load_active_hits(
 ) -> list[Hit]:
     """Those of a prepared block's memories that still count, with the reasons they came up for."""
     from reverie.core.model import Hit
+    from reverie.transcripts.passage_hits import find_memories_or_passages
 
     if not ids:
         return []
@@ -114,7 +115,7 @@ def load_active_hits(
             0.0,
             tuple(why.get(memory.id) or ("prepared",)),
         )
-        for memory in store.get(ids)
+        for memory in find_memories_or_passages(store, ids)
         if memory.active
     ]
 
@@ -145,8 +146,10 @@ def claim_session_reminders(
 
 def are_all_active(ids: Sequence[str], home: str) -> bool:
     """True if all these memories are there and count."""
+    from reverie.transcripts.passage_hits import find_memories_or_passages
+
     with open_existing_store(home) as there:
-        found = there[0].get(ids) if there else ()
+        found = find_memories_or_passages(there[0], ids) if there else ()
         return len(found) == len(ids) and all(memory.active for memory in found)
 
 
@@ -176,6 +179,7 @@ def render_repeated_block(
     from reverie.context_window import render_block
     from reverie.core.model import Filter, Hit, visible_spaces
     from reverie.retrieval.rescoring import can_surface
+    from reverie.transcripts.passage_hits import find_memories_or_passages
 
     turns = store.events(
         session=session,
@@ -187,7 +191,8 @@ def render_repeated_block(
     given: dict[str, None] = {}
     for turn in turns:
         given.update(dict.fromkeys(turn.payload.get("given", ())))
-    known = [memory for memory in store.get(list(given)[:MAX_REPEATED]) if memory.active]
+    there = find_memories_or_passages(store, list(given)[:MAX_REPEATED])
+    known = [memory for memory in there if memory.active]
     taught = store.browse(
         Filter(
             spaces=visible_spaces(space),

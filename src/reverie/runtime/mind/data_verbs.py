@@ -44,13 +44,14 @@ class DataVerbs(VerbGroup):
         ]
 
     def _check_indexes(self, repair: bool) -> Iterator[Problem]:
-        """The problems of the indexes of files and of code; to repair one is to clear it."""
+        """The problems of what is derived beside the store; to repair an index is to clear it."""
         from reverie.storage import Problem
 
         store = self._store
         for what, indexes, advice in (
             ("files", (store.files,), "`reverie files sync --afresh` indexes them again"),
             ("code", (store.code, store.code_chunks), "`reverie code index` makes it again"),
+            ("conversations", (store.transcripts,), "the log is read again in the background"),
         ):
             broken = next(
                 filter(None, (index.verify() for index in indexes)),

@@ -17,6 +17,7 @@ from reverie.core.model import Change, Event, Memory, Retire, Revise, visible_sp
 from reverie.core.privacy_policy import Policy
 from reverie.memory.memory_validation import resolve_space
 from reverie.privacy.redacted_text import redact_short_text
+from reverie.storage.indexed_transcripts import id_to_key
 from reverie.text.argument_checks import check_texts, check_whole_number
 from reverie.text.tokenization import MAX_QUERY
 
@@ -153,7 +154,7 @@ class MindContext:
         found = self.store.get(wanted)
         known = {memory.id for memory in found}
         if missing := [id for id in wanted if id not in known]:
-            raise NotFound(f"There is no memory with the id {', '.join(missing)}")
+            raise NotFound(describe_missing(missing))
         return found
 
     def refuse_supersede_cycle(self, old: str, new: str) -> None:
@@ -200,6 +201,17 @@ class MindContext:
         inactive, self.no_longer_active = self.no_longer_active, []
         if inactive and self.background is not None:
             self.background.withdraw(inactive)
+
+
+def describe_missing(ids: Sequence[str]) -> str:
+    """What to say of ids that no memory has."""
+    said = [id for id in ids if id_to_key(id) is not None]
+    if said:
+        return (
+            f"{', '.join(said)} is a passage of a past conversation and no memory. `reverie show` "
+            "shows it; `reverie remember` keeps what it says"
+        )
+    return f"There is no memory with the id {', '.join(ids)}"
 
 
 class VerbGroup:

@@ -102,6 +102,11 @@ class SearchVerbs(VerbGroup):
         longer count. A date without a time ("2025-06-01") means the end of that day in UTC; a
         datetime is taken exactly.
 
+        Past conversations answer too: a passage of one is a hit whose memory has the kind and the
+        provenance "said", the role as its speaker and the day on which it was said. Nobody vouches
+        for it; `mind.sessions.read(hit.memory.session)` has what stands around it. `kinds=["said"]`
+        asks for passages alone; any other filter leaves them out.
+
         `depth`: how many links, tags or clusters away from the best hits to look as well;
         `Settings.depth` by default, 0 for not at all. What contradicts an answer comes with it,
         flagged in `why`.
@@ -134,7 +139,12 @@ class SearchVerbs(VerbGroup):
             return self._search_as_of(search, then)
         if mode == "judged" and self._context.llm is not None:
             return self._search_judged(search, self._context.llm)
-        return search_memories(self._store, search)
+        return self._add_talk(search, search_memories(self._store, search))
+
+    def _add_talk(self, query: SearchQuery, memories: list[Hit]) -> list[Hit]:
+        from reverie.transcripts.joint_search import answer_with_talk
+
+        return answer_with_talk(self._store, query, memories)
 
     def _search_judged(self, query: SearchQuery, llm: LanguageModel) -> list[Hit]:
         from reverie.injection.candidate_judge import rank_named_first
@@ -143,7 +153,8 @@ class SearchVerbs(VerbGroup):
         # The judge may name what ranks low, so it sees more than are asked for.
         wide = query._replace(limit=max(query.limit, MAX_CANDIDATES))
         candidates = search_memories(self._store, wide)
-        return rank_named_first(candidates, query, llm, self._settings)[: query.limit]
+        named = rank_named_first(candidates, query, llm, self._settings)[: query.limit]
+        return self._add_talk(query, named)
 
     def _search_as_of(self, query: SearchQuery, then: float) -> list[Hit]:
         from reverie.retrieval.as_of_search import search_as_of
@@ -153,7 +164,8 @@ class SearchVerbs(VerbGroup):
             if self._context.embedder is None or query.vector is None
             else self._context.embedder.embed
         )
-        return search_as_of(self._store, query, then, embed)
+        found = search_as_of(self._store, query, then, embed)
+        return self._add_talk(query._replace(before=then), found)
 
     def warnings(
         self,
@@ -261,8 +273,13 @@ class SearchVerbs(VerbGroup):
         return {"depth": hops, "decay": decay}
 
     def get(self, ids: Sequence[str] | str) -> list[Memory]:
-        """Memories by id, in the order asked, whatever their state; unknown ids are left out."""
-        return self._store.get(check_texts(ids, "ids"))
+        """Memories by id, in the order asked, whatever their state; unknown ids are left out.
+
+        The id of a passage of a past conversation ("said_…") gives that passage.
+        """
+        from reverie.transcripts.passage_hits import find_memories_or_passages
+
+        return find_memories_or_passages(self._store, check_texts(ids, "ids"))
 
     def browse(
         self,

@@ -80,19 +80,28 @@ class SessionVerbs(VerbGroup):
         *,
         space: str | None = None,
         words: Iterable[str] = (),
+        at: int | None = None,
+        around: int = 3,
     ) -> PastConversation:
         """One past conversation with its messages, and the memories that came of it.
 
-        With `words`, only the messages in which each of them occurs. Raises NotFound where there is
-        none of that name in the space or below it.
+        With `words`, only the messages in which each of them occurs; with `at`, only the message of
+        that number and `around` before and after it. The id of a passage ("said_…") stands for its
+        session and its message. Raises NotFound where there is none of that name in the space or
+        below it.
         """
         from reverie.extraction.past_conversations import (
             build_past_conversation,
             filter_messages,
+            messages_around,
         )
+        from reverie.transcripts.passage_hits import find_said_memories
 
         wanted = clean_text(check_question(id, "session"))
         home = self._resolve_space(space)
+        for said in find_said_memories(self._store.transcripts, [wanted]):
+            wanted, home = said.session, said.space
+            at = said.messages[0] if at is None and said.messages else at
         events = self._session_events(wanted, home) if wanted else []
         if not events:
             raise NotFound(
@@ -100,6 +109,8 @@ class SessionVerbs(VerbGroup):
             )
         conversation = build_past_conversation(events, self._memories_of_session(wanted))
         lines = filter_messages(conversation.lines, check_text_list(words, "words"))
+        if at is not None:
+            lines = messages_around(lines, at, at, check_limit(around))
         return conversation._replace(lines=tuple(lines))
 
     def source(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from reverie.storage.sqlite.code_index import SqliteCodeIndex
     from reverie.storage.sqlite.column_shards import ShardCache
     from reverie.storage.sqlite.file_index import SqliteFileIndex
+    from reverie.storage.sqlite.transcript_index import SqliteTranscriptIndex
 
 # A lease that ends later than this many times its length from now was taken before the clock
 # jumped, and may be taken over.
@@ -104,6 +105,12 @@ class SqliteStore(StoreReading, SqliteScrubbing):
         from reverie.storage.sqlite.code_index import SqliteCodeIndex
 
         return SqliteCodeIndex.beside(self.path, "code")
+
+    @cached_property
+    def transcripts(self) -> SqliteTranscriptIndex:
+        from reverie.storage.sqlite.transcript_index import SqliteTranscriptIndex
+
+        return SqliteTranscriptIndex.beside(self.path, "transcripts")
 
     # Writing
 
@@ -318,7 +325,7 @@ class SqliteStore(StoreReading, SqliteScrubbing):
         for shards, _ in self._shards.values():
             shards.stemmer.close()
         # Cached properties: only the indexes that were used are open.
-        for name in ("files", "code", "code_chunks"):
+        for name in ("files", "code", "code_chunks", "transcripts"):
             if name in vars(self):
                 getattr(self, name).close()
         self._db.close()

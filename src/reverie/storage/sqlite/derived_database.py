@@ -145,6 +145,10 @@ class DerivedDatabase:
         stray = f"select count(*) from {table} where file not in (select num from file)"
         if strays := self._count(stray):
             return f"{strays:,} {parts} belong to no file"
+        return self._verify_words()
+
+    def _verify_words(self) -> str:
+        """What is inconsistent between rows and their words, in words; empty if nothing is."""
         table, whole = self.worded
         rows = self._count(f"select count(*) from {table}")
         words = self._count("select count(*) from words_docsize")  # FTS5's own, one row for each

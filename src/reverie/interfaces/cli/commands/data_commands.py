@@ -90,6 +90,9 @@ def show_stats(
             "gaps": len(mind.review.gaps(cli.space)),
             "mirror": list_mirror_questions(mind),
             "llm": llm_status.llm_status_values(mind),
+            "conversations": mind.store.transcripts.count(
+                None, mind.work.embedding_model
+            )._asdict(),
             "slept_at": float(mind.store.meta(SLEPT_AT) or 0.0) or None,
         }
         spent = llm_status.describe_llm(mind.llm, cli.settings.llm)
@@ -127,6 +130,7 @@ def render_stats(values: dict[str, Any], spent: str) -> "View":
         {
             **format_amounts(values),
             "gaps": gaps,
+            "conversations": describe_conversations(values["conversations"]),
             "mirror": "; ".join(values["mirror"]),
             "language": spent,
             "sleep": slept,
@@ -137,6 +141,17 @@ def render_stats(values: dict[str, Any], spent: str) -> "View":
             yield ""
             heading = "rejected by extraction" if name == "rejected" else name
             yield from memory_view.render_counts(values[name], heading)
+
+
+def describe_conversations(count: dict[str, int]) -> str:
+    """How much of past conversations is searched."""
+    if not count["passages"]:
+        return ""
+    waiting = f"; {count['waiting']:,} wait for a vector" if count["waiting"] else ""
+    return (
+        f"{count['conversations']:,} past conversations, {count['passages']:,} passages, "
+        f"{count['bytes'] / 1e6:,.1f} MB{waiting}"
+    )
 
 
 def format_amounts(values: dict[str, Any]) -> dict[str, str]:

@@ -66,8 +66,10 @@ def session_to_json(session: Any) -> dict[str, Any]:
 @commands.add("show")
 def show_session(
     cli: CliContext,
-    id: Annotated[str, "SESSION", "Its name."],
+    id: Annotated[str, "SESSION", "Its name, or the id of a passage: said_…"],
     grep: Words = None,
+    at: Annotated[int | None, "Only this message and those around it."] = None,
+    around: Annotated[int, "How many messages before and after it."] = 3,
 ) -> None:
     """Read one past conversation, and what came of it."""
     with cli.open_mind() as mind:
@@ -75,6 +77,8 @@ def show_session(
             id,
             space=cli.space,
             words=grep or (),
+            at=at,
+            around=around,
         )
     cli.answer(
         {**session_to_json(found), "lines": found.lines},

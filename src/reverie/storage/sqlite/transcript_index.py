@@ -1,0 +1,329 @@
+"""The index of past conversations: passages, found by words and by vectors.
+
+All of it is derived: the event log says everything again. It lives beside the store, in a database
+of its own (`derived_database`), so that a million passages never slow down memory, and deleting it
+loses nothing but time. Vectors are kept with one byte a number.
+
+Every writing method is one transaction. Any number of threads and processes may use one index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from sqlite3 import Connection
+from typing import TYPE_CHECKING, Any
+
+from reverie.storage import Names
+from reverie.storage.indexed_transcripts import (
+    FoundPassage,
+    IndexedConversation,
+    TranscriptCount,
+    TranscriptPassage,
+    make_passage_key,
+)
+from reverie.storage.sqlite.connection import fetch_value
+from reverie.storage.sqlite.derived_database import DerivedDatabase
+from reverie.storage.sqlite.sql_conditions import split_batches, sql_placeholders
+from reverie.storage.sqlite.word_search import (
+    best_first,
+    select_affordable_terms,
+    to_match_expression,
+)
+from reverie.text.tokenization import to_index_text
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from reverie.storage.sqlite.passage_vectors import PassageVectors
+
+# The generation of an index that must read the log again; no store has it.
+READ_AGAIN = "read again"
+MAX_EVENT = 2**63 - 1
+PASSAGES = """
+    select p.num, p.key, c.space, c.session, p.event,
+           p.message, p.part, p.role, p.at, p.text, p.context
+    from passage p join conversation c on c.num = p.conversation
+"""
+UPSERT_CONVERSATION = """
+    insert into conversation (space, session) values (?, ?)
+    on conflict (space, session) do update set space = excluded.space
+    returning num
+"""
+SAME_PLACE = "conversation = ? and message = ? and part = ?"
+INSERT_PASSAGE = """
+    insert into passage (key, conversation, event, message, part, role, at, text, context)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    returning num
+"""
+
+
+class SqliteTranscriptIndex(DerivedDatabase):
+    """Past conversations in passages, with their words and vectors."""
+
+    schema = Path(__file__).with_suffix(".sql")
+    edition = 1  # to be raised, too, when `to_index_text` or how messages are cut changes
+    tables = ("vector", "passage", "conversation", "reading")
+    worded = ("passage", "passages of conversations")
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._vectors: PassageVectors | None = None
+
+    def _drop_caches(self) -> None:
+        self._vectors = None
+
+    # Writing
+
+    def replace(
+        self,
+        conversations: Sequence[IndexedConversation],
+        events: tuple[int, int],
+        generation: str,
+        *,
+        is_end: bool,
+    ) -> int:
+        after, last = events
+        added = 0
+        with self._connections().writing() as db:
+            until = MAX_EVENT if is_end else last
+            stale = select_passages(db, "p.event > ? and p.event <= ?", after, until)
+            for one in conversations:
+                added += put_passages(db, one, stale)
+            delete_passages(db, list(stale.values()))
+            db.execute("delete from reading")
+            db.execute("insert into reading values (?, ?)", (last, generation))
+        return added
+
+    def drop(self, space: str, session: str) -> int:
+        return self._drop_where("c.space = ? and c.session = ?", space, session, reread=True)
+
+    def drop_before(self, at: float) -> int:
+        return self._drop_where("p.at < ?", at)
+
+    def _drop_where(self, condition: str, *args: object, reread: bool = False) -> int:
+        if not self._exists():
+            return 0
+        with self._connections().writing() as db:
+            gone = select_passages(db, condition, *args)
+            delete_passages(db, list(gone.values()))
+            db.execute(
+                "delete from conversation where num not in (select conversation from passage)"
+            )
+            if reread and gone:
+                db.execute("update reading set generation = ?", (READ_AGAIN,))
+        return len(gone)
+
+    def scrub(self) -> bool:
+        if not self._exists():
+            return True
+        with self._connections().writing() as db:
+            db.execute("delete from vector where num not in (select num from passage)")
+            # FTS5 keeps deleted words in its segments until they are merged.
+            db.execute("insert into words (words) values ('optimize')")
+        with self._lock:
+            self._vectors = None
+        return self._connections().compact()
+
+    def put_vectors(self, model: str, vectors: Mapping[int, np.ndarray]) -> None:
+        from reverie.storage.sqlite.passage_vectors import to_bytes
+
+        rows = [(num, model, to_bytes(vector)) for num, vector in vectors.items()]
+        with self._connections().writing() as db:
+            # A passage may have gone while it was embedded.
+            db.executemany(
+                "insert or replace into vector (num, model, vec) "
+                "select num, ?2, ?3 from passage where num = ?1",
+                rows,
+            )
+
+    # Reading
+
+    def cursor(self) -> tuple[int, str]:
+        rows = self._rows("select cursor, generation from reading")
+        return rows[0] if rows else (0, "")
+
+    def texts(self) -> Iterator[tuple[str, str, str]]:
+        with self._reading() as db:
+            if db is not None:
+                sql = "from passage p join conversation c on c.num = p.conversation"
+                yield from db.execute(f"select c.space, c.session, p.text {sql}")
+                yield from db.execute(f"select c.space, c.session, p.context {sql}")
+
+    def passages(self, nums: Sequence[int]) -> list[FoundPassage]:
+        found: dict[int, FoundPassage] = {}
+        for batch in split_batches(nums):
+            rows = self._rows(f"{PASSAGES} where p.num in ({sql_placeholders(batch)})", *batch)
+            found.update((row[0], to_found_passage(row)) for row in rows)
+        return [found[num] for num in nums if num in found]
+
+    def passages_by_key(self, keys: Sequence[int]) -> list[FoundPassage]:
+        found: dict[int, FoundPassage] = {}
+        for batch in split_batches(keys):
+            rows = self._rows(f"{PASSAGES} where p.key in ({sql_placeholders(batch)})", *batch)
+            found.update((row[1], to_found_passage(row)) for row in rows)
+        return [found[key] for key in keys if key in found]
+
+    def conversation(self, space: str, session: str, first: int, last: int) -> list[FoundPassage]:
+        rows = self._rows(
+            f"{PASSAGES} where c.space = ? and c.session = ? and p.message between ? and ? "
+            "order by p.message, p.part",
+            space,
+            session,
+            first,
+            last,
+        )
+        return [to_found_passage(row) for row in rows]
+
+    def unembedded_texts(self, limit: int, model: str) -> list[tuple[int, str]]:
+        return self._rows(
+            "select p.num, p.text from passage p left join vector v on v.num = p.num "
+            "where v.num is null or v.model <> ? order by p.num desc limit ?",
+            model,
+            limit,
+        )
+
+    def count(self, spaces: Names | None, model: str | None = None) -> TranscriptCount:
+        if not self._exists():
+            return TranscriptCount()
+        args = spaces or ()
+        inside = "1" if spaces is None else f"space in ({sql_placeholders(args)})"
+        conversations = self._count(f"select count(*) from conversation where {inside}", *args)
+        of_spaces = f"p.conversation in (select num from conversation where {inside})"
+        passages = self._count(f"select count(*) from passage p where {of_spaces}", *args)
+        embedded = passages
+        if model is not None:
+            sql = f"""
+                select count(*) from passage p join vector v on v.num = p.num
+                where v.model = ? and {of_spaces}
+            """
+            embedded = self._count(sql, model, *args)
+        size = self._count("select page_count * page_size from pragma_page_count, pragma_page_size")
+        return TranscriptCount(conversations, passages, passages - embedded, size)
+
+    def verify(self) -> str:
+        stray = (
+            "select count(*) from passage where conversation not in (select num from conversation)"
+        )
+        if strays := self._count(stray):
+            return f"{strays:,} passages belong to no conversation"
+        return self._verify_words()
+
+    # Finding
+
+    def search_words(self, terms: Names, spaces: Names, limit: int) -> list[tuple[int, float]]:
+        with self._reading() as db:
+            if db is None or not terms or not spaces:
+                return []
+            last = fetch_value(db, "select seq from sqlite_sequence where name = 'passage'") or 0
+            affordable = select_affordable_terms(db, terms, last)
+            # FTS5 hands rows over best first, so the joins look only at those that are taken.
+            sql = f"""
+                select w.rowid, -w.rank
+                from words w cross join passage p on p.num = w.rowid
+                     cross join conversation c on c.num = p.conversation
+                where w.words match ? and c.space in ({sql_placeholders(spaces)})
+                order by w.rank
+                limit ?
+            """
+            match = to_match_expression(affordable)
+            found = db.execute(sql, (match, *spaces, limit)).fetchall()
+        return sorted(found, key=best_first)
+
+    def nearest(
+        self, model: str, vector: np.ndarray, spaces: Names, limit: int
+    ) -> list[tuple[int, float]]:
+        with self._reading() as db:
+            if db is None or not spaces:
+                return []
+            return self._load_vectors(db, model).nearest(vector, spaces, limit)
+
+    def vectors(self, model: str, nums: Sequence[int]) -> dict[int, np.ndarray]:
+        from reverie.storage.sqlite.passage_vectors import from_bytes
+
+        found: dict[int, np.ndarray] = {}
+        for batch in split_batches(nums):
+            sql = "select num, vec from vector where model = ? and num in"
+            rows = self._rows(f"{sql} ({sql_placeholders(batch)})", model, *batch)
+            found.update((num, from_bytes(packed)) for num, packed in rows)
+        return found
+
+    def _load_vectors(self, db: Connection, model: str) -> PassageVectors:
+        """The vectors of a model in memory, with those that were written since the last time."""
+        from reverie.storage.sqlite.passage_vectors import PassageVectors
+
+        with self._lock:
+            if self._vectors is None or self._vectors.model != model:
+                self._vectors = PassageVectors(model)
+            self._vectors = self._vectors.caught_up(db)
+            return self._vectors
+
+
+PassageKey = tuple[str, str, int, int]
+"""Space, session, message and part."""
+
+PassageRow = tuple[int, str, str]
+"""Number, text and context."""
+
+
+def select_passages(db: Connection, condition: str, *args: object) -> dict[PassageKey, PassageRow]:
+    """The passages that meet a condition."""
+    sql = f"""
+        select c.space, c.session, p.message, p.part, p.num, p.text, p.context
+        from passage p join conversation c on c.num = p.conversation
+        where {condition}
+    """
+    return {tuple(row[:4]): tuple(row[4:]) for row in db.execute(sql, args)}
+
+
+def put_passages(
+    db: Connection, one: IndexedConversation, stale: dict[PassageKey, PassageRow]
+) -> int:
+    """Add the passages of a conversation; those that are there are taken out of `stale`."""
+    conversation: int = fetch_value(db, UPSERT_CONVERSATION, one.space, one.session)
+    known = f"select num, text, context from passage where {SAME_PLACE}"
+    added = 0
+    for passage in one.passages:
+        stale.pop((one.space, one.session, passage.message, passage.part), None)
+        place = (conversation, passage.message, passage.part)
+        before = db.execute(known, place).fetchone()
+        if before is not None:
+            if before[1:] == (passage.text, passage.context):
+                continue
+            delete_passages(db, [before])
+        num = fetch_value(
+            db,
+            INSERT_PASSAGE,
+            make_passage_key(one.space, one.session, passage.message, passage.part),
+            conversation,
+            one.event,
+            passage.message,
+            passage.part,
+            passage.role,
+            passage.at,
+            passage.text,
+            passage.context,
+        )
+        words = (num, to_index_text(passage.text), to_index_text(passage.context))
+        db.execute("insert into words (rowid, body, context) values (?, ?, ?)", words)
+        added += 1
+    return added
+
+
+def delete_passages(db: Connection, rows: Sequence[PassageRow]) -> None:
+    """Delete passages, given as (number, text, context), with their words and vectors."""
+    for num, text, context in rows:
+        # A row of a contentless FTS5 table is deleted by giving FTS5 its text again.
+        db.execute(
+            "insert into words (words, rowid, body, context) values ('delete', ?, ?, ?)",
+            (num, to_index_text(text), to_index_text(context)),
+        )
+    nums = [(num,) for num, _, _ in rows]
+    db.executemany("delete from vector where num = ?", nums)
+    db.executemany("delete from passage where num = ?", nums)
+
+
+def to_found_passage(row: Sequence[Any]) -> FoundPassage:
+    """The passage in a row of PASSAGES."""
+    num, key, space, session, event, *said = row
+    return FoundPassage(num, key, space, session, event, TranscriptPassage(*said))

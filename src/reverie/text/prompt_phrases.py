@@ -1,0 +1,158 @@
+"""How a prompt is put, in ten languages: does it ask what anybody could answer, is it small talk, a
+small edit of what is on the screen, or does it ask for what only this project knows?
+
+One file a language, `languages/<code>.toml`, with phrases and examples; its form is told in
+`languages/en.toml`. A file is tried where its script occurs in the prompt. Phrases never decide
+alone: they are some of the signals of `transcripts.talk_gate`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+# Characters of a prompt that are looked at.
+MAX_PROMPT_CHARS = 1_000
+# Characters that "…" in a phrase may stand for.
+GAP = r"(?:[^.!?。！？\n]|[.!?](?=\S)){0,80}"
+
+SCRIPTS = {
+    "latin": (("A", "Z"), ("a", "z"), ("\u00c0", "\u024f")),
+    "cyrillic": (("\u0400", "\u04ff"),),
+    "han": (("\u3400", "\u9fff"),),
+    "kana": (("\u3040", "\u30ff"),),
+    "hangul": (("\uac00", "\ud7a3"),),
+}
+"""Characters that tell a script, by the name that language files use."""
+
+TRAITS = ("general_question", "small_talk", "small_edit", "of_ours")
+"""What a language file has phrases for."""
+
+
+def read_prompt_traits(prompt: str) -> frozenset[str]:
+    """Which of TRAITS the prompt has in any language whose script it is written in."""
+    text = prompt[:MAX_PROMPT_CHARS].strip()
+    scripts = detect_scripts(text)
+    found: set[str] = set()
+    for code, language in load_phrases().items():
+        if not scripts.isdisjoint(language["scripts"]):
+            found |= match_traits(code, text)
+    return frozenset(found)
+
+
+def match_traits(code: str, text: str) -> set[str]:
+    """The traits of which a phrase of one language occurs in a text."""
+    language = load_phrases()[code]
+    lower = text.lower()
+    return {
+        trait
+        for trait in TRAITS
+        if trait in language and matches_section(language[trait], text, lower)
+    }
+
+
+def matches_section(section: Mapping[str, Any], text: str, lower: str) -> bool:
+    """True if a phrase of a section occurs in a text; `lower` is the text in lower case."""
+    if len(text) > section.get("longest", MAX_PROMPT_CHARS):
+        return False
+    # Expressions are compiled only for phrases of which a part stands there: a hook has no time.
+    return any(
+        may_match(plain, ways, lower) and compile_phrase(phrase, begins=begins).search(text)
+        for begins, phrases in ((True, "begins"), (False, "contains"))
+        for phrase, plain, ways in section.get(phrases, ())
+    )
+
+
+def may_match(plain: str, ways: Sequence[str], lower: str) -> bool:
+    """False if a phrase cannot stand in a text in lower case, by what `split_phrase` says of it."""
+    if plain:
+        return plain in lower
+    return any(way in lower for way in ways)
+
+
+def split_phrase(phrase: str) -> tuple[str, tuple[str, ...]]:
+    """(the longest part outside all choices, how the ways of the first choice begin)."""
+    depth, plain, pieces = 0, "", []
+    for letter in phrase.lower() + "…":
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0 and letter not in "()…$?":
+            plain += letter
+            continue
+        # What stands before a question mark may be missing.
+        pieces.append(plain[:-1] if letter == "?" else plain)
+        plain = ""
+    first = phrase.lower().partition("(")[2]
+    while "(" in first.partition(")")[0]:
+        # A choice within a choice: how the outer one begins is enough.
+        first = re.sub(r"\([^()]*\)", "…", first, count=1)
+    choices = first.partition(")")[0].split("|")
+    begin = tuple(re.split(r"…|.\?", choice)[0] for choice in choices)
+    return max((piece.strip() for piece in pieces), key=len), begin
+
+
+def detect_scripts(text: str) -> set[str]:
+    """The scripts that occur in a text, by the names of SCRIPTS."""
+    letters = set(text)
+    return {
+        name
+        for name, ranges in SCRIPTS.items()
+        if any(first <= letter <= last for first, last in ranges for letter in letters)
+    }
+
+
+@lru_cache(maxsize=1)
+def load_phrases() -> dict[str, dict[str, Any]]:
+    """The scripts and the sections of TRAITS of every language, by its code.
+
+    A phrase comes with what `split_phrase` says of it. From `languages/prompts.json`, which
+    `python -m tools.languages` makes of the language files.
+    """
+    path = Path(__file__).with_name("languages") / "prompts.json"
+    found: dict[str, dict[str, Any]] = json.loads(path.read_text("utf-8"))
+    return found
+
+
+@lru_cache(maxsize=500)
+def compile_phrase(phrase: str, *, begins: bool) -> re.Pattern[str]:
+    """A phrase as a regular expression, at the beginning of a text or anywhere as whole words."""
+    expression = to_expression(phrase)
+    return re.compile(rf"\A\W*{expression}" if begins else expression, re.IGNORECASE)
+
+
+def to_expression(phrase: str) -> str:
+    """A phrase of a language file as a regular expression.
+
+    >>> to_expression("yes (please|thanks)")
+    '\\\\byes\\\\ (?:please|thanks)\\\\b'
+    """
+    parts: Sequence[str] = re.split(r"(…|\(|\)|\||\?|\$)", phrase.strip())
+    written = {"…": GAP, "(": "(?:", "$": r"\Z", ")": ")", "|": "|", "?": "?"}
+    body = "".join(written.get(part) or re.escape(part) for part in parts)
+    letters = phrase.strip("()|$?… ")
+    starts = r"\b" if phrase[:1] != "…" and has_word_edge(letters[:1]) else ""
+    ends = r"\b" if phrase[-1:] not in "…$" and has_word_edge(letters[-1:]) else ""
+    return f"{starts}{body}{ends}"
+
+
+def has_word_edge(letter: str) -> bool:
+    """True for what ends where a word ends: Han, kana and Hangul write no spaces between words."""
+    is_unspaced = bool(re.match("[\u3040-\ud7a3]", letter))
+    return not is_unspaced and bool(re.match(r"\w", letter))
+
+
+def list_languages() -> tuple[str, ...]:
+    """The codes of the languages that there is a file of."""
+    folder = Path(__file__).with_name("languages")
+    return tuple(sorted(path.stem for path in folder.glob("*.toml")))
+
+
+def load_language(code: str) -> dict[str, Any]:
+    """A language file as it stands."""
+    import tomllib
+
+    path = Path(__file__).with_name("languages") / f"{code}.toml"
+    return tomllib.loads(path.read_text("utf-8"))

@@ -1,0 +1,98 @@
+"""What memory holds and what was said before, in one answer.
+
+A memory's score is a chance; a passage's is made one (`to_chance`), so that both stand in one order
+where somebody asks. Unasked, talk comes up only if its own gate lets it (`talk_gate`), and behind
+the memories, in a share of the block that these cannot take from it (`context_window`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reverie.core.model import SAID, Hit
+from reverie.retrieval.search_query import SearchQuery
+from reverie.storage import Store
+from reverie.text.tokenization import fold_text
+from reverie.transcripts.passage_hits import to_hit
+from reverie.transcripts.passage_search import PassageQuery, RankedPassage, search_passages
+from reverie.transcripts.talk_gate import is_hopeless, may_surface
+
+# Passages that are looked at to decide whether any may come up, and of which a block takes some.
+MAX_SURFACING = 12
+# A passage with a score of .45 / .65 / .85 met a need of 7 / 17 / 29 % of 105 prompts.
+CHANCE_SLOPE, CHANCE_ZERO = 0.5, 0.3
+
+
+def answer_with_talk(store: Store, query: SearchQuery, memories: Sequence[Hit]) -> list[Hit]:
+    """The best of the memories and of past conversations, best first, at most `query.limit`.
+
+    Of conversations only where the query asks for no kind but `said`, and for no tags.
+    """
+    if query.tags or SAID in query.without or (query.kinds and SAID not in query.kinds):
+        return list(memories)
+    found = search_passages(store.transcripts, to_passage_query(query, query.limit))
+    talk = [
+        to_hit(one)._replace(score=to_chance(one)) for one in leave_out_repeated(found, memories)
+    ]
+    return merge_by_score(memories, talk)[: query.limit]
+
+
+def leave_out_repeated(
+    passages: Sequence[RankedPassage],
+    memories: Sequence[Hit],
+) -> list[RankedPassage]:
+    """The passages but those that say, word for word, what a memory among the hits says."""
+    known = [fold_text(hit.memory.text) for hit in memories]
+    left = []
+    for one in passages:
+        words = fold_text(one.found.passage.text)
+        if not any(words in text or text in words for text in known):
+            left.append(one)
+    return left
+
+
+def merge_by_score(memories: Sequence[Hit], talk: Sequence[Hit]) -> list[Hit]:
+    """Both in one order by score; each keeps its own, whatever its scores are."""
+    merged: list[Hit] = []
+    left, right = list(memories), list(talk)
+    while left and right:
+        source = left if left[0].score >= right[0].score else right
+        merged.append(source.pop(0))
+    return [*merged, *left, *right]
+
+
+def surface_talk(
+    store: Store,
+    query: SearchQuery,
+    memories: Sequence[Hit],
+    context: str = "",
+) -> list[Hit]:
+    """What of past conversations may come up at a prompt beside these memories, best first;
+    usually nothing. `context` is what was said just before.
+    """
+    if is_hopeless(query.text):
+        return []
+    asked = to_passage_query(query, MAX_SURFACING)._replace(context=context)
+    found = search_passages(store.transcripts, asked)
+    if not may_surface(query.text, found):
+        return []
+    return list(map(to_hit, leave_out_repeated(found, memories)))
+
+
+def to_passage_query(query: SearchQuery, limit: int) -> PassageQuery:
+    """The same question to past conversations."""
+    return PassageQuery(
+        query.text,
+        query.spaces,
+        limit,
+        vector=None if query.mode == "words" else query.vector,
+        model=query.model,
+        not_session=query.not_session,
+        exclude=query.exclude,
+        until=query.before,
+    )
+
+
+def to_chance(one: RankedPassage) -> float:
+    """How likely a passage is what is asked for, 0..1."""
+    return min(1.0, max(0.0, CHANCE_SLOPE * (one.score - CHANCE_ZERO)))

@@ -1,0 +1,141 @@
+"""The event log read into the index of past conversations, and the passages embedded.
+
+The index has its own cursor in the log. When the store is no longer what it was (after a purge, or
+a restored backup), the log is read again from the beginning: passages that are still said stay with
+their vectors, the others go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from reverie.core.model import Event
+from reverie.embedding import Embedder
+from reverie.pipeline.conversation_events import lesson_space_of
+from reverie.pipeline.event_reader import WorkContext
+from reverie.storage import GENERATION, Store
+from reverie.storage.indexed_transcripts import IndexedConversation, TranscriptPassage
+from reverie.transcripts.message_passages import (
+    SpokenMessage,
+    cut_passages,
+    find_context,
+    is_telling,
+    read_spoken_text,
+)
+
+MESSAGE_VERBS = ("turn", "heard")
+# Events that are read in one step.
+EVENTS_PER_STEP = 200
+# Newest events before a turn in which the message that it answers is looked for.
+EVENTS_BEFORE = 4
+
+
+def has_unread_conversations(store: Store) -> bool:
+    """True if messages wait to be indexed."""
+    cursor, generation = store.transcripts.cursor()
+    if generation != (store.meta(GENERATION) or ""):
+        cursor = 0
+    return bool(store.events(after=cursor, verbs=MESSAGE_VERBS, limit=1))
+
+
+def index_conversations(work: WorkContext, most: int = EVENTS_PER_STEP) -> int:
+    """Read the next events with messages, at most so many; returns how many were read."""
+    store, index = work.store, work.store.transcripts
+    cursor, known = index.cursor()
+    generation = store.meta(GENERATION) or ""
+    after = cursor if known == generation else 0
+    if work.settings.talk_days and known == generation:
+        index.drop_before(work.now - work.settings.talk_days * 86_400.0)
+    events = store.events(after=after, verbs=MESSAGE_VERBS, limit=most)
+    if not events and known == generation:
+        return 0
+    # Where fewer came than were asked for, the log ends here.
+    is_end = len(events) < most
+    last = events[-1].seq if events else after
+    index.replace(read_conversations(work, events), (after, last), generation, is_end=is_end)
+    return len(events)
+
+
+def read_conversations(
+    work: WorkContext,
+    events: Sequence[Event],
+) -> list[IndexedConversation]:
+    """The passages of the messages in some events, by event: those that are young enough."""
+    store, days = work.store, work.settings.talk_days
+    oldest = work.now - days * 86_400.0 if days else float("-inf")
+    found: list[IndexedConversation] = []
+    before: dict[tuple[str, str], list[SpokenMessage]] = {}
+    for event in events:
+        place = (event.space, event.session)
+        if place not in before:
+            before[place] = read_messages_before(store, event)
+        spoken = read_spoken_messages(event)
+        passages = make_passages(before[place], spoken)
+        before[place] = [*before[place], *spoken][-EVENTS_BEFORE:]
+        if passages and event.at >= oldest:
+            found.append(
+                IndexedConversation(lesson_space_of(event), event.session, event.seq, passages)
+            )
+    return found
+
+
+def read_messages_before(store: Store, event: Event) -> list[SpokenMessage]:
+    """The last messages of a conversation before an event, in order."""
+    earlier = store.events(
+        session=event.session,
+        space=event.space,
+        verbs=MESSAGE_VERBS,
+        before=event.seq,
+        newest=True,
+        limit=EVENTS_BEFORE,
+    )
+    messages = [message for one in reversed(earlier) for message in read_spoken_messages(one)]
+    return messages[-EVENTS_BEFORE:]
+
+
+def read_spoken_messages(event: Event) -> list[SpokenMessage]:
+    """What people and agents said in an event, without what tools and hosts put in."""
+    # A purge blanks messages and leaves their numbers, so the two may differ in length.
+    messages = event.payload.get("messages") or ()
+    first = event.payload.get("first", 0)
+    numbers = event.payload.get("places") or range(first, first + len(messages))
+    spoken: list[SpokenMessage] = []
+    for number, message in zip(numbers, messages, strict=False):
+        role, text = read_spoken_text(str(message.get("role", "")), str(message.get("text", "")))
+        if text.strip():
+            spoken.append(SpokenMessage(number, role, text, event.at))
+    return spoken
+
+
+def make_passages(
+    before: Sequence[SpokenMessage], spoken: Sequence[SpokenMessage]
+) -> list[TranscriptPassage]:
+    """The passages of some messages, with what each of them answers."""
+    found: list[TranscriptPassage] = []
+    earlier = list(before)
+    for number, said in groupby(spoken, key=lambda message: message.number):
+        # A message that held what a tool answered is two with one number.
+        part = 0
+        for message in said:
+            context = find_context(message, earlier)
+            for text in cut_passages(message.text):
+                if is_telling(text, context):
+                    found.append(
+                        TranscriptPassage(number, part, message.role, message.at, text, context)
+                    )
+                    part += 1
+            earlier.append(message)
+    return found
+
+
+def embed_passages(store: Store, embedder: Embedder, size: int) -> int:
+    """Embed up to `size` passages, newest first; how many."""
+    index = store.transcripts
+    batch = index.unembedded_texts(size, embedder.model)
+    if batch:
+        vectors = embedder.embed([text for _, text in batch])
+        index.put_vectors(
+            embedder.model, {num: row for (num, _), row in zip(batch, vectors, strict=True)}
+        )
+    return len(batch)

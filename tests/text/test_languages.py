@@ -1,0 +1,52 @@
+"""Every language file holds to its own examples, and a prompt is read by the script it is in."""
+
+from pathlib import Path
+
+import pytest
+
+from reverie.text import prompt_phrases
+from reverie.text.prompt_phrases import (
+    SCRIPTS,
+    TRAITS,
+    list_languages,
+    load_language,
+    match_traits,
+    read_prompt_traits,
+)
+from tools.languages import collect_phrases
+
+CASES = [
+    (code, trait, example, wanted)
+    for code in list_languages()
+    for trait in TRAITS
+    for field, wanted in (("examples", True), ("not_examples", False))
+    for example in load_language(code)[trait][field]
+]
+
+
+def test_ten_languages_have_a_file():
+    assert {"de", "en", "es", "fr", "it", "ja", "ko", "pt", "ru", "zh"} <= set(list_languages())
+
+
+@pytest.mark.parametrize("code", list_languages())
+def test_a_file_names_its_scripts_and_an_example_for_every_trait(code):
+    data = load_language(code)
+    assert set(data["scripts"]) <= set(SCRIPTS)
+    for trait in TRAITS:
+        assert data[trait]["examples"] and data[trait]["not_examples"]
+
+
+def test_what_hooks_read_is_what_the_files_say():
+    path = Path(prompt_phrases.__file__).with_name("languages") / "prompts.json"
+    assert path.read_text("utf-8") == collect_phrases(), "run python -m tools.languages"
+
+
+@pytest.mark.parametrize(("code", "trait", "example", "wanted"), CASES)
+def test_an_example_has_its_trait_and_a_counterexample_has_not(code, trait, example, wanted):
+    assert (trait in match_traits(code, example)) == wanted
+
+
+def test_a_prompt_is_read_in_its_own_script_only():
+    assert "small_talk" in read_prompt_traits("谢谢")
+    assert read_prompt_traits("") == frozenset()
+    assert read_prompt_traits("12345") == frozenset()

@@ -1,0 +1,162 @@
+"""What was said in one conversation is found in the next, by words, and keeps quiet otherwise."""
+
+import pytest
+
+from reverie.core.errors import NotFound
+from reverie.core.model import SAID
+
+CACHE = [
+    {"role": "user", "content": "How should we cache the package metadata?"},
+    {
+        "role": "assistant",
+        "content": "Redis needs a server of its own. A JSON file per package with a lifetime of "
+        "24 hours is simpler, so I suggest the file cache.",
+    },
+    {"role": "user", "content": "ok, take the file cache for package metadata then"},
+]
+DEPLOY = [
+    {"role": "user", "content": "Where does the release tarball of the website go?"},
+    {"role": "assistant", "content": "To the bucket orchard-public, by the release workflow."},
+]
+
+
+@pytest.fixture
+def talked(mind):
+    """A mind that has heard two conversations of one project, and one of another."""
+    mind.learn(CACHE, space="me/demo", session="s1")
+    mind.learn(DEPLOY, space="me/demo", session="s2")
+    mind.learn(DEPLOY, space="me/other", session="s3")
+    mind.settle()
+    return mind
+
+
+def said(hits):
+    return [hit.memory for hit in hits if hit.memory.provenance == SAID]
+
+
+def test_recall_finds_what_was_said_and_says_who_said_it_where(talked):
+    found = said(talked.recall("why no redis for the package cache?", space="me/demo"))
+    answer = next(one for one in found if one.text.startswith("Redis needs a server"))
+    assert (answer.speaker, answer.session, answer.kind) == ("assistant", "s1", SAID)
+    assert answer.id.startswith("said_")
+
+
+def test_no_passage_of_another_project_is_found(talked):
+    sessions = {
+        one.session for one in said(talked.recall("release tarball bucket", space="me/other"))
+    }
+    assert sessions == {"s3"}
+
+
+def test_a_filter_by_kind_or_tag_leaves_passages_out_unless_it_asks_for_them(talked):
+    ask = "package metadata cache"
+    assert said(talked.recall(ask, space="me/demo", kinds=["said"]))
+    assert not said(talked.recall(ask, space="me/demo", kinds=["fact"]))
+    assert not said(talked.recall(ask, space="me/demo", tags=["cache"]))
+
+
+def test_the_id_of_a_passage_reads_it_and_what_stands_around_it(talked):
+    one = said(talked.recall("redis server", space="me/demo"))[0]
+    assert talked.get([one.id])[0].text == one.text
+    around = talked.sessions.read(one.id, around=1)
+    assert [line.number for line in around.lines] == [0, 1, 2]
+    with pytest.raises(NotFound, match="passage of a past conversation"):
+        talked.explain(one.id)
+
+
+def test_a_conversation_does_not_hear_itself(talked):
+    with talked.companion(space="me/demo/s9", session="s9") as companion:
+        companion.turn([{"role": "user", "content": "the zebra report goes to the blue printer"}])
+        companion.wait()
+        talked.settle()
+        block = companion.turn(
+            [
+                {"role": "user", "content": "the zebra report goes to the blue printer"},
+                {"role": "assistant", "content": "Noted."},
+                {"role": "user", "content": "where does the zebra report go?"},
+            ]
+        )
+    assert "blue printer" not in block.text
+
+
+def test_talk_comes_up_by_itself_at_a_prompt_that_needs_it(talked):
+    with talked.companion(space="me/demo/s8") as companion:
+        block = companion.turn(
+            [{"role": "user", "content": "what did we say about redis and the package cache?"}]
+        )
+    assert "Redis needs a server" in block.text
+    assert "Said in past conversations" in block.text
+
+
+@pytest.mark.parametrize("prompt", ["thanks!", "continue", "what is the capital of Mongolia?"])
+def test_nothing_of_talk_comes_up_at_prompts_that_need_nothing(talked, prompt):
+    with talked.companion(space="me/demo/s7") as companion:
+        assert not companion.turn([{"role": "user", "content": prompt}])
+
+
+def test_of_two_statements_about_one_thing_the_newer_one_comes_first(mind):
+    for day, host in ((1, "heron"), (2, "egret")):
+        mind.learn(
+            [
+                {
+                    "role": "user",
+                    "content": f"the staging server of the shop is {host} now",
+                    "at": day,
+                }
+            ],
+            space="me/demo",
+            session=f"day-{day}",
+        )
+    mind.settle()
+    found = said(mind.recall("staging server of the shop", space="me/demo", kinds=["said"]))
+    assert ["egret" in one.text for one in found] == [True, False]
+
+
+def test_a_purge_takes_what_it_erases_out_of_past_conversations(mind):
+    fact = "the vault code of the blue warehouse is forty-one seventy-two"
+    mind.learn([{"role": "user", "content": f"remember: {fact}"}], space="me/demo", session="s1")
+    mind.settle()
+    texts = mind.context.store.transcripts.texts
+    assert any("forty-one" in text for _, _, text in texts())
+    for memory in mind.browse(space="me/demo"):
+        mind.data.purge([memory.id])
+    assert not any("forty-one" in text for _, _, text in texts())
+    mind.settle()
+    assert not any("forty-one" in text for _, _, text in texts())
+
+
+def test_the_index_is_derived_and_reads_the_log_again_when_it_is_emptied(talked):
+    index = talked.context.store.transcripts
+    before = sorted(index.texts())
+    index.clear()
+    assert index.count(None).passages == 0
+    talked.settle()
+    assert sorted(index.texts()) == before
+    assert index.verify() == ""
+
+
+def test_passages_older_than_the_setting_are_not_searched(mind, clock):
+    mind.context.settings = mind.context.settings._replace(talk_days=30.0)
+    old, young = clock() - 40 * 86_400, clock() - 86_400
+    for name, at in (("old", old), ("young", young)):
+        mind.learn(
+            [
+                {
+                    "role": "user",
+                    "content": f"the {name} plan was to migrate the billing tables",
+                    "at": at,
+                }
+            ],
+            space="me/demo",
+            session=name,
+        )
+    mind.settle()
+    found = said(mind.recall("plan to migrate the billing tables", space="me/demo"))
+    assert [one.session for one in found] == ["young"]
+
+
+def test_a_question_that_was_only_asked_is_no_answer(mind):
+    ask = "where is the wombat cluster of the northern office?"
+    mind.learn([{"role": "user", "content": ask}], space="me/demo", session="s1")
+    mind.settle()
+    assert not said(mind.recall(ask, space="me/demo"))
