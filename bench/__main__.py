@@ -8,6 +8,7 @@ import sys
 SUITES = (
     "bench.latency",
     "bench.scale",
+    "bench.transcripts.scale",
     "bench.retrieval.run",
     "bench.ablation",
     "bench.gate",

@@ -228,7 +228,7 @@ class Shard:
         return found
 
 
-def to_sign_bits(vectors: Floats) -> Words:
+def to_sign_bits(vectors: npt.NDArray[Any]) -> Words:
     """The sign of each component as bits, 64 to a word."""
     packed = np.packbits(vectors > 0, axis=1)
     missing = -packed.shape[1] % 8

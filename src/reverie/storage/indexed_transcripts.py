@@ -175,6 +175,12 @@ class TranscriptIndex(Protocol):
         """Store vectors by passage number, of unit length; each number is kept in one byte."""
         ...
 
+    def pack_vectors(self, model: str) -> bool:
+        """Lay the vectors ready for search in other processes, if enough came or went since the
+        last time. True if that was done; without it search is only slower.
+        """
+        ...
+
     def count(self, spaces: Sequence[str] | None, model: str | None = None) -> TranscriptCount:
         """How much is indexed of these spaces, or of all; `waiting` is 0 without a model."""
         ...

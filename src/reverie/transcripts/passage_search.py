@@ -21,6 +21,9 @@ from reverie.text.tokenization import fold_text, tokenize_query
 
 # Passages that each channel proposes; fewer where words decide alone, as in a hook.
 CANDIDATES, CANDIDATES_BY_WORDS = 200, 60
+# Of these, so many are read at a time, the most promising first, until none that is left can be
+# among the best.
+PASSAGES_PER_STEP = 64
 # The share of the cosine in a score; the rest is BM25 over the highest.
 MEANING_SHARE = 0.5
 # What it counts that the user said it and not the agent.
@@ -69,16 +72,21 @@ def search_passages(index: TranscriptIndex, asked: PassageQuery) -> list[RankedP
     """
     if asked.limit <= 0 or not asked.text.strip():
         return []
+    return put_newest_first(pick_best(gather_passages(index, asked), asked), asked.text)
+
+
+def pick_best(pool: Sequence[RankedPassage], asked: PassageQuery) -> list[RankedPassage]:
+    """The best passages with their scores, at most as many as asked for, each text once."""
     best: list[RankedPassage] = []
     said: set[str] = set()
-    for one in rank_passages(gather_passages(index, asked)):
+    for one in rank_passages(pool):
         words = fold_text(one.found.passage.text)
         if words not in said and says_something_new(one.found, asked.text):
             said.add(words)
             best.append(one)
         if len(best) == asked.limit:
             break
-    return put_newest_first(best, asked.text)
+    return best
 
 
 def gather_passages(index: TranscriptIndex, asked: PassageQuery) -> list[RankedPassage]:
@@ -90,19 +98,39 @@ def gather_passages(index: TranscriptIndex, asked: PassageQuery) -> list[RankedP
         cosine = dict(index.nearest(asked.model, asked.vector, asked.spaces, CANDIDATES))
         vectors = index.vectors(asked.model, list(dict.fromkeys((*bm25, *cosine))))
         cosine = {num: float(vector @ asked.vector) for num, vector in vectors.items()}
-    nums = list(dict.fromkeys((*bm25, *cosine)))
-    pool = [
-        RankedPassage(
-            found,
-            0.0,
-            bm25.get(found.num, 0.0),
-            cosine.get(found.num),
-            vectors.get(found.num),
-        )
-        for found in index.passages(nums)
-        if is_wanted(found, asked)
-    ]
+    highest = max(bm25.values(), default=0.0)
+    bounds = {
+        num: bound_score(bm25.get(num, 0.0), cosine.get(num), highest) for num in {*bm25, *cosine}
+    }
+    left = sorted(bounds, key=lambda num: (-bounds[num], num))
+    pool: list[RankedPassage] = []
+    while left:
+        some, left = left[:PASSAGES_PER_STEP], left[PASSAGES_PER_STEP:]
+        pool += [
+            RankedPassage(
+                found,
+                0.0,
+                bm25.get(found.num, 0.0),
+                cosine.get(found.num),
+                vectors.get(found.num),
+            )
+            for found in index.passages(some)
+            if is_wanted(found, asked)
+        ]
+        # The best of all by its words is read first, so it alone decides whether the bounds hold.
+        has_best = any(one.bm25 == highest for one in pool)
+        if left and has_best and len(pool) > SMALL_POOL:
+            best = pick_best(pool, asked)
+            if len(best) == asked.limit and best[-1].score > bounds[left[0]]:
+                return pool
     return correct_small_pool(pool, asked.text) if len(pool) <= SMALL_POOL else pool
+
+
+def bound_score(bm25: float, cosine: float | None, highest: float) -> float:
+    """The most that a passage can score: as one that the user said (`score_passage`)."""
+    meaning = USUAL_COSINE if cosine is None else cosine
+    words = bm25 / (highest or 1.0)
+    return MEANING_SHARE * meaning + (1.0 - MEANING_SHARE) * words + USER_BONUS
 
 
 def correct_small_pool(pool: Sequence[RankedPassage], text: str) -> list[RankedPassage]:

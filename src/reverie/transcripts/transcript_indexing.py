@@ -138,4 +138,5 @@ def embed_passages(store: Store, embedder: Embedder, size: int) -> int:
         index.put_vectors(
             embedder.model, {num: row for (num, _), row in zip(batch, vectors, strict=True)}
         )
+    index.pack_vectors(embedder.model)
     return len(batch)

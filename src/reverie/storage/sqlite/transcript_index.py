@@ -2,7 +2,8 @@
 
 All of it is derived: the event log says everything again. It lives beside the store, in a database
 of its own (`derived_database`), so that a million passages never slow down memory, and deleting it
-loses nothing but time. Vectors are kept with one byte a number.
+loses nothing but time. Vectors are kept with one byte a number; for search they are packed into a
+file beside the database (`passage_packing`), and what came since is read from the database.
 
 Every writing method is one transaction. Any number of threads and processes may use one index.
 """
@@ -10,6 +11,7 @@ Every writing method is one transaction. Any number of threads and processes may
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,7 @@ from reverie.storage.indexed_transcripts import (
 )
 from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.derived_database import DerivedDatabase
+from reverie.storage.sqlite.passage_words import search_plain_postings
 from reverie.storage.sqlite.sql_conditions import split_batches, sql_placeholders
 from reverie.storage.sqlite.word_search import (
     best_first,
@@ -35,8 +38,10 @@ from reverie.text.tokenization import to_index_text
 if TYPE_CHECKING:
     import numpy as np
 
-    from reverie.storage.sqlite.passage_vectors import PassageVectors
+    from reverie.storage.sqlite.passage_packing import PackedVectors
 
+# Up to so many passages FTS5 ranks them, beyond `passage_words` does.
+MAX_RANKED_ROWS = 20_000
 # The generation of an index that must read the log again; no store has it.
 READ_AGAIN = "read again"
 MAX_EVENT = 2**63 - 1
@@ -58,17 +63,28 @@ INSERT_PASSAGE = """
 """
 
 
+WITHOUT_VECTOR = """
+    select num from passage where num not in (select num from vector where model = ?)
+"""
+# What came or went matters only where a file of packed vectors is to be corrected.
+NOTE_CHANGE = """
+    insert into changed (num)
+    select v.num from vector v, packing where v.num = ? and packing.snapshot <> ''
+"""
+FORGET_PACKED = "update packing set snapshot = '', rows = 0, version = random()"
+
+
 class SqliteTranscriptIndex(DerivedDatabase):
     """Past conversations in passages, with their words and vectors."""
 
     schema = Path(__file__).with_suffix(".sql")
-    edition = 1  # to be raised, too, when `to_index_text` or how messages are cut changes
-    tables = ("vector", "passage", "conversation", "reading")
+    edition = 2  # to be raised, too, when `to_index_text` or how messages are cut changes
+    tables = ("vector", "waiting", "changed", "passage", "conversation", "reading")
     worded = ("passage", "passages of conversations")
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
-        self._vectors: PassageVectors | None = None
+        self._vectors: PackedVectors | None = None
 
     def _drop_caches(self) -> None:
         self._vectors = None
@@ -106,11 +122,13 @@ class SqliteTranscriptIndex(DerivedDatabase):
             return 0
         with self._connections().writing() as db:
             gone = select_passages(db, condition, *args)
+            if not gone:
+                return 0
             delete_passages(db, list(gone.values()))
             db.execute(
                 "delete from conversation where num not in (select conversation from passage)"
             )
-            if reread and gone:
+            if reread:
                 db.execute("update reading set generation = ?", (READ_AGAIN,))
         return len(gone)
 
@@ -121,21 +139,57 @@ class SqliteTranscriptIndex(DerivedDatabase):
             db.execute("delete from vector where num not in (select num from passage)")
             # FTS5 keeps deleted words in its segments until they are merged.
             db.execute("insert into words (words) values ('optimize')")
+        is_unpacked = self._unpack()
+        return self._connections().compact() and is_unpacked
+
+    def clear(self) -> None:
+        super().clear()
+        if self._exists():
+            self._unpack()
+
+    def _unpack(self) -> bool:
+        """Remove the packed vectors, also those that another process is packing just now. False if
+        a file is left.
+        """
+        from reverie.storage.sqlite.passage_packing import remove_snapshots
+
+        with self._connections().writing() as db:
+            db.execute(FORGET_PACKED)
+            db.execute("update packing set epoch = random()")
+            db.execute("delete from changed")
         with self._lock:
             self._vectors = None
-        return self._connections().compact()
+        return self.path == ":memory:" or remove_snapshots(self.path)
 
     def put_vectors(self, model: str, vectors: Mapping[int, np.ndarray]) -> None:
         from reverie.storage.sqlite.passage_vectors import to_bytes
 
         rows = [(num, model, to_bytes(vector)) for num, vector in vectors.items()]
+        nums = [(num,) for num in vectors]
         with self._connections().writing() as db:
+            if fetch_value(db, "select model from packing") != model:
+                adopt_model(db, model)
             # A passage may have gone while it was embedded.
             db.executemany(
                 "insert or replace into vector (num, model, vec) "
                 "select num, ?2, ?3 from passage where num = ?1",
                 rows,
             )
+            db.executemany("delete from waiting where num = ?", nums)
+            note_changes(db, nums)
+
+    def pack_vectors(self, model: str) -> bool:
+        from reverie.storage.sqlite.passage_packing import needs_packing, pack_vectors
+
+        if self.path == ":memory:" or not self._exists():
+            return False
+        with self._connections().reading() as db:
+            if not needs_packing(db, self.path, model):
+                return False
+        # Erased meanwhile, or the disk is full: search goes on without.
+        with suppress(OSError):
+            return pack_vectors(self._connections(), self.path, model)
+        return False
 
     # Reading
 
@@ -176,12 +230,10 @@ class SqliteTranscriptIndex(DerivedDatabase):
         return [to_found_passage(row) for row in rows]
 
     def unembedded_texts(self, limit: int, model: str) -> list[tuple[int, str]]:
-        return self._rows(
-            "select p.num, p.text from passage p left join vector v on v.num = p.num "
-            "where v.num is null or v.model <> ? order by p.num desc limit ?",
-            model,
-            limit,
-        )
+        queued = self._rows("select 1 from packing where model = ?", model)
+        waiting = "select num from waiting" if queued else WITHOUT_VECTOR
+        sql = f"select num, text from passage where num in ({waiting}) order by num desc limit ?"
+        return self._rows(sql, *(() if queued else (model,)), limit)
 
     def count(self, spaces: Names | None, model: str | None = None) -> TranscriptCount:
         if not self._exists():
@@ -191,15 +243,14 @@ class SqliteTranscriptIndex(DerivedDatabase):
         conversations = self._count(f"select count(*) from conversation where {inside}", *args)
         of_spaces = f"p.conversation in (select num from conversation where {inside})"
         passages = self._count(f"select count(*) from passage p where {of_spaces}", *args)
-        embedded = passages
+        waiting = 0
         if model is not None:
-            sql = f"""
-                select count(*) from passage p join vector v on v.num = p.num
-                where v.model = ? and {of_spaces}
-            """
-            embedded = self._count(sql, model, *args)
+            queued = self._rows("select 1 from packing where model = ?", model)
+            missing = "select num from waiting" if queued else WITHOUT_VECTOR
+            sql = f"select count(*) from passage p where p.num in ({missing}) and {of_spaces}"
+            waiting = self._count(sql, *(() if queued else (model,)), *args)
         size = self._count("select page_count * page_size from pragma_page_count, pragma_page_size")
-        return TranscriptCount(conversations, passages, passages - embedded, size)
+        return TranscriptCount(conversations, passages, waiting, size)
 
     def verify(self) -> str:
         stray = (
@@ -216,6 +267,8 @@ class SqliteTranscriptIndex(DerivedDatabase):
             if db is None or not terms or not spaces:
                 return []
             last = fetch_value(db, "select seq from sqlite_sequence where name = 'passage'") or 0
+            if last > MAX_RANKED_ROWS:
+                return search_plain_postings(db, terms, spaces, last, limit)
             affordable = select_affordable_terms(db, terms, last)
             # FTS5 hands rows over best first, so the joins look only at those that are taken.
             sql = f"""
@@ -236,27 +289,29 @@ class SqliteTranscriptIndex(DerivedDatabase):
         with self._reading() as db:
             if db is None or not spaces:
                 return []
-            return self._load_vectors(db, model).nearest(vector, spaces, limit)
+            known = self._load_vectors(db, model)
+        return known.nearest(vector, spaces, limit)
 
     def vectors(self, model: str, nums: Sequence[int]) -> dict[int, np.ndarray]:
-        from reverie.storage.sqlite.passage_vectors import from_bytes
+        with self._reading() as db:
+            if db is None:
+                return {}
+            known = self._load_vectors(db, model)
+        return known.find(nums)
 
-        found: dict[int, np.ndarray] = {}
-        for batch in split_batches(nums):
-            sql = "select num, vec from vector where model = ? and num in"
-            rows = self._rows(f"{sql} ({sql_placeholders(batch)})", model, *batch)
-            found.update((num, from_bytes(packed)) for num, packed in rows)
-        return found
-
-    def _load_vectors(self, db: Connection, model: str) -> PassageVectors:
-        """The vectors of a model in memory, with those that were written since the last time."""
-        from reverie.storage.sqlite.passage_vectors import PassageVectors
+    def _load_vectors(self, db: Connection, model: str) -> PackedVectors:
+        """The vectors of a model, with those that were written since the last time."""
+        from reverie.storage.sqlite.passage_packing import load_vectors, read_packing_state
 
         with self._lock:
-            if self._vectors is None or self._vectors.model != model:
-                self._vectors = PassageVectors(model)
-            self._vectors = self._vectors.caught_up(db)
-            return self._vectors
+            known = self._vectors
+            if (
+                known is None
+                or known.model != model
+                or known.state.version != read_packing_state(db).version
+            ):
+                known = self._vectors = load_vectors(db, self.path, model)
+            return known
 
 
 PassageKey = tuple[str, str, int, int]
@@ -306,6 +361,7 @@ def put_passages(
         )
         words = (num, to_index_text(passage.text), to_index_text(passage.context))
         db.execute("insert into words (rowid, body, context) values (?, ?, ?)", words)
+        db.execute("insert into waiting values (?)", (num,))
         added += 1
     return added
 
@@ -319,8 +375,25 @@ def delete_passages(db: Connection, rows: Sequence[PassageRow]) -> None:
             (num, to_index_text(text), to_index_text(context)),
         )
     nums = [(num,) for num, _, _ in rows]
+    note_changes(db, nums)
+    db.executemany("delete from waiting where num = ?", nums)
     db.executemany("delete from vector where num = ?", nums)
     db.executemany("delete from passage where num = ?", nums)
+
+
+def note_changes(db: Connection, nums: Sequence[tuple[int]]) -> None:
+    """Note that the vectors of these passages came or are about to go."""
+    db.executemany(NOTE_CHANGE, nums)
+    db.execute("update packing set version = random()")
+
+
+def adopt_model(db: Connection, model: str) -> None:
+    """Have every passage wait that has no vector of this model."""
+    db.execute(FORGET_PACKED)
+    db.execute("delete from changed")
+    db.execute("update packing set model = ?", (model,))
+    db.execute("delete from waiting")
+    db.execute(f"insert into waiting {WITHOUT_VECTOR}", (model,))
 
 
 def to_found_passage(row: Sequence[Any]) -> FoundPassage:

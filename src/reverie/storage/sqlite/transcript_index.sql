@@ -22,6 +22,7 @@ create table passage (
 );
 create index passage_by_key on passage (key);
 create index passage_by_event on passage (event);
+create index passage_by_time on passage (at);
 
 -- Full text: prepared by reverie.text.tokenization, rowid = passage.num. The texts stand in `passage` only.
 -- What a passage answers counts less than what it says. Measured on 105 prompts of 11 projects: .639 of the needs within
@@ -34,6 +35,28 @@ create table vector (
     num   integer primary key,
     model text not null,
     vec   blob not null
+);
+
+-- Passages that wait for a vector of the present model.
+create table waiting (
+    num integer primary key
+);
+
+-- The present model, the file in which its vectors are packed (empty: none) with how many, and two marks: another
+-- `version` after each change of vectors, another `epoch` after an erasure.
+create table packing (
+    model    text not null,
+    snapshot text not null,
+    rows     integer not null,
+    version  integer not null,
+    epoch    integer not null
+);
+insert into packing values ('', '', 0, random(), random());
+
+-- Vectors that came or went since that file was written, in order. A place is never given twice.
+create table changed (
+    place integer primary key autoincrement,
+    num   integer not null
 );
 
 -- How far the event log was read, and which generation of the store that was.

@@ -133,23 +133,24 @@ def select_affordable_terms(
     db: Connection,
     terms: Names,
     rows: int,
+    budget: int = MAX_POSTINGS,
 ) -> list[str]:
-    """The rarest terms whose postings together stay within MAX_POSTINGS; at least the rarest one.
+    """The rarest terms whose postings together stay within a budget; at least the rarest one.
 
     `rows` is the size of the table `words`. A table that is small enough is asked for every term,
     and so is any table for a single term.
     """
-    if len(terms) <= 1 or rows * len(terms) <= MAX_POSTINGS:
+    if len(terms) <= 1 or rows * len(terms) <= budget:
         return list(terms)
     # Counted up to what can be afforded: a common word has postings by the hundred thousand.
-    most = min(rows, MAX_POSTINGS + 1)
+    most = min(rows, budget + 1)
     frequency: dict[str, int] = {}
     for term in terms:
         frequency[term] = fetch_value(db, COUNT_MATCHES, f'"{term}"', most)
     taken: list[str] = []
     postings = 0
     for term in sorted(terms, key=lambda term: (frequency[term], term)):
-        if taken and postings + frequency[term] > MAX_POSTINGS:
+        if taken and postings + frequency[term] > budget:
             break
         taken.append(term)
         postings += frequency[term]

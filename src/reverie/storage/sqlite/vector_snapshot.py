@@ -1,0 +1,78 @@
+"""Packed vectors in a file that is mapped into memory: a process reads the pages it searches.
+
+    blocks:  numbers (8 bytes a row) | sign bits (a line for each word) | one byte a number
+    footer:  JSON: the model, and (space, rows, offset) of each block
+    trailer: the footer's length, its checksum, the file's size, MAGIC
+
+All of it is derived. A file that does not fit its trailer is none, and what is wrong in a block
+leads to candidates that the database does not know, or to worse ones: never to another answer than
+a passage of the spaces asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+
+from reverie.storage.sqlite.passage_vectors import SpaceBlocks, VectorBlock
+
+MAGIC = b"RVEC0001"
+TRAILER = struct.Struct("<QIQ8s")
+ALIGNMENT = 64
+
+
+def write_snapshot(model: str, blocks: Iterable[tuple[str, VectorBlock]]) -> Iterator[bytes]:
+    """The pieces of a file that holds these blocks, in order."""
+    table: list[tuple[str, int, int]] = []
+    offset = dims = 0
+    for space, block in blocks:
+        dims = block.rows.shape[1]
+        data = b"".join(np.ascontiguousarray(column).tobytes() for column in block)
+        table.append((space, len(block.nums), offset))
+        data += bytes(-len(data) % ALIGNMENT)
+        offset += len(data)
+        yield data
+    footer = json.dumps({"model": model, "dims": dims, "blocks": table}).encode()
+    yield footer
+    size = offset + len(footer) + TRAILER.size
+    yield TRAILER.pack(len(footer), crc32(footer), size, MAGIC)
+
+
+def read_snapshot(path: str, model: str) -> SpaceBlocks | None:
+    """The blocks of a file by space; None if there is no such file, or another one than expected.
+
+    The arrays are views of the mapping, which ends with them.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return _read_blocks(view, model)
+    except (OSError, ValueError, KeyError, TypeError, struct.error):
+        return None
+
+
+def _read_blocks(view: mmap.mmap, model: str) -> SpaceBlocks | None:
+    length, checksum, size, magic = TRAILER.unpack(view[-TRAILER.size :])
+    footer = view[-TRAILER.size - length : -TRAILER.size]
+    if magic != MAGIC or size != len(view) or crc32(footer) != checksum:
+        return None
+    known = json.loads(footer)
+    if known["model"] != model:
+        return None
+    dims = known["dims"]
+    words = -(-dims // 64)
+    found: dict[str, list[VectorBlock]] = {}
+    for space, rows, offset in known["blocks"]:
+        nums = np.frombuffer(view, np.int64, rows, offset)
+        after = offset + nums.nbytes
+        bits = np.frombuffer(view, np.uint64, rows * words, after).reshape(words, rows)
+        numbers = np.frombuffer(view, np.int8, rows * dims, after + bits.nbytes)
+        block = VectorBlock(nums, bits, numbers.reshape(rows, dims))
+        found.setdefault(space, []).append(block)
+    return found
