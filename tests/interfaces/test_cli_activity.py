@@ -76,7 +76,7 @@ def test_statistics_and_history(home):
 
 
 @pytest.mark.proves("D9")
-def test_a_history_is_learned_and_asked(home, tmp_path):
+def test_a_history_is_learned_and_asked(home, tmp_path, monkeypatch):
     """`learn --git`, then `coedited`; where there is no repository it is said."""
     folder = tmp_path / "repository"
     folder.mkdir()
@@ -92,6 +92,9 @@ def test_a_history_is_learned_and_asked(home, tmp_path):
     assert "b.py  3 of 3 times" in told(home, "activity", "coedited", "a.py").stdout
     assert answer(home, "activity", "coedited", "b.py")["coedited"][0]["share"] == 1.0
     assert "no folder" in told(home, "learn", "--git", str(tmp_path / "nowhere"), code=2).stderr
+    # Nor of past sessions is there any.
+    for name in ("HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
     assert "--git" in told(home, "learn", code=2).stderr
 
 

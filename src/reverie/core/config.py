@@ -14,6 +14,7 @@ tried out there sees or alters what is really remembered; it has settings of its
 import math
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -213,6 +214,15 @@ def host_folder(variable: str, name: str) -> Path:
     The one its variable names, or `name` in the user's home.
     """
     return Path(os.environ.get(variable) or Path.home() / name).expanduser().absolute()
+
+
+def program_folder(name: str) -> Path:
+    """The folder in which a desktop program keeps its data on this system."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / name
+    default = Path.home() / (".config" if sys.platform != "win32" else "AppData/Roaming")
+    variable = "APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME"
+    return Path(os.environ.get(variable) or default) / name
 
 
 def load_settings(home: Path | None = None, *, sandbox: bool = False) -> Settings:

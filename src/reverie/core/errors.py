@@ -47,6 +47,10 @@ class BadTranscript(BadInput):
     """That file is not a conversation in a format that Reverie reads."""
 
 
+class EmptyTranscript(BadTranscript):
+    """Nothing is said in that file."""
+
+
 class NotFound(ReverieError, LookupError):
     """There is no memory or event with that id."""
 

@@ -1,10 +1,12 @@
 """Recorded conversations as values, whoever recorded them.
 
-Three formats are told apart by what is in the file:
+The formats are told apart by what is in the file:
 
 - messages in the shape of OpenAI's API: a JSON list, {"messages": […]}, or one message a line
 - Claude Code's transcripts: a line for each entry, of which "user" and "assistant" count
+- Codex's rollouts: a line for each item
 - corpora: {"id", "text", "timestamp", "session_id", "speaker"} a line
+- pages of Markdown: SpecStory's exports and aider's chat history (`chat_pages`)
 
 What is none of these raises BadTranscript with the number of the line. A process that died leaves a
 file whose last line is unfinished, and now and then a byte that is no text: that is left out, or
@@ -16,9 +18,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reverie.core.errors import BadInput, BadTranscript
+from reverie.core.errors import BadInput, BadTranscript, EmptyTranscript
 from reverie.core.model import Fields
 from reverie.memory.memory_validation import parse_moment
+from reverie.porting.chat_pages import read_chat_page
 from reverie.text.host_messages import format_tool_call
 from reverie.text.text_cleaning import clean_text
 
@@ -38,6 +41,19 @@ ROLES = {
 }
 # a number beyond it counts milliseconds: as seconds it lies in the year 5138
 MAX_SECONDS = 1e11
+# Lines of Claude Code's that hold no message. A file may have no others.
+CLAUDE_NOTES = ("summary", "file-history-snapshot", "queue-operation", "custom-title")
+# What Codex puts into the user's messages.
+CODEX_HOST_TEXTS = (
+    "<environment_context>",
+    "<user_instructions>",
+    "<INSTRUCTIONS>",
+    "<turn_aborted>",
+    "<user_action>",
+    "<skill>",
+    "<subagent_notification>",
+    "# AGENTS.md instructions for ",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,34 +80,55 @@ class RecordedConversation:
 
 @dataclass(frozen=True, slots=True)
 class RecordedTranscript:
-    """A file of conversations, and which format it was in: "messages", "claude" or "corpus"."""
+    """A file of conversations, and which format it was in: a name of `FORMATS`, or "page"."""
 
     form: str
     conversations: tuple[RecordedConversation, ...]
     remarks: tuple[str, ...] = ()  # what was left out or replaced
+    folder: str = ""  # where the agent worked, if the file says so
 
 
 def read_transcript(data: bytes, name: str = "recording") -> RecordedTranscript:
     """The conversations in a file; a session without a name of its own gets the file's."""
     text, remarks = decode_whole_lines(data)
+    if (page := read_chat_page(text, name)) is not None:
+        said = ((one.session, RecordedMessage(one.role, one.text, "", one.at)) for one in page)
+        return RecordedTranscript("page", require_messages(group_by_session(said)), remarks)
     try:
         entries = list(iter_json_objects(text))
     except BadTranscript as err:
         raise BadTranscript(". ".join((str(err), *remarks))) from err
     if not entries:
-        raise BadTranscript("There is nothing in that file")
+        raise EmptyTranscript("There is nothing in that file")
     for form, fits, read_entries in FORMATS:
         if any(fits(entry) for _, entry in entries):
-            found = group_by_session(read_entries(entries, name))
-            if not found:
-                raise BadTranscript("There is no message in that file")
-            return RecordedTranscript(form, found, remarks)
+            found = require_messages(group_by_session(read_entries(entries, name)))
+            return RecordedTranscript(form, found, remarks, find_work_folder(entries))
     number, entry = entries[0]
     raise BadTranscript(
         f"Line {number} is no message: it has {', '.join(sorted(entry)[:6]) or 'nothing in it'}. "
-        "Known are OpenAI messages (role, content), Claude Code transcripts (type, message) and "
-        "corpora (text, session_id, speaker)"
+        "Known are OpenAI messages (role, content), transcripts of Claude Code (type, message) and "
+        "Codex (type, payload), and corpora (text, session_id, speaker)"
     )
+
+
+def require_messages(
+    found: tuple[RecordedConversation, ...],
+) -> tuple[RecordedConversation, ...]:
+    """The conversations, if there is any."""
+    if not found:
+        raise EmptyTranscript("There is no message in that file")
+    return found
+
+
+def find_work_folder(entries: Iterable[Entry]) -> str:
+    """Where the agent worked by what its host wrote down; "" if that is not said."""
+    for _, entry in entries:
+        about = entry.get("payload") if isinstance(entry.get("payload"), Mapping) else entry
+        folder = about.get("cwd") if isinstance(about, Mapping) else None
+        if isinstance(folder, str) and folder:
+            return folder
+    return ""
 
 
 def read_provider_messages(data: bytes) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
@@ -101,7 +138,13 @@ def read_provider_messages(data: bytes) -> tuple[list[dict[str, Any]], tuple[str
     stands in it as `at`, if that is known.
     """
     # says what is wrong with a file that cannot be read
-    remarks = read_transcript(data).remarks
+    recorded = read_transcript(data)
+    remarks = recorded.remarks
+    if recorded.form in ("page", "codex"):
+        said = (one for talk in recorded.conversations for one in talk.messages)
+        return [
+            stamp_message({"role": one.role, "content": one.text}, one.at, 0) for one in said
+        ], remarks
     entries = list(iter_json_objects(decode_whole_lines(data)[0]))
     if any(is_claude_entry(entry) for _, entry in entries):
         return join_claude_entries(entries), remarks
@@ -315,6 +358,11 @@ def render_tool_calls(tool_calls: Any) -> str:
 # Claude Code
 
 
+def is_claude_line(entry: Fields) -> bool:
+    """True for what Claude Code writes: what was said, or a note about it."""
+    return entry.get("type") in CLAUDE_NOTES or is_claude_entry(entry)
+
+
 def is_claude_entry(entry: Fields) -> bool:
     """True for {"type": "user" | "assistant", "message": {…}}."""
     return entry.get("type") in ("user", "assistant") and isinstance(
@@ -325,8 +373,9 @@ def is_claude_entry(entry: Fields) -> bool:
 
 def counts_as_said(entry: Fields) -> bool:
     """True for what user and assistant said, not a side conversation or a note of the program."""
-    # What subagents said and notes of the program have the same types.
-    if entry.get("isSidechain") or entry.get("isMeta"):
+    # What subagents said, notes of the program and its summary of what no longer fitted have the
+    # same types.
+    if any(entry.get(mark) for mark in ("isSidechain", "isMeta", "isCompactSummary")):
         return False
     return is_claude_entry(entry)
 
@@ -351,6 +400,52 @@ def is_tool_answer(content: Any) -> bool:
         return False
     parts = (part for part in content if isinstance(part, Mapping))
     return any(part.get("type") == "tool_result" for part in parts)
+
+
+# Codex
+
+
+def is_codex_entry(entry: Fields) -> bool:
+    """True for a line of a rollout, or for the head of one of 2025."""
+    if entry.get("type") in ("session_meta", "response_item"):
+        return isinstance(entry.get("payload"), Mapping)
+    return "instructions" in entry and "id" in entry and "role" not in entry
+
+
+def read_codex_entries(entries: Sequence[Entry], name: str) -> Iterator[SessionMessage]:
+    """What user and assistant said, and what tools answered; nothing of a subagent's session."""
+    session = name
+    for number, entry in entries:
+        # Items of 2025 stand in the file as they are.
+        item = entry["payload"] if isinstance(entry.get("payload"), Mapping) else entry
+        if entry.get("type") == "session_meta" or is_codex_entry(item):
+            if isinstance(item.get("source"), Mapping):
+                return
+            session = str(item.get("id") or session)
+        elif entry.get("type") in ("response_item", item.get("type")):
+            role, text = read_codex_item(item)
+            if text:
+                at = parse_entry_time(entry.get("timestamp"), number)
+                yield session, RecordedMessage(role, clean_text(text), "", at)
+
+
+def read_codex_item(item: Fields) -> tuple[str, str]:
+    """(role, text) of an item of OpenAI's Responses; of reasoning nothing."""
+    match item.get("type"):
+        case "message":
+            text = extract_spoken_text(item.get("content"))
+            role = ROLES.get(str(item.get("role")), "system")
+            # What the program put in is nobody's word.
+            return ("system" if text.startswith(CODEX_HOST_TEXTS) else role), text
+        case "function_call" | "custom_tool_call" | "local_shell_call":
+            given = item.get("arguments") or item.get("input") or item.get("action")
+            return "assistant", format_tool_call(str(item.get("name") or "shell"), given)
+        case "function_call_output" | "custom_tool_call_output":
+            output = item.get("output")
+            if isinstance(output, Mapping):
+                output = output.get("content")
+            return "tool", extract_spoken_text(output)
+    return "", ""
 
 
 # Corpora
@@ -380,7 +475,8 @@ EntryTest = Callable[[Fields], bool]
 EntryReader = Callable[[Sequence[Entry], str], Iterator[SessionMessage]]
 # the first format that fits any entry wins
 FORMATS: tuple[tuple[str, EntryTest, EntryReader], ...] = (
-    ("claude", is_claude_entry, read_claude_entries),
+    ("codex", is_codex_entry, read_codex_entries),
+    ("claude", is_claude_line, read_claude_entries),
     ("messages", is_openai_message, read_openai_messages),
     ("corpus", is_corpus_entry, read_corpus_entries),
 )
@@ -392,8 +488,9 @@ def parse_entry_time(value: Any, line: int) -> float | None:
         return None
     if isinstance(value, str):
         value = value.replace("Z", "+00:00")
+    elif isinstance(value, (int, float)) and value > MAX_SECONDS:
+        value /= 1_000
     try:
-        at = parse_moment(value, "timestamp")
+        return parse_moment(value, "timestamp")
     except BadInput as err:
         raise BadTranscript(f"Line {line}: {err}") from err
-    return at / 1000 if at is not None and at > MAX_SECONDS else at

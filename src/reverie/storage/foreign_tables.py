@@ -62,6 +62,26 @@ def read_sqlite_rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
         raise BadInput(f"{path.name} cannot be read: {err}") from err
 
 
+def read_keyed_values(
+    path: Path,
+    table: str,
+    prefix: str,
+) -> Iterator[tuple[str, str]]:
+    """(the key behind the prefix, the value) in a SQLite table of keys and values, if it exists."""
+    has_journal = path.with_name(f"{path.name}-wal").exists()
+    list_tables = "select name from sqlite_master where type = 'table' and name = ?"
+    find = f'select key, value from "{table}" where key >= ? and key < ? order by key'
+    try:
+        with connect_read_only(path, immutable=not has_journal) as db:
+            if db.execute(list_tables, (table,)).fetchone() is None:
+                return
+            for key, value in db.execute(find, (prefix, f"{prefix}\U0010ffff")):
+                text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+                yield key.removeprefix(prefix), str(text)
+    except sqlite3.Error as err:
+        raise BadInput(f"{path.name} cannot be read: {err}") from err
+
+
 def read_duckdb_rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
     """The rows of a DuckDB file."""
     try:

@@ -118,6 +118,15 @@ def find_switches(read: ReadSettings, project: "Path") -> Iterator[tuple["Path",
             yield path, "disableAllHooks"
 
 
+def past_files() -> Iterator["Path"]:
+    """The transcripts of sessions, without those of subagents."""
+    from reverie.core import config
+
+    folder = config.host_folder("CLAUDE_CONFIG_DIR", ".claude") / "projects"
+    found = folder.glob("*/*.jsonl")
+    return (path for path in found if not path.name.startswith("agent-"))
+
+
 HOST = HostAgent(
     "Claude Code",
     "Start a new session of Claude Code. `reverie doctor` says whether all is well.",
@@ -128,4 +137,5 @@ HOST = HostAgent(
     find_switches,
     has_plugin=True,
     runs_equal_once=True,
+    past_files=past_files,
 )

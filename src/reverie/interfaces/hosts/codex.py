@@ -34,6 +34,15 @@ def find_switches(read: ReadSettings, project: "Path") -> Iterator[tuple["Path",
             yield path, f"[features] {off[0]} = false"
 
 
+def past_files() -> Iterator["Path"]:
+    """The rollouts of sessions."""
+    from reverie.core import config
+
+    folder = config.host_folder("CODEX_HOME", ".codex")
+    yield from folder.glob("sessions/**/*.jsonl")
+    yield from folder.glob("archived_sessions/*.jsonl")
+
+
 HOST = HostAgent(
     "Codex",
     "Start Codex and trust the hooks when it asks (or by /hooks). `reverie doctor` says whether "
@@ -43,4 +52,5 @@ HOST = HostAgent(
     answer_claude,
     settings_files,
     find_switches,
+    past_files=past_files,
 )

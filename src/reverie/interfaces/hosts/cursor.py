@@ -1,6 +1,6 @@
 """Cursor, by its documented messages: not tried with the real program (docs/hosts.md)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from reverie.interfaces.hooks.hook_event import (
@@ -81,6 +81,14 @@ def settings_files(project: "Path | None") -> tuple["Path", "Path"]:
     return folder / "hooks.json", folder / "mcp.json"
 
 
+def past_files() -> Iterator["Path"]:
+    """The database with the conversations of all windows."""
+    from reverie.core import config
+
+    path = config.program_folder("Cursor") / "User" / "globalStorage" / "state.vscdb"
+    return iter([path] if path.is_file() else [])
+
+
 HOST = HostAgent(
     "Cursor",
     "Restart Cursor. `reverie doctor` says whether all is well.",
@@ -90,4 +98,5 @@ HOST = HostAgent(
     settings_files,
     flat_hooks=True,
     prompt_fields=("conversation_id", "session_id", "cwd", "prompt"),
+    past_files=past_files,
 )

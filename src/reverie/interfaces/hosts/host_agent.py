@@ -26,6 +26,11 @@ def no_switches(_read: ReadSettings, _project: "Path") -> Iterator[tuple["Path",
     return iter(())
 
 
+def no_past_files() -> Iterator["Path"]:
+    """For hosts of whose past sessions nothing lies on the disk."""
+    return iter(())
+
+
 class HostAgent(NamedTuple):
     """A host agent: how its hooks talk, and where its settings are.
 
@@ -48,6 +53,8 @@ class HostAgent(NamedTuple):
     event_field: str = "hook_event_name"  # of a message: which of `events` it tells of
     # Texts that `read` needs of a prompt too long to be parsed: whose it is, where, what it says.
     prompt_fields: tuple[str, ...] = ("session_id", "cwd", "prompt")
+    # where the host itself keeps its sessions, in formats of `porting.past_sessions`
+    past_files: Callable[[], Iterator["Path"]] = no_past_files
 
 
 def read_host_event(host: HostAgent, payload: Any) -> HookEvent | None:

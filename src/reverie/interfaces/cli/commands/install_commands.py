@@ -3,8 +3,9 @@
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +22,9 @@ from reverie.interfaces.install.settings_targets import (
 )
 from reverie.interfaces.install.settings_writer import SettingsEdit, WiringLedger
 
+if TYPE_CHECKING:
+    from reverie.interfaces.cli.past_learning import PastOutcome
+
 commands = CommandTable()
 
 Host = Annotated[str, "HOST", f"One of: {', '.join(HOST_MODULES)}."]
@@ -33,28 +37,44 @@ Printed = Annotated[
     bool, typer.Option("--print", help="Write nothing: print the entries, for wiring by hand.")
 ]
 Only = Annotated[bool, typer.Option("--no-mcp", help="Hooks only, without the MCP server.")]
+Past = Annotated[
+    bool | None,
+    typer.Option(
+        "--past/--no-past",
+        help="Take in the past sessions that lie on this machine, or leave them (default: ask).",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallOptions:
+    """How to wire."""
+
+    yes: Yes = False
+    no_mcp: Only = False
+    diff: Whole = False
+    by_hand: Printed = False
+    past: Past = None
 
 
 @commands.add("install", spaced=False)
 def install_host(
     cli: CliContext,
     host: Host,
+    options: InstallOptions,
     project: Project = False,
-    yes: Yes = False,
-    no_mcp: Only = False,
-    diff: Whole = False,
-    by_hand: Printed = False,
 ) -> None:
     """Wire Reverie into an agent.
 
-    Its hooks and the MCP server. Shows what it would write, and asks.
+    Its hooks and the MCP server. Shows what it would write, and asks. Then it says what past
+    sessions of that agent lie on this machine, and offers to take them in.
     """
     found = [
         target
         for target in find_targets(cli, host, project)
-        if target.what == "hooks" or not no_mcp
+        if target.what == "hooks" or not options.no_mcp
     ]
-    if by_hand:
+    if options.by_hand:
         print_targets(cli, found)
         return
     ledger = WiringLedger(cli.settings.home, host)
@@ -63,21 +83,59 @@ def install_host(
     if confirm_edits(
         cli,
         edits,
-        yes=yes,
-        diff=diff,
+        yes=options.yes,
+        diff=options.diff,
     ):
         ledger.wire(edits)
-    print_install_result(
-        cli,
-        host,
-        edits,
-        f"{load_host(host).title} is wired already.",
-        f"{load_host(host).title} is wired. {load_host(host).next_step}",
-    )
+    done = f"{load_host(host).title} is wired. {load_host(host).next_step}"
+    if not edits:
+        done = f"{load_host(host).title} is wired already."
+    if not cli.as_json:
+        print_line(done)
+        note_shortcomings(cli, project=project, no_mcp=options.no_mcp)
+    past = offer_past_sessions(cli, host, project, options)
+    values = {"host": host, "written": [str(edit.path) for edit in edits]}
+    cli.answer(values | ({"past": past.values} if past else {}), past.view if past else ())
+    if past and past.stopped:
+        raise typer.Exit(130)  # as Ctrl-C always leaves
+
+
+def offer_past_sessions(
+    cli: CliContext,
+    host: str,
+    project: bool,
+    options: InstallOptions,
+) -> "PastOutcome | None":
+    """Offer to take in the host's past sessions and the pages in this working tree; None if there
+    is nothing to offer, or memory is off.
+    """
+    if options.past is False or not cli.settings.enabled:
+        return None
+    from reverie.interfaces.cli import past_learning
+    from reverie.porting.past_sessions import PAGE_PATTERNS
+
+    recorders = (host, *PAGE_PATTERNS)
+    tree = config.find_work_tree(config.working_directory()) if project else None
+    found = past_learning.find_past_sessions(recorders, tree)
+    if not found:
+        return None
+    there = sorted({one.recorder for one in found}, key=recorders.index)
+    command = f"reverie learn --past {' '.join(there)}"
+    if project:
+        command = f"reverie install {host} --project --past"
+    choice = past_learning.PastChoice(command, options.past, not options.yes)
+    return past_learning.offer_past(cli, found, choice)
+
+
+def note_shortcomings(
+    cli: CliContext,
+    *,
+    project: bool,
+    no_mcp: bool,
+) -> None:
+    """Say what is missing for all that was wired to work."""
     from reverie.interfaces.worker import is_model_missing
 
-    if cli.as_json:
-        return
     if is_model_missing(cli.settings):
         print_note("Until `reverie data settle` has fetched the model, words decide what comes up.")
     if not no_mcp and find_spec("mcp") is None:

@@ -28,22 +28,26 @@ def learn_conversations(
         "FILE…",
         "Claude Code transcripts, messages as JSON or JSON Lines; of a folder its "
         "*.jsonl; “-” is stdin. "
-        "With --git a repository.",
+        "With --git a repository, with --past a host or program (default: all).",
     ] = None,
     git: Annotated[bool, "Take in a repository's history (default: the one here)."] = False,
+    past: Annotated[bool, "Take in all past sessions that lie on this machine."] = False,
 ) -> None:
     """Take memories out of conversations or a git history.
 
     Finished or crashed conversations, or with --git what a repository went through. Twice adds
-    nothing.
+    nothing. Without anything it says what past sessions lie on this machine, and asks whether to
+    take them in: of Claude Code, Codex and Cursor, and what SpecStory and aider left in this
+    repository. Ctrl-C stops that, and the next run goes on there.
     """
     if git:
         from reverie.interfaces.cli.commands import activity_commands
 
         activity_commands.learn_histories(cli, files or [Path()])
         return
-    if not files:
-        raise BadInput("Name the conversations to learn from, or a repository with --git")
+    if past or not files:
+        learn_past_sessions(cli, [str(name) for name in files or ()], sure=past)
+        return
     results: list[dict[str, Any]] = []
     with cli.open_mind() as mind:
         for file in (one for given in files for one in list_recordings(given)):
@@ -53,6 +57,29 @@ def learn_conversations(
     # The others were learned from all the same; the code tells a script that one was not.
     if any(result["error"] for result in results):
         raise typer.Exit(2)
+
+
+def learn_past_sessions(
+    cli: CliContext,
+    names: list[str],
+    *,
+    sure: bool,
+) -> None:
+    """Take in the past sessions on this machine; unless `sure`, ask before."""
+    from reverie.interfaces.cli import past_learning
+
+    recorders = past_learning.check_recorders(names)
+    found = past_learning.find_past_sessions(recorders)
+    if not found and not sure:
+        raise BadInput(
+            "No past sessions lie on this machine. Name the conversations to learn from, or a "
+            "repository with --git"
+        )
+    choice = past_learning.PastChoice(" ".join(("reverie learn --past", *names)), sure or None)
+    outcome = past_learning.offer_past(cli, found, choice)
+    cli.answer(outcome.values, outcome.view)
+    if outcome.stopped:
+        raise typer.Exit(130)  # as Ctrl-C always leaves
 
 
 def list_recordings(given: Path) -> list[Path]:
