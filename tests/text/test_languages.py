@@ -5,6 +5,13 @@ from pathlib import Path
 import pytest
 
 from reverie.text import prompt_phrases
+from reverie.text.learned_phrases import (
+    PASSING,
+    STATEMENTS,
+    classify_statement,
+    find_section,
+    load_learned_phrases,
+)
 from reverie.text.prompt_phrases import (
     SCRIPTS,
     TRAITS,
@@ -21,6 +28,13 @@ CASES = [
     for trait in TRAITS
     for field, wanted in (("examples", True), ("not_examples", False))
     for example in load_language(code)[trait][field]
+]
+STATEMENT_CASES = [
+    (code, section, example, wanted)
+    for code in list_languages()
+    for section in (*STATEMENTS, PASSING)
+    for field, wanted in (("examples", True), ("not_examples", False))
+    for example in load_language(code)[section][field]
 ]
 
 
@@ -50,3 +64,24 @@ def test_a_prompt_is_read_in_its_own_script_only():
     assert "small_talk" in read_prompt_traits("谢谢")
     assert read_prompt_traits("") == frozenset()
     assert read_prompt_traits("12345") == frozenset()
+
+
+@pytest.mark.parametrize(("code", "section", "example", "wanted"), STATEMENT_CASES)
+def test_an_example_is_kept_and_a_counterexample_is_not(code, section, example, wanted):
+    phrases = load_learned_phrases(code)
+    found = find_section(phrases, example)
+    if section == PASSING:
+        assert (phrases.sections[PASSING].search(example) is not None) == wanted
+    elif wanted:
+        assert phrases.sections[section].search(example)
+        assert found in STATEMENTS
+    else:
+        assert found in ("", PASSING)
+
+
+def test_a_statement_is_read_in_the_language_that_it_is_in():
+    assert classify_statement("We decided on the i18n library in the end, no hay problema") == (
+        classify_statement("We decided on the i18n library in the end")
+    )
+    # Kana makes a sentence Japanese, whatever else is written in Han characters.
+    assert classify_statement("必須の設定を使用する画面") == ""

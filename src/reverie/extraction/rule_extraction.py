@@ -17,13 +17,20 @@ from typing import Any, NamedTuple
 from reverie.activity.error_lessons import find_error_fixes, list_fix_files
 from reverie.core.kinds import INTENTION, LEARNING, NEGATIVE
 from reverie.extraction.extraction_rules import RULES, ExtractionRule
+from reverie.extraction.person_choices import (
+    read_dialog_choices,
+    read_picked_option,
+    read_refusal_words,
+)
 from reverie.extraction.refusal_rules import INTENTION_REFUSALS, REFUSALS
 from reverie.extraction.tool_families import find_replaced_tool
 from reverie.memory.reminder_phrases import ReminderPhrase, parse_reminder_phrase
 from reverie.text.forbidden_acts import find_program_triggers
 from reverie.text.injection_fence import remove_injections
+from reverie.text.learned_phrases import PASSING, classify_statement
 from reverie.text.own_sentences import separate_sentences, split_sentences
 from reverie.text.text_signals import derive_tags, derive_triggers, find_file_names
+from reverie.transcripts.message_passages import read_spoken_text
 
 # Longer sentences are pasted text, not wishes.
 MAX_LESSON_CHARS = 400
@@ -37,6 +44,22 @@ MAX_HEAD_CHARS = 120
 # Rules within rules: "note that from now on …".
 MAX_RULE_DEPTH = 2
 PASSING_STATE = "passing state"
+# A message of more sentences is a document: of it only what says "remember" is somebody's wish.
+MAX_SPOKEN_SENTENCES = 24
+# What the rules of these phrases are called: "spoken rule", "spoken decision".
+SPOKEN = "spoken "
+# Characters of a correction that leans on what it corrects.
+MAX_LEANING_CHARS = 24
+# Kind and provenance of what the phrases of the language files find.
+STATEMENT_KINDS = {
+    "correction": ("correction", "user_corrected"),
+    "prohibition": (NEGATIVE, "user_stated"),
+    "rule": ("preference", "user_stated"),
+    "preference": ("preference", "user_stated"),
+    "decision": ("decision", "user_stated"),
+    "environment": ("fact", "user_stated"),
+    "root_cause": ("fact", "user_stated"),
+}
 
 # Why something is believed as far as it is.
 PROVENANCE_REASONS = {
@@ -120,6 +143,12 @@ _STATES = re.compile(
     r"\b(?:is|are|has|have|it'?s|they'?re|that'?s|we'?re|we)\b(?!.*\?)",
     re.IGNORECASE,
 )
+# How a prompt begins that one agent writes for another, or a template for any.
+_BRIEF = re.compile(
+    r"\s*(?:you are an? (?!idiot|genius|star)|your (?:task|job|role|goal|mission) is\b|act as an? |"
+    r"# (?:role|task|instructions?|objective|mission)\b|## your \w+)",
+    re.IGNORECASE,
+)
 # What is asked for behind a statement: it would make a question of it.
 _REQUEST_AFTER = re.compile(
     r"(?:,|;|\s[-–—])\s+(?:(?:and|but|so|now|then|also) )?(?:(?:can|could|would|will) you|"
@@ -155,8 +184,8 @@ def extract_lessons(
     rejected: list[RejectedCandidate] = []
     context = SentenceContext()
     for place, (role, text) in enumerate(messages):
-        if role == "user":
-            from_user = extract_user_lessons(text, place, context)
+        if role in ("user", "tool"):
+            from_user = extract_spoken_lessons(role, text, place, context)
             found += from_user.lessons
             rejected += from_user.rejected
         elif role == "assistant" and text.strip():
@@ -180,6 +209,30 @@ def extract_lessons(
     return ExtractionResult(tuple(found), tuple(rejected), tuple(open_failures))
 
 
+def extract_spoken_lessons(
+    role: str,
+    text: str,
+    place: int,
+    context: SentenceContext,
+) -> ExtractionResult:
+    """The lessons of a user's message, or of a tool's result that hands on a person's words."""
+    if role == "tool":
+        choices, text = read_dialog_choices(text), read_refusal_words(text)
+    else:
+        _, text = read_spoken_text(role, text)
+        picked = read_picked_option(text, context.before)
+        choices = [picked] if picked else []
+        text = "" if picked else text
+    lessons = [
+        CandidateLesson(choice.text, "decision", "user_stated", "choice", place, place)._replace(
+            about=choice.question or context.about
+        )
+        for choice in choices
+    ]
+    spoken = extract_user_lessons(text, place, context)
+    return spoken._replace(lessons=(*lessons, *spoken.lessons))
+
+
 def extract_user_lessons(
     text: str,
     place: int,
@@ -191,12 +244,17 @@ def extract_user_lessons(
     found: list[CandidateLesson] = []
     rejected: list[RejectedCandidate] = []
     about = context.about or (summarize_topic(own[0]) if len(own) > 1 else "")
-    joined, open_denial = -1, False
+    joined, last_kept, open_denial = -1, -2, False
+    is_document = len(own) > MAX_SPOKEN_SENTENCES or _BRIEF.match(text) is not None
     for number, sentence in enumerate(own):
         if number == joined:
             continue
         is_denial = _DENIAL.match(sentence) is not None
         judged = judge_sentence(sentence, context._replace(denied=is_denial or open_denial))
+        if judged is None and not is_document:
+            judged = judge_statement(sentence)
+        if is_document and isinstance(judged, CandidateLesson) and not judged.explicit:
+            judged = RejectedCandidate(judged.text, "document", judged.rule)
         # "no." and then, in the next sentence, what is right
         open_denial = judged is None and is_denial
         if isinstance(judged, RejectedCandidate):
@@ -205,6 +263,11 @@ def extract_user_lessons(
             if number + 1 < len(own) and is_continuation(judged, own[number + 1]):
                 joined = number + 1
                 judged = join_sentences(judged, own[joined])
+            if found and last_kept == number - 1 and goes_with(found[-1], judged):
+                found[-1] = join_sentences(found[-1], judged.text)
+                last_kept = number
+                continue
+            last_kept = number
             found.append(locate_lesson(judged, place, context, about))
     for quote in sentences.quoted:
         rule = match_quoted_rule(quote, context)
@@ -238,6 +301,19 @@ def judge_sentence(
         if reason != PASSING_STATE:
             return passing
     return passing
+
+
+def judge_statement(sentence: str) -> CandidateLesson | None:
+    """The lesson that a sentence is by the phrases of the language files; None where it is none."""
+    section = classify_statement(sentence)
+    if section in ("", PASSING):
+        return None
+    kind, provenance = STATEMENT_KINDS[section]
+    rule = f"{SPOKEN}{section}"
+    lesson = CandidateLesson(capitalize_first(sentence), kind, provenance, rule)
+    return lesson._replace(
+        triggers=derive_lesson_triggers(kind, sentence), files=find_file_names(sentence)
+    )
 
 
 def build_lesson(
@@ -378,10 +454,20 @@ def is_continuation(found: CandidateLesson, following: str) -> bool:
     )
 
 
+def goes_with(found: CandidateLesson, following: CandidateLesson) -> bool:
+    """True if two sentences in a row, found by phrases, are one statement."""
+    return (
+        found.rule.startswith(SPOKEN)
+        and following.rule.startswith(SPOKEN)
+        and found.provenance == following.provenance
+        and len(found.text) + len(following.text) < MAX_LESSON_CHARS // 2
+    )
+
+
 def join_sentences(found: CandidateLesson, following: str) -> CandidateLesson:
     """Both sentences as one lesson."""
     text = found.text.rstrip()
-    end = "" if text[-1:] in ".!?" else "."
+    end = "" if text[-1:] in ".!?。！？" else "."
     files = dict.fromkeys((*found.files, *find_file_names(following)))
     return found._replace(text=f"{text}{end} {following}", files=tuple(files))
 
@@ -402,8 +488,13 @@ def locate_lesson(
             last=place,
             about=about,
         )
+    if found.rule.startswith(SPOKEN):
+        topic = summarize_topic(context.before) if len(found.text) <= MAX_LEANING_CHARS else ""
+        text = f"{found.text} (about: “{topic}”)" if topic else found.text
+    else:
+        text = make_self_contained(found.text, context.before)
     return found._replace(
-        text=make_self_contained(found.text, context.before),
+        text=text,
         first=context.place_before,
         last=place,
         about=about,

@@ -27,7 +27,8 @@ _CODE = re.compile(r"(?:```|~~~).*?(?:```|~~~|\Z)", re.DOTALL)
 _QUOTE = re.compile(r"[\"“](?P<within>[^\"“”\n]{1,1000})[\"”]")
 _HIDDEN = re.compile("\ue000(\\d+)\ue001")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
-_END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+(?=\S)")
+# Chinese and Japanese write no space behind a full stop.
+_END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+(?=\S)|(?<=[。！？])(?=[^\s。！？」』）”\"'])")
 _MACRO = re.compile(
     r"!\s+(?:in|for|on|at|from|with|inside|to|ever|anywhere|when|here|and|or|macro|calls?|because)"
     r"\b"

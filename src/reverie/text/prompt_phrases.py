@@ -129,8 +129,8 @@ def to_expression(phrase: str) -> str:
     >>> to_expression("yes (please|thanks)")
     '\\\\byes\\\\ (?:please|thanks)\\\\b'
     """
-    parts: Sequence[str] = re.split(r"(…|\(|\)|\||\?|\$)", phrase.strip())
-    written = {"…": GAP, "(": "(?:", "$": r"\Z", ")": ")", "|": "|", "?": "?"}
+    parts: Sequence[str] = re.split(r"(…|\(|\)|\||\?|\$|_)", phrase.strip())
+    written = {"…": GAP, "(": "(?:", "$": r"\Z", ")": ")", "|": "|", "?": "?", "_": r"[\w'-]+"}
     body = "".join(written.get(part) or re.escape(part) for part in parts)
     letters = phrase.strip("()|$?… ")
     starts = r"\b" if phrase[:1] != "…" and has_word_edge(letters[:1]) else ""
@@ -144,12 +144,14 @@ def has_word_edge(letter: str) -> bool:
     return not is_unspaced and bool(re.match(r"\w", letter))
 
 
+@lru_cache(maxsize=1)
 def list_languages() -> tuple[str, ...]:
     """The codes of the languages that there is a file of."""
     folder = Path(__file__).with_name("languages")
     return tuple(sorted(path.stem for path in folder.glob("*.toml")))
 
 
+@lru_cache
 def load_language(code: str) -> dict[str, Any]:
     """A language file as it stands."""
     import tomllib

@@ -1,0 +1,134 @@
+"""How people say what is worth keeping, in the languages of `languages/<code>.toml`.
+
+A sentence is held against the sections of STATEMENTS, in this order; the first of which a phrase
+fits names what the sentence is. What a file counts among `passing` (a question, a supposition,
+venting, for once) is nothing to be kept. English has rules of its own, in `extraction_rules`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from reverie.text.prompt_phrases import (
+    detect_scripts,
+    list_languages,
+    load_language,
+    to_expression,
+)
+
+STATEMENTS = (
+    "correction",
+    "prohibition",
+    "rule",
+    "preference",
+    "decision",
+    "environment",
+    "root_cause",
+)
+"""What a sentence to be kept may be."""
+PASSING = "passing"
+DENSE_SCRIPTS = frozenset({"han", "kana", "hangul"})
+# Characters of a sentence that somebody says rather than pastes; Han, kana and Hangul say the same
+# in fewer.
+MIN_CHARS, MAX_CHARS = 12, 240
+MIN_DENSE_CHARS, MAX_DENSE_CHARS = 5, 140
+FEW_WORDS = 2
+_QUESTION = re.compile(r"[?？؟][\s\W]*\Z|\A\W*¿")
+
+
+class LearnedPhrases(NamedTuple):
+    """The phrases of one language, compiled, by section."""
+
+    scripts: frozenset[str]
+    sections: Mapping[str, re.Pattern[str]]
+
+
+def classify_statement(sentence: str) -> str:
+    """Which of STATEMENTS a sentence is in any language, PASSING, or "" where no phrase fits."""
+    scripts = detect_scripts(sentence)
+    dense = scripts & DENSE_SCRIPTS
+    shortest, longest = (MIN_DENSE_CHARS, MAX_DENSE_CHARS) if dense else (MIN_CHARS, MAX_CHARS)
+    if not shortest <= len(sentence) <= longest:
+        return ""
+    # A sentence with kana is not Chinese; Latin letters occur in sentences of every script.
+    written = scripts - {"latin"} or scripts
+    plain = sentence if _QUESTION.search(sentence) else sentence.rstrip(" .!。！")
+    for code in choose_languages(sentence) if written == {"latin"} else list_languages():
+        phrases = load_learned_phrases(code)
+        if not written or not written <= phrases.scripts:
+            continue
+        found = find_section(phrases, plain)
+        if found:
+            return found
+    return ""
+
+
+def choose_languages(sentence: str) -> tuple[str, ...]:
+    """The languages in Latin letters whose commonest words a sentence has most of."""
+    words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?", sentence.lower())
+    counts = {
+        code: sum(word in common for word in words)
+        for code in list_languages()
+        if (common := load_language(code).get("common_words"))
+    }
+    most = max(counts.values(), default=0)
+    # Two words of a short sentence are often common in several languages.
+    enough = most - 1 if most <= FEW_WORDS else most
+    return tuple(code for code, count in counts.items() if count >= enough)
+
+
+def find_section(phrases: LearnedPhrases, sentence: str) -> str:
+    """The section of one language that a sentence fits; PASSING where that fits too."""
+    for name in STATEMENTS:
+        expression = phrases.sections.get(name)
+        if expression is None or not expression.search(sentence):
+            continue
+        if _QUESTION.search(sentence) or phrases.sections[PASSING].search(sentence):
+            return PASSING
+        return name
+    return ""
+
+
+@lru_cache
+def load_learned_phrases(code: str) -> LearnedPhrases:
+    """The phrases of a language for what is worth keeping, compiled."""
+    data = load_language(code)
+    sections = {
+        name: compile_statements(data[name]) for name in (*STATEMENTS, PASSING) if name in data
+    }
+    return LearnedPhrases(frozenset(data["scripts"]), sections)
+
+
+def compile_statements(section: Mapping[str, list[str]]) -> re.Pattern[str]:
+    """One expression for all phrases of a section; `begins` counts after a comma too.
+
+    A gap between two words may be empty here.
+    """
+
+    def compile_all(field: str) -> list[str]:
+        return [to_expression(phrase.replace(" … ", " (… |)")) for phrase in section.get(field, ())]
+
+    begins = [rf"(?:\A|[,;:.!，、；：]\s*)\W*{phrase}" for phrase in compile_all("begins")]
+    return re.compile("|".join((*begins, *compile_all("contains"))), re.IGNORECASE)
+
+
+@lru_cache
+def load_words(name: str) -> tuple[str, ...]:
+    """The words of all languages in a list of that name, the longest first."""
+    words = {word for code in list_languages() for word in load_language(code)[name]}
+    return tuple(sorted(words, key=lambda word: (-len(word), word)))
+
+
+@lru_cache(maxsize=1)
+def load_approvals() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Questions that only ask to go on, and answers that decide nothing, of all languages."""
+    sections = [load_language(code)["approval"] for code in list_languages()]
+    questions = (to_expression(phrase) for section in sections for phrase in section["questions"])
+    answers = (to_expression(phrase) for section in sections for phrase in section["answers"])
+    return (
+        re.compile("|".join(questions), re.IGNORECASE),
+        re.compile(rf"\A\W*(?:{'|'.join(answers)})", re.IGNORECASE),
+    )
