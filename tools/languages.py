@@ -9,20 +9,26 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from reverie.text.prompt_phrases import TRAITS, list_languages, load_language, split_phrase
+from reverie.text.prompt_phrases import (
+    SESSION_TRAITS,
+    TRAITS,
+    list_languages,
+    load_language,
+    split_phrase,
+)
 
 TARGET = Path(__file__).parents[1] / "src" / "reverie" / "text" / "languages" / "prompts.json"
 KEPT = ("begins", "contains", "longest")
 
 
 def collect_phrases() -> str:
-    """The scripts and the phrases about prompts of every language, as JSON."""
+    """The scripts and the phrases of every language, as JSON."""
     found = {}
     for code in list_languages():
         data = load_language(code)
         sections = {
             trait: {name: to_fast_form(data[trait][name]) for name in KEPT if name in data[trait]}
-            for trait in TRAITS
+            for trait in (*TRAITS, *SESSION_TRAITS)
             if trait in data
         }
         found[code] = {"scripts": data["scripts"], **sections}

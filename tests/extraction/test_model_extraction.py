@@ -413,3 +413,110 @@ def test_importance_data_and_feeling_are_kept(open_reading_mind, clock):
     )
     assert token not in str(found)
     assert [found.id] == [one.id for one in mind.feelings.browse(minimum="high", space=SPACE)]
+
+
+def test_a_session_that_dies_early_is_read_once_it_is_silent(open_reading_mind, clock):
+    """Three turns and no end: nothing is lost, and nothing is asked twice."""
+    with scripted(lesson) as script:
+        mind = open_reading_mind(script)
+        talk(mind, clock, 3)
+        mind.settle()
+        assert [] == script.asked
+        clock.tick(3_600)
+        mind.settle()
+        mind.settle()
+        assert 1 == len(script.asked) == len(learned(mind))
+        talk(mind, clock, 2)
+        clock.tick(3_600)
+        mind.settle()
+        assert 2 == len(script.asked)
+
+
+def test_a_transcript_that_is_learned_is_read_by_the_model_too(open_reading_mind, clock):
+    """However old it is: somebody has asked for it now. What it teaches was said then."""
+    then = clock() - 90 * 86_400
+    messages = [
+        {"role": role, "content": TALK.format(number), "at": then}
+        for number in range(2)
+        for role in ("user", "assistant")
+    ]
+    with scripted(lesson) as script:
+        mind = open_reading_mind(script)
+        mind.learn(messages, space=SPACE, session="old")
+        mind.settle()
+        mind.learn(messages, space=SPACE, session="old")
+        mind.settle()
+        assert 1 == len(script.asked)
+    (found,) = learned(mind)
+    assert (found.session, found.at) == ("old", then)
+
+
+def tied(does, text=LESSON):
+    """An answer that names the first known row and what it does to it."""
+
+    def answer(request):
+        content = request["messages"][-1]["content"]
+        content = content if isinstance(content, str) else content[0]["text"]
+        rows = [json.loads(line) for line in content.splitlines()[1:-1]]
+        known = next(row["id"] for row in rows if "known" in row)
+        return lesson(request, text=text, kind="fact", does=does, about=known)
+
+    return answer
+
+
+KNOWN = "The release script bin/release.sh reads the version from CHANGELOG.md"
+CHANGED = (
+    "The release script bin/release.sh reads the version from pyproject.toml, not CHANGELOG.md."
+)
+
+
+@pytest.mark.parametrize(
+    ("does", "provenance", "stays"),
+    [
+        ("amends", "inferred", False),
+        ("retracts", "inferred", False),
+        ("amends", "user_stated", True),
+        ("retracts", "user_corrected", True),
+    ],
+)
+def test_a_note_that_amends_takes_the_place_of_what_is_believed_no_more(
+    open_reading_mind, clock, does, provenance, stays
+):
+    """What the user said stays, and both are flagged."""
+    with scripted(tied(does, CHANGED)) as script:
+        mind = open_reading_mind(script)
+        old = mind.remember(KNOWN, kind="fact", space=SPACE, provenance=provenance)
+        talk(mind, clock)
+        mind.settle()
+    (new,) = learned(mind)
+    (now,) = mind.get([old.id])
+    assert now.active == stays
+    if stays:
+        assert new.id in now.conflicts_with and old.id in new.conflicts_with
+    else:
+        assert (now.retired_why, now.superseded_by) == ("superseded", new.id)
+
+
+def test_a_note_that_confirms_strengthens_and_adds_nothing(open_reading_mind, clock):
+    """The same said again in another session."""
+    with scripted(tied("confirms")) as script:
+        mind = open_reading_mind(script)
+        old = mind.remember(KNOWN, kind="fact", space=SPACE)
+        talk(mind, clock)
+        mind.settle()
+    assert [] == learned(mind)
+    (now,) = mind.get([old.id])
+    assert (now.text, now.provenance) == (old.text, old.provenance)
+    assert now.strength == old.strength + 1
+
+
+@pytest.mark.parametrize("more", [{"about": "k99"}, {"about": "mem_1"}, {"does": "deletes"}])
+def test_a_note_about_what_was_not_shown_is_a_note_like_any_other(open_reading_mind, clock, more):
+    """No other memory can be named, and nothing else be done to one."""
+    tie = {"does": "amends", "about": "k0", **more}
+    with scripted(lambda request: lesson(request, **tie)) as script:
+        mind = open_reading_mind(script)
+        old = mind.remember("Never push on Fridays.", space=SPACE)
+        talk(mind, clock)
+        mind.settle()
+    assert 1 == len(learned(mind)) and mind.get([old.id])[0].active

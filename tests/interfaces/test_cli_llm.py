@@ -33,8 +33,23 @@ def run(tmp_path, monkeypatch):
 def test_without_a_model_it_says_how_to_have_one(run):
     """Without a model the command exits with 0 and says how to configure one."""
     assert "set llm in config.toml" in run("data", "llm")
-    assert {"model": ""} == json.loads(run("data", "llm", "--json"))
+    assert "" == json.loads(run("data", "llm", "--json"))["model"]
     assert "none" == json.loads(run("status", "--json"))["llm"]
+
+
+def test_what_the_environment_offers_is_named_and_not_chosen(run, monkeypatch, tmp_path):
+    """A key in the environment and a program on PATH are told with the setting that uses them."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    assert [] == json.loads(run("data", "llm", "--json"))["offers"]
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "made-up-key")
+    program = tmp_path / "claude"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    shown = run("data", "llm")
+    assert 'llm = "anthropic:claude-haiku-4-5"' in shown and 'llm = "claude-cli:haiku"' in shown
+    assert "made-up-key" not in shown and "codex" not in shown
 
 
 def test_offline_is_said(run):

@@ -262,9 +262,16 @@ def test_any_answer_is_a_value_or_bad(text):
     )
 )
 def test_windows_cover_everything_within_bounds(said):
-    """40 messages, 24,000 characters; nothing is lost, nothing twice."""
+    """40 messages, 24,000 characters; nothing is lost, and of each window the next one has at most
+    the last four messages.
+    """
     parts = list(extraction.split_windows(said))
-    assert list(said) == [message for part in parts for message in part]
+    seen = []
+    for part in parts:
+        most = min(len(seen), len(part), extraction.OVERLAP_MESSAGES)
+        shared = next(n for n in range(most, -1, -1) if seen[len(seen) - n :] == list(part[:n]))
+        seen += part[shared:]
+    assert len(seen) <= len(said) and set(seen) == set(said)
     assert all(0 < len(part) <= 40 and sum(len(m.text) for m in part) <= 24_000 for part in parts)
 
 
@@ -274,6 +281,25 @@ def test_the_known_list_is_cut():
     data = extraction.build_extraction_request(WINDOW, ["x" * 500] * 100).data
     known = [json.loads(line)["known"] for line in data.splitlines()[1:-1] if '"known"' in line]
     assert (80, 150) == (len(known), max(map(len, known)))
+
+
+def test_one_bad_note_drops_that_note_alone():
+    """The others are kept, what was dropped is on record; where all are bad, nothing is believed."""
+    good = {"text": "Redis holds the queue.", "kind": "fact", "from": 10}
+    bad = {"text": "It rests on nothing.", "from": 900}
+    found = extraction.read_extraction(json.dumps({"keep": [bad, good, 7]}), WINDOW)
+    assert ["Redis holds the queue."] == [item.text for item in found.items]
+    assert ["It rests on nothing.", "7"] == [item.text for item in found.rejected_items]
+    with pytest.raises(BadAnswer):
+        extraction.read_extraction(json.dumps({"keep": [bad]}), WINDOW)
+
+
+def test_a_window_begins_with_the_end_of_the_one_before():
+    """What is decided in one often answers what was asked in the one before."""
+    said = [HostMessage("user", f"message {n}", n) for n in range(60)]
+    first, second = extraction.split_windows(said)
+    assert [one.place for one in first] == list(range(40))
+    assert [one.place for one in second] == list(range(36, 60))
 
 
 @pytest.mark.proves("CC-61")
@@ -483,6 +509,8 @@ def test_a_note_has_importance_data_and_a_feeling():
     [
         ("user", "my editor is helix", "message"),
         ("assistant", "I could look at the parser", "thought"),
+        ("assistant", "Let me read the parser first.", "thought"),
+        ("assistant", "The lock file is written by two processes at once.", "conclusion"),
         ("assistant", "I added a test for it", "action"),
         ("user", "we decided to use Postgres", "decision"),
         ("assistant", "The cause was a stale lock", "experience"),

@@ -99,9 +99,7 @@ def test_outcomes_are_read_from_what_hosts_write(payload, worked):
 
 @pytest.mark.proves("X28")
 def test_what_is_recorded_and_matters_is_an_episode():
-    """Goals, tasks and steps either way, tools only if they failed, unless somebody says that it
-    matters.
-    """
+    """Goals, tasks and steps either way; runs of tools only if somebody says that they matter."""
 
     def becomes(verb, **payload):
         return episodes.read_outcome(Event(verb, "me/demo", NOON, payload=payload))
@@ -110,7 +108,9 @@ def test_what_is_recorded_and_matters_is_an_episode():
     assert ("task", "Task done: ship 2.1", 0.6) == (done.kind, done.what, done.importance)
     assert 0.7 == becomes("task", what="ship", ok=False).importance
     assert becomes("tool", tool="Bash", command="make", exit_code=0) is None
-    failed = becomes("tool", tool="Bash", command="make test", exit_code=2, error="3 failed")
+    run = {"tool": "Bash", "command": "make test", "exit_code": 2, "error": "3 failed"}
+    assert becomes("tool", **run) is None
+    failed = becomes("tool", **run, importance=0.5)
     assert ("event", "Tool failed: Bash: make test") == failed[:2]
     assert {"outcome": "failed: 3 failed"} == failed.parts
     assert becomes("tool", tool="Bash", command="make", ok=True, importance=0.9) is not None

@@ -14,10 +14,14 @@ from reverie.text.learned_phrases import (
 )
 from reverie.text.prompt_phrases import (
     SCRIPTS,
+    SESSION_TRAITS,
     TRAITS,
+    WHERE_WERE_WE,
+    has_trait,
     list_languages,
     load_language,
-    match_traits,
+    load_phrases,
+    matches_section,
     read_prompt_traits,
 )
 from tools.languages import collect_phrases
@@ -25,7 +29,7 @@ from tools.languages import collect_phrases
 CASES = [
     (code, trait, example, wanted)
     for code in list_languages()
-    for trait in TRAITS
+    for trait in (*TRAITS, *SESSION_TRAITS)
     for field, wanted in (("examples", True), ("not_examples", False))
     for example in load_language(code)[trait][field]
 ]
@@ -46,7 +50,7 @@ def test_ten_languages_have_a_file():
 def test_a_file_names_its_scripts_and_an_example_for_every_trait(code):
     data = load_language(code)
     assert set(data["scripts"]) <= set(SCRIPTS)
-    for trait in TRAITS:
+    for trait in (*TRAITS, *SESSION_TRAITS):
         assert data[trait]["examples"] and data[trait]["not_examples"]
 
 
@@ -57,7 +61,8 @@ def test_what_hooks_read_is_what_the_files_say():
 
 @pytest.mark.parametrize(("code", "trait", "example", "wanted"), CASES)
 def test_an_example_has_its_trait_and_a_counterexample_has_not(code, trait, example, wanted):
-    assert (trait in match_traits(code, example)) == wanted
+    section = load_phrases()[code][trait]
+    assert matches_section(section, example, example.lower()) == wanted
 
 
 def test_a_prompt_is_read_in_its_own_script_only():
@@ -85,3 +90,10 @@ def test_a_statement_is_read_in_the_language_that_it_is_in():
     )
     # Kana makes a sentence Japanese, whatever else is written in Han characters.
     assert classify_statement("必須の設定を使用する画面") == ""
+
+
+def test_where_were_we_is_understood_in_any_language_and_a_long_prompt_asks_something_else():
+    assert has_trait("Where were we?", WHERE_WERE_WE)
+    assert has_trait("前回どこまでやったっけ？", WHERE_WERE_WE)
+    assert not has_trait("", WHERE_WERE_WE)
+    assert not has_trait(f"Where were we? {'And now fix the parser. ' * 9}", WHERE_WERE_WE)

@@ -12,7 +12,7 @@ go, nor what is not `capped`, such as what must never be done.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from reverie.core.kinds import DAY, EXPLICIT_KINDS, effective_confidence, kind_of
+from reverie.core.kinds import DAY, effective_confidence, kind_of
 from reverie.core.model import Memory, Retire
 from reverie.reconciliation.pass_view import PassStep, PassView
 
@@ -25,7 +25,7 @@ USER_PROVENANCE = ("user_stated", "user_corrected")
 
 def has_faded(memory: Memory, now: float) -> bool:
     """True if a memory may go to the archive."""
-    if memory.kind in EXPLICIT_KINDS:
+    if kind_of(memory.kind).type == "working":
         return memory.expires_at is not None and memory.expires_at <= now
     last = max(memory.at, memory.created_at, memory.last_accessed_at or 0.0)
     return (

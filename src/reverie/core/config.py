@@ -68,7 +68,9 @@ class Settings(NamedTuple):
     # ONNX Runtime execution providers for minilm, best first; empty: the processor
     providers: tuple[str, ...] = ()
     offline: bool = False  # never open a connection, not even to fetch the model
-    llm: str = ""  # anthropic:<model>, openai:<model> or openai:<base url>#<model>; empty: none
+    # anthropic:<model>, openai:<model> or openai:<base url>#<model>; claude-cli:<model> or
+    # codex-cli:<model> for a command line that you have; empty: none
+    llm: str = ""
     llm_key: str = ""  # its key; empty: the provider's usual variable, for its usual address only
     llm_tokens_per_day: int = 1_000_000  # tokens in and out that a day (UTC) may take; 0: no limit
     # dollars that a day may cost, where the price is known; 0: no limit

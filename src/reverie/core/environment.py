@@ -82,6 +82,22 @@ def host_session() -> str:
     return next(filter(None, ids), "")
 
 
+def quiet_child_environment() -> dict[str, str]:
+    """The environment for an agent that is started to answer one question.
+
+    Memory is off in it, so that Reverie does not record itself; nothing says that it runs within
+    another agent, which some refuse to.
+    """
+    left_out = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", *SESSION_VARIABLES)
+    kept = {name: value for name, value in os.environ.items() if name not in left_out}
+    return {**kept, "REVERIE_OFF": "1"}
+
+
+def has_variable(name: str) -> bool:
+    """True if the environment has something under this name."""
+    return bool(os.environ.get(name))
+
+
 def is_switched_on() -> bool:
     """False while `REVERIE_OFF` switches memory off."""
     return os.environ.get("REVERIE_OFF", "") in ("", "0")

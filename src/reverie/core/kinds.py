@@ -18,6 +18,7 @@ DAY = 86_400.0
 FOREVER = math.inf
 # Kinds that some code is about by themselves.
 EXCERPT, FILE, EVENT, NEGATIVE, LEARNING = "excerpt", "file", "event", "negative", "learning"
+SESSION = "session"
 INTENTION, PENDING = "intention", "pending"
 # Whose word a kind takes, each including those behind it.
 ANYBODY, AGENT, USER = "anybody", "agent", "user"
@@ -46,6 +47,7 @@ class Kind(NamedTuple):
     group: str = "Notes"  # the heading it is rendered under; a new one may be named
     place: float = FOREVER  # of that heading among the others, lowest first; one row of it says so
     surfaces: bool = True  # may pop up by itself
+    by_request: bool = False  # is found only by who asks for this kind
     voice: str = ANYBODY  # whose word it takes: what others wrote may describe, and command nobody
     bears_on: tuple[str, ...] = ()  # what it may be to a turn: MAKING, TROUBLE, QUESTION
     urgency: int = 0  # before a tool runs, its triggers call up what is more urgent first
@@ -239,6 +241,21 @@ KINDS: dict[str, Kind] = {
             extracted=True,
         ),
         Kind(
+            SESSION,
+            "episodic",
+            30,
+            "a session in short: what was asked, done, decided and left open",
+            contradictable=False,
+            group="Sessions",
+            surfaces=False,
+            # What was said in it is found word for word; its summary would say it twice.
+            by_request=True,
+            journal="episodes",
+            merges_with=NOTHING,
+            unchosen=OBSERVED,
+            on_pages=False,
+        ),
+        Kind(
             EXCERPT,
             "episodic",
             14,
@@ -321,7 +338,9 @@ CAPACITY: dict[str, int] = {
 }
 
 # Found only by who asks for them: one conversation's scratch pad is no answer to anybody else.
-EXPLICIT_KINDS = tuple(row.name for row in KINDS.values() if row.type == "working")
+EXPLICIT_KINDS = tuple(
+    row.name for row in KINDS.values() if row.type == "working" or row.by_request
+)
 
 # These only record what was said and done: a purge blanks in them what it erases, as in the log.
 RECORD_KINDS = tuple(row.name for row in KINDS.values() if row.type in ("working", "episodic"))
@@ -372,7 +391,9 @@ class KindFilter(NamedTuple):
 
 
 def to_kind_filter(types: Sequence[str], kinds: Iterable[str]) -> KindFilter:
-    """What types and kinds together ask for; without either, everything but working memory."""
+    """What types and kinds together ask for; without either, everything but what is found
+    only by request.
+    """
     named = tuple(kinds)
     if not types:
         return KindFilter(named, () if named else EXPLICIT_KINDS)

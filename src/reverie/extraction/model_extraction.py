@@ -1,5 +1,6 @@
 """Lessons that a language model extracts, where one is configured: every twelve turns of the user,
-when the topic changes, and at the end of a session.
+when the topic changes, at the end of a session, once one has fallen silent, and from a transcript
+that somebody has had learned.
 
 The answer is data. Every memory that comes of it is "extracted" (trust 0.7) whatever the answer
 claims, or "untrusted" where its words stand in a paste or a tool's answer and not in what the user
@@ -7,8 +8,9 @@ said. It lies in the conversation's own project and names the messages that it r
 blocks are not sent, known texts are sent as known, rejections are logged with their reasons.
 
 A model that is away leaves the cursor where it is. An unreadable answer is a failure of that event,
-and so are three time-outs. Events older than MAX_EVENT_AGE are passed over: a model that is
-switched on after a year does not read the year.
+and so are three time-outs. Turns older than MAX_EVENT_AGE are passed over: a model that is switched
+on after a year does not read the year. A transcript is read however old its messages are: somebody
+has asked for it just now.
 """
 
 from __future__ import annotations
@@ -21,12 +23,15 @@ from reverie.core import clock
 from reverie.core.authorship import apply_curate_setting, author_from_llm
 from reverie.core.model import UNTRUSTED, Add, Change, Event, Memory, visible_spaces
 from reverie.core.privacy_policy import Policy
+from reverie.extraction.known_ties import apply_note
 from reverie.extraction.multi_turn_lessons import SESSION_ENDS, is_extraction_due
+from reverie.extraction.past_conversations import MESSAGE_VERBS
 from reverie.extraction.provenance_check import (
     RecentEvidence,
     determine_provenance,
     evidence_from_events,
 )
+from reverie.extraction.session_episodes import is_silent_since
 from reverie.extraction.turn_learning import find_verbatim_duplicates
 from reverie.memory.feelings import FIELD
 from reverie.memory.memory_validation import build_memory
@@ -56,13 +61,28 @@ WINDOW_TOKENS = 15_000
 MAX_EXAMPLES = 8
 # Newest characters of the user's words that known texts are looked up by.
 MAX_LOOKUP_CHARS = 4_000
+# Newest windows of one conversation that are read: more would take a day's budget, and begin anew
+# on the next.
+MAX_WINDOWS = 40
 LEFT_BY_MODEL = "left by the model"
-NAME = "extract"
+NAME, SILENCE = "extract", "extract:silence"
 
 
 def can_extract(work: WorkContext, _event: Event) -> bool:
     """True if a model is configured and has budget for one window."""
     return work.llm is not None and work.llm.available(WINDOW_TOKENS)
+
+
+def can_extract_silent(work: WorkContext, event: Event) -> bool:
+    """True if a model may be asked, and a turn's session may be over by now."""
+    return is_silent_since(work, event) and can_extract(work, event)
+
+
+def extract_from_silent_session(work: WorkContext, event: Event) -> ReaderDecision:
+    """What a model extracts from a session that just stopped, however few turns it had."""
+    if session_events(work.store, event, "turn", after=event.seq, limit=1):
+        return ReaderDecision()
+    return extract_unread(work, event)
 
 
 def find_usable_model(work: WorkContext, event: Event) -> LanguageModel | None:
@@ -75,32 +95,54 @@ def find_usable_model(work: WorkContext, event: Event) -> LanguageModel | None:
 
 def extract_with_model(work: WorkContext, event: Event) -> ReaderDecision:
     """The memories that a model extracts from the turns since the last time, if it is due."""
+    # Of the events `learn` only those that tell of a whole transcript.
+    if event.verb == "learn" and "transcript" not in event.payload:
+        return ReaderDecision()
+    turns = list_unextracted_turns(work, event) if find_usable_model(work, event) else []
+    is_over = event.verb in (*SESSION_ENDS, "learn")
+    if not turns or not (is_over or is_extraction_due(turns)):
+        return ReaderDecision()
+    return extract_unread(work, event)
+
+
+def extract_unread(work: WorkContext, event: Event) -> ReaderDecision:
+    """The memories that a model extracts from the turns that nothing was extracted from yet."""
     llm = find_usable_model(work, event)
     turns = list_unextracted_turns(work, event) if llm else []
     if llm is None or not turns:
-        return ReaderDecision()
-    if event.verb not in SESSION_ENDS and not is_extraction_due(turns):
         return ReaderDecision()
     from reverie.llm.extraction_task import is_worth_extracting, split_windows
 
     season = find_season(work.store, visible_spaces(lesson_space_of(event)), work.now)
     new: list[Change] = []
+    rests_on: dict[str, Memory] = {}
     rejected: list[RejectedItem] = []
     seen: set[str] = set()
     evidence = collect_turn_evidence(work, event, turns)
-    for window in filter(is_worth_extracting, split_windows(list_spoken_messages(turns))):
-        answer = ask_extraction_model(work, llm, event, window)
+    windows = list(filter(is_worth_extracting, split_windows(list_spoken_messages(turns))))
+    # It was said then, whenever it is read.
+    said = event._replace(at=turns[-1].at)
+    for window in windows[-MAX_WINDOWS:]:
+        known = find_known_memories(work, event, window)
+        answer = ask_extraction_model(work, llm, event, window, known)
         for item in answer.items:
-            memory = build_extracted_memory(work, llm.name, event, item, NAME, evidence)
+            memory = build_extracted_memory(work, llm.name, said, item, NAME, evidence)
             memory = stamp_season(memory, season)
             folded = fold_text(memory.text)
             # Two windows of one conversation may teach the same.
+            old = known[item.about] if 0 <= item.about < len(known) else None
+            # One note a memory: what a second one would do rests on what it was before the first.
+            old = None if old is None or old.id in rests_on else old
             if folded not in seen and not find_verbatim_duplicates(work.store, memory):
-                new.append(Add(memory))
+                changes = apply_note(memory, item.does if old else "", old, work.now)
+                if old is not None and list(changes) != [Add(memory)]:
+                    rests_on[old.id] = old
+                new += changes
             seen.add(folded)
         rejected += answer.rejected_items
     rejections = summarize_model_rejections(rejected, work.policy)
-    return ReaderDecision(new, payload={"kept": len(new), **rejections})
+    kept = sum(isinstance(change, Add) for change in new)
+    return ReaderDecision(new, list(rests_on.values()), {"kept": kept, **rejections})
 
 
 def summarize_model_rejections(rejected: Sequence[RejectedItem], policy: Policy) -> dict[str, Any]:
@@ -133,13 +175,13 @@ def list_unextracted_turns(work: WorkContext, event: Event) -> list[Event]:
     covered = (
         int(attempt.payload["event"])
         for attempt in attempts
-        if attempt.verb == NAME or attempt.payload.get("reader") == NAME
+        if attempt.verb == NAME or attempt.payload.get("reader") in (NAME, SILENCE)
     )
     after = next(covered, 0)
     turns = session_events(
         work.store,
         event,
-        "turn",
+        *MESSAGE_VERBS,
         after=after,
         limit=MAX_TURNS,
     )
@@ -181,24 +223,28 @@ def ask_extraction_model(
     llm: LanguageModel,
     event: Event,
     window: Sequence[HostMessage],
+    known: Sequence[Memory],
 ) -> ExtractionAnswer:
-    """The model's answer about one window. Raises if it is away, BadAnswer if it cannot be read."""
+    """What the model answers about one window. Raises if it is away, BadAnswer if the
+    answer cannot be read.
+    """
     from reverie.llm.extraction_task import build_extraction_request, read_extraction
     from reverie.llm.language_model import BadAnswer
 
-    request = build_extraction_request(window, find_known_texts(work, event, window))
+    request = build_extraction_request(window, [memory.text for memory in known])
     answer = ask_about_event(work, llm, event, request, lambda text: read_extraction(text, window))
     if answer.value is None:
         raise BadAnswer(f"{llm.name}: {answer.outcome}: {answer.why}")
     return answer.value
 
 
-def find_known_texts(
+def find_known_memories(
     work: WorkContext,
     event: Event,
     window: Sequence[HostMessage],
-) -> list[str]:
-    """At most MAX_KNOWN stored texts about what the user says in a window, for the model to skip.
+) -> list[Memory]:
+    """At most MAX_KNOWN memories about what the user says in a window, for the model to skip, or to
+    say what became of them.
 
     With an embedder only those of at least KNOWN_COSINE to the user's words.
     """
@@ -221,9 +267,9 @@ def find_known_texts(
     )
     hits = search_memories(work.store, query)
     if vector is None:
-        return [hit.memory.text for hit in hits]
+        return [hit.memory for hit in hits]
     # Search ranks; whether one is near enough the cosine alone tells.
-    by_hash = {fingerprint_text(hit.memory.text): hit.memory.text for hit in hits}
+    by_hash = {fingerprint_text(hit.memory.text): hit.memory for hit in hits}
     vectors = work.store.known_vectors(work.embedding_model, list(by_hash))
     return [
         known
@@ -280,8 +326,15 @@ def build_extracted_memory(
 
 READER = EventReader(
     name=NAME,
-    verbs=("turn", *SESSION_ENDS),
+    verbs=("turn", "learn", *SESSION_ENDS),
     verb=NAME,
     decide=extract_with_model,
     is_ready=can_extract,
+)
+SILENCE_READER = EventReader(
+    name=SILENCE,
+    verbs=("turn",),
+    verb=NAME,
+    decide=extract_from_silent_session,
+    is_ready=can_extract_silent,
 )

@@ -17,7 +17,7 @@ model rests.
 
 from collections.abc import Callable
 
-from reverie.llm.language_model import LanguageModel, LlmClient, parse_llm_address
+from reverie.llm.language_model import PROGRAMS, LanguageModel, LlmClient, parse_llm_address
 from reverie.llm.spending_limits import SpendingLimits
 from reverie.storage import Store
 
@@ -39,6 +39,10 @@ def open_llm(
     where = parse_llm_address(setting)
 
     def make() -> LlmClient:
+        if where.provider in PROGRAMS:
+            from reverie.llm.command_line import CommandLineModel
+
+            return CommandLineModel(where, price)
         from reverie.llm.client import RemoteModel
 
         return RemoteModel(where, key, price)

@@ -10,6 +10,7 @@ and a kind that it may not give (`Kind.extracted`) becomes "fact".
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from reverie.core.foreign_numbers import to_fraction
@@ -26,6 +27,9 @@ from reverie.text.host_messages import HostMessage
 from reverie.text.tokenization import shorten_line
 
 MAX_WINDOW_MESSAGES, MAX_WINDOW_CHARS = 40, 24_000
+# Messages at the end of a window that the next one begins with, and their characters together: what
+# is decided in one often answers what was asked in the one before.
+OVERLAP_MESSAGES, OVERLAP_CHARS = 4, 2_000
 # Characters of what a message quotes that are shown.
 MAX_QUOTED_CHARS = 8_000
 # Characters. A shorter window teaches nothing that is worth a call.
@@ -44,8 +48,9 @@ MAX_NAMED_VALUES, MAX_VALUE_CHARS = 8, 200
 GUIDANCE: dict[str, str] = {
     "message": "what the user says: preferences, corrections, facts about them and their project, "
     "what they feel",
-    "thought": "what the assistant thinks aloud: only conclusions that were borne out, never plans "
-    "or guesses",
+    "conclusion": "what the assistant found out or explains: root causes, how something works, "
+    "what was verified and by what",
+    "thought": "what the assistant means to do or supposes: nothing, unless it was borne out",
     "action": "what the assistant did: what worked and how, never that it was done at all",
     "decision": "what was decided: the choice, the reason, what was given up for it",
     "experience": "how something went: what was tried, what came of it, what to do next time",
@@ -73,15 +78,28 @@ _DID = re.compile(
     re.IGNORECASE,
 )
 
+_PLANS = re.compile(
+    r"(?:let me|i(?:['’]ll|['’]m going to| will| am going to| need to| should| could)|now i|"
+    r"(?:next|first),? i|maybe|perhaps|probably|i (?:think|suspect|guess)|it (?:might|may|could) "
+    r"be)\b",
+    re.IGNORECASE,
+)
+
+# What a note may do to a memory that it was shown.
+TIES = ("amends", "confirms", "retracts")
+_KNOWN_ID = re.compile(r"k([0-9]{1,3})")
 _NAME = re.compile(r"[a-z][a-z0-9_ -]{0,31}")
 _EMOTION = re.compile(r"[a-z][a-z -]{1,31}")
 
 INSTRUCTIONS = (
     "You read a part of a conversation between a user and a coding agent and note what will still "
     "be useful in other sessions: what the user wants or corrects, decisions with their reason, "
-    "facts about the project that are not plain from its code, lessons from errors and what fixed "
-    "them. Not: the task at hand, what is only planned or guessed, politeness, what any programmer "
-    'knows, anything in the rows marked "known". Each note stands by itself, in one or two '
+    "facts about the project that are not plain from its code, lessons from errors with the root "
+    "cause and what fixed it, alternatives that were rejected and why, how something is done step "
+    "by step. Not: the task at hand, what is only planned or guessed, politeness, what any "
+    "programmer "
+    'knows, anything in the rows marked "known", unless it is said anew, changed or taken back: '
+    'then the note says what it "does" to which row. Each note stands by itself, in one or two '
     "sentences, with every name, number and path as written. Most conversations teach nothing or "
     f"one thing. {FENCE_RULES}\n"
     'Rows say what they are ("is"). Look in them for: '
@@ -89,6 +107,7 @@ INSTRUCTIONS = (
     + '.\nForm: {"keep": [{"text": "…", "kind": "'
     + '" or "'.join(EXTRACTED_KINDS)
     + '", "title": "a few words", "from": first message number, "to": last message number, '
+    '"about": "id of a known row", "does": "amends" or "confirms" or "retracts", only together, '
     '"files": ["paths it is about"], "reason": "why keep", "importance": 0 to 1, "data": '
     '{"name": "value"} for what can be looked up by name (who, when, where, versions, commands), '
     '"emotion": {"name": "joy", "intensity": "low" or "medium" or "high"} only if the user shows '
@@ -111,6 +130,8 @@ class ExtractedItem(NamedTuple):
     importance: float  # 0..1, as the model sees it
     data: Mapping[str, str]
     emotion: Mapping[str, str]  # {"name", "intensity"}, or empty
+    does: str = ""  # to a memory that was shown as known: one of TIES
+    about: int = -1  # which of them, from 0
 
 
 class RejectedItem(NamedTuple):
@@ -133,7 +154,6 @@ def split_windows(said: Sequence[HostMessage]) -> Iterator[tuple[HostMessage, ..
 
     A message that is longer than a window is cut at its end.
     """
-    # Windows do not overlap: what a window teaches rests on messages of its own.
     part: list[HostMessage] = []
     size = 0
     for message in said:
@@ -146,11 +166,24 @@ def split_windows(said: Sequence[HostMessage]) -> Iterator[tuple[HostMessage, ..
         length = len(cut.text) + len(cut.quoted)
         if part and (len(part) == MAX_WINDOW_MESSAGES or size + length > MAX_WINDOW_CHARS):
             yield tuple(part)
-            part, size = [], 0
+            part = list_overlap(part, MAX_WINDOW_CHARS - length)
+            size = sum(len(one.text) + len(one.quoted) for one in part)
         part.append(cut)
         size += length
     if part:
         yield tuple(part)
+
+
+def list_overlap(part: Window, room: int) -> list[HostMessage]:
+    """The last messages of a window that the next one begins with, if it has room for them."""
+    taken: list[HostMessage] = []
+    size = 0
+    for message in reversed(part[-OVERLAP_MESSAGES:]):
+        size += len(message.text) + len(message.quoted)
+        if size > min(OVERLAP_CHARS, room):
+            break
+        taken.insert(0, message)
+    return taken
 
 
 def is_worth_extracting(window: Window) -> bool:
@@ -159,9 +192,13 @@ def is_worth_extracting(window: Window) -> bool:
 
 
 def build_extraction_request(window: Window, known: Sequence[str]) -> LlmRequest:
-    """The question about one window; `known` are texts of memories that need no repetition."""
+    """The question about one window; `known` are texts of memories that need no repetition.
+
+    Each has an id of this request alone, so that no other memory can be named.
+    """
     rows: list[dict[str, Any]] = [
-        {"known": shorten_line(text, MAX_KNOWN_CHARS)} for text in known[:MAX_KNOWN]
+        {"known": shorten_line(text, MAX_KNOWN_CHARS), "id": f"k{place}"}
+        for place, text in enumerate(known[:MAX_KNOWN])
     ]
     rows += [row for message in window for row in to_request_rows(message)]
     return LlmRequest(TASK, INSTRUCTIONS, fence_rows(rows), max_tokens=4_000)
@@ -195,7 +232,10 @@ def classify_message(message: HostMessage) -> str:
         return "experience"
     if message.role == "user":
         return "message"
-    return "action" if _DID.search(head) else "thought"
+    if _DID.search(head):
+        return "action"
+    # What an agent says to a person is what it found, unless it begins with what it means to do.
+    return "thought" if _PLANS.match(head.lstrip()) else "conclusion"
 
 
 def read_extraction(text: str, window: Window) -> ExtractionAnswer:
@@ -207,9 +247,30 @@ def read_extraction(text: str, window: Window) -> ExtractionAnswer:
     # A model that finds so much has copied the conversation.
     if len(keep) > MAX_ITEMS:
         raise BadAnswer(f"{len(keep)} notes from one window; at most {MAX_ITEMS} are believed")
-    items = tuple(read_extracted_item(row, window) for row in keep)
-    rejected = tuple(read_rejected_item(row, window) for row in reject[:MAX_ITEMS])
-    return ExtractionAnswer(items, rejected)
+    items, rejected, trouble = list[ExtractedItem](), list[RejectedItem](), ""
+    for row in keep:
+        try:
+            items.append(read_extracted_item(row, window))
+        except BadAnswer as err:
+            trouble = str(err)
+            rejected.append(to_unreadable_item(row, trouble, window))
+    # One bad note says nothing of the others; where all are bad, nothing was understood.
+    if trouble and not items:
+        raise BadAnswer(trouble)
+    for row in reject[:MAX_ITEMS]:
+        with suppress(BadAnswer):
+            rejected.append(read_rejected_item(row, window))
+    return ExtractionAnswer(tuple(items), tuple(rejected))
+
+
+def to_unreadable_item(row: Any, why: str, window: Window) -> RejectedItem:
+    """A note that cannot be kept, as a rejected one: people can see what was dropped, and why."""
+    text = row.get("text") if isinstance(row, dict) else row
+    return RejectedItem(
+        shorten_line(str(text or ""), MAX_TEXT_CHARS),
+        shorten_line(why, MAX_REASON_CHARS),
+        (window[0].place, window[-1].place),
+    )
 
 
 def read_extracted_item(row: Any, window: Window) -> ExtractedItem:
@@ -226,7 +287,15 @@ def read_extracted_item(row: Any, window: Window) -> ExtractedItem:
         importance=to_fraction(row.get("importance"), 0.5),
         data=read_named_values(row.get("data")),
         emotion=read_item_emotion(row.get("emotion")),
+        **read_tie(row),
     )
+
+
+def read_tie(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a note does to which known row; nothing unless both are said."""
+    does, about = row.get("does"), row.get("about")
+    number = _KNOWN_ID.fullmatch(about) if isinstance(about, str) else None
+    return {"does": does, "about": int(number[1])} if number and does in TIES else {}
 
 
 def read_files(value: Any, window: Window) -> tuple[str, ...]:

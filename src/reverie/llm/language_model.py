@@ -26,6 +26,8 @@ PROVIDERS = {
     "anthropic": "https://api.anthropic.com",
     "openai": "https://api.openai.com/v1",
 }
+# The command lines of host agents (`command_line.FORMS`), which have no address.
+PROGRAMS = ("claude-cli", "codex-cli")
 OK, EMPTY, MALFORMED, REJECTED = "ok", "empty", "malformed", "rejected"
 TIMEOUT, BUSY, DOWN, REFUSED = "timeout", "busy", "down", "refused"
 RESTING, SPENT, STOPPED = "resting", "spent", "stopped"
@@ -137,16 +139,20 @@ class LlmAddress(NamedTuple):
 def parse_llm_address(setting: str) -> LlmAddress:
     """The address of the model that a setting names; BadInput if it names none.
 
-    The forms are "anthropic:<model>", "openai:<model>" and "openai:<base url>#<model>".
+    The forms are "anthropic:<model>", "openai:<model>" and "openai:<base url>#<model>", and
+    "claude-cli:<model>" and "codex-cli:<model>" for programs on PATH.
     """
     # At the first colon: an address and the name of a model may hold further ones.
     provider, _, rest = setting.partition(":")
+    if provider in PROGRAMS and rest.strip() and not rest.startswith("-"):
+        return LlmAddress(provider, rest.strip(), "", is_default_url=True)
     url, hash, model = rest.rpartition("#")
     if provider not in PROVIDERS or not model.strip() or (hash and not is_server_url(url)):
         raise BadInput(
             f"llm = {setting!r} names no model. Use anthropic:<model>, openai:<model> or, for any "
             f"server "
-            "that speaks the same protocol, openai:http://host:port/v1#<model>"
+            "that speaks the same protocol, openai:http://host:port/v1#<model>; or, for a command "
+            "line that you have, claude-cli:<model> or codex-cli:<model>"
         )
     return LlmAddress(provider, model, url or PROVIDERS[provider], not url)
 
@@ -181,6 +187,11 @@ class LanguageModel:
     def name(self) -> str:
         """The model, as it is shown and counted."""
         return self.address.name
+
+    @property
+    def is_quick(self) -> bool:
+        """True if a turn may be held up for it: a program that has to start first is too slow."""
+        return self.address.provider not in PROGRAMS
 
     def ask(
         self,

@@ -4,10 +4,11 @@ An episode is a memory of one of `kinds.EPISODE_KINDS`, such as `event`, or `tas
 work and its outcome. Its text tells all of it in words, so that search finds it by any part;
 `details` keep the parts. It fades with a half-life of two weeks.
 
-Some become episodes by themselves, from what hosts `record`: how a goal, a task or a step went, and
-tools that failed. A tool run that went well is nothing to remember: it stays in the log, and the
-journal counts it. `EVENT_IMPORTANCE` says how much each matters; what matters less than
-MIN_IMPORTANCE is no episode.
+Some become episodes by themselves, from what hosts `record`: how a goal, a task or a step went. A
+run of a tool is nothing to remember, whether it went well or failed: it stays in the log, the
+journal counts it, and what made an error go away is a remedy (`activity.remedies`).
+`EVENT_IMPORTANCE` says how much each matters; what matters less than MIN_IMPORTANCE is no episode,
+unless whoever records it gives it an importance of its own.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,7 +40,8 @@ EVENT_IMPORTANCE: dict[str, EventImportance] = {
     "goal": EventImportance(0.8, 0.9, "task"),
     "task": EventImportance(0.6, 0.7, "task"),
     "step": EventImportance(0.4, 0.5, "event"),
-    "tool": EventImportance(0.1, 0.4, "event"),
+    # Of 20 memories of a working day 15 told of tools that failed.
+    "tool": EventImportance(0.1, 0.2, "event"),
 }
 
 WENT_WELL = frozenset({"success", "succeeded", "done", "completed", "ok", "passed"})

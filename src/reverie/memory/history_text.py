@@ -25,6 +25,7 @@ ADDED_PHRASES = {
     "import": "imported",
     "learn": "learned from the conversation",
     "gather": "learned from the conversation",
+    "summary": "written when the session was over or silent",
     "extract": "learned from the conversation by a language model",
     "sleep": "written in sleep",
     "answer": "found by a language model to answer a question",

@@ -251,6 +251,11 @@ class BackgroundThread:
         # At once, so that another process need not wait until the lease is over.
         self._keep_trouble(lambda: self.store.release(SETTLE_LEASE, self._holder))
 
+    @property
+    def _judge(self) -> LanguageModel | None:
+        """The model that judges what may surface; None where it is too slow for a turn."""
+        return self.llm if self.llm is not None and self.llm.is_quick else None
+
     def _work(self, llm: LanguageModel | None = None) -> WorkContext:
         return WorkContext(
             self.store,
@@ -471,7 +476,7 @@ class BackgroundThread:
                 InjectionTurn(conversation.attention, space, at, due),
                 window,
                 conversation.vector,
-                self.llm,
+                self._judge,
             )
             conversation.vector = made.vector
             # There was no room for these: another conversation may give them.
@@ -521,7 +526,7 @@ class BackgroundThread:
         """Record what the judge said, and a question that memory could not answer."""
         if made.judged:
             record_prepared_block(self.store, conversation, EMPTY_BLOCK, at, made.judged)
-        if made.query is None or (self.llm is not None and not made.judged):
+        if made.query is None or (self._judge is not None and not made.judged):
             # Nobody has looked, so nothing is known to be missing.
             return
         gap = detect_knowledge_gap(

@@ -41,7 +41,7 @@ from reverie.context_window.window_fitting import (
     repeat_prior_fit,
 )
 from reverie.core.errors import BadInput, ReverieError
-from reverie.core.model import visible_spaces
+from reverie.core.model import Hit, visible_spaces
 from reverie.injection.conversation_state import (
     ConversationState,
     ConversationTurn,
@@ -55,6 +55,7 @@ from reverie.runtime.background_thread import BackgroundThread
 from reverie.runtime.verb_options import WindowOptions
 from reverie.text.argument_checks import check_options
 from reverie.text.host_messages import HostMessage
+from reverie.text.prompt_phrases import WHERE_WERE_WE, has_trait
 from reverie.text.token_counts import QuarterEstimate, Tokenizer
 
 # New messages of one turn that are taken in: who hands over a long past conversation means `learn`.
@@ -342,9 +343,29 @@ class Companion:
         due = self._due if 0 <= at - self._due_found_at < FRESH_SECONDS else []
         turn = InjectionTurn(self.conversation.attention, self.space, at, due)
         background = self._background
+        asked = next((one.text for one in reversed(messages) if one.role == "user"), "")
         return prepare_by_words(
-            background.store, background.settings, turn, focus.text, focus.context
+            background.store,
+            background.settings,
+            turn,
+            focus.text,
+            focus.context,
+            self._find_last_session(asked, at),
         )
+
+    def _find_last_session(self, asked: str, at: float) -> list[Hit]:
+        """The last session's summary, if the user begins by asking where they were."""
+        # Looked at first: what answers it is imported only then.
+        if not has_trait(asked, WHERE_WERE_WE):
+            return []
+        from reverie.extraction.session_episodes import find_where_we_were
+
+        background = self._background
+        policy = background.settings.policy
+        try:
+            return find_where_we_were(background.store, asked, self.space, self.session, at, policy)
+        except ReverieError:
+            return []
 
     @property
     def behind(self) -> int:

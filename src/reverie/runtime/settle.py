@@ -23,6 +23,7 @@ from reverie.core.errors import EmbedderUnavailable, ReverieError
 from reverie.extraction import (
     multi_turn_lessons,
     retrieval_feedback,
+    session_episodes,
     turn_learning,
     working_memory_reader,
 )
@@ -70,6 +71,8 @@ READERS: tuple[EventReader, ...] = (
     multi_turn_lessons.READER,
     episode_reader.READER,
     remedy_reader.READER,
+    session_episodes.END_READER,
+    session_episodes.SILENCE_READER,
     reconcile_reader.READER,
     retrieval_feedback.READER,
     anchor_reader.READER,
@@ -241,7 +244,12 @@ def load_llm_readers() -> tuple[EventReader, ...]:
     from reverie.extraction import gap_answers, model_extraction
     from reverie.reconciliation import model_weighing
 
-    return (model_extraction.READER, gap_answers.READER, model_weighing.READER)
+    return (
+        model_extraction.READER,
+        model_extraction.SILENCE_READER,
+        gap_answers.READER,
+        model_weighing.READER,
+    )
 
 
 def has_llm_work(work: WorkContext) -> bool:
@@ -269,7 +277,7 @@ def run_llm_step(work: WorkContext, holder: str) -> SettleReport:
         work.store.release(LLM_LEASE, holder)
     reasons = [result.stop_reason for result in results.values() if result.stop_reason]
     return SettleReport(
-        learned=results["extract"].added + results["answer"].added,
+        learned=sum(results[name].added for name in ("extract", "extract:silence", "answer")),
         events=sum(result.events for result in results.values()),
         failed=sum(result.failed for result in results.values()),
         # The readers ask the same model, so one reason says it for all.

@@ -1,5 +1,6 @@
-"""How a prompt is put, in ten languages: does it ask what anybody could answer, is it small talk, a
-small edit of what is on the screen, or does it ask for what only this project knows?
+"""How something is put, in ten languages: does a prompt ask what anybody could answer, is it small
+talk, a small edit of what is on the screen, or does it ask for what only this project knows? Does
+it ask where we were; is something decided with it, or left open?
 
 One file a language, `languages/<code>.toml`, with phrases and examples; its form is told in
 `languages/en.toml`. A file is tried where its script occurs in the prompt. Phrases never decide
@@ -30,7 +31,10 @@ SCRIPTS = {
 """Characters that tell a script, by the name that language files use."""
 
 TRAITS = ("general_question", "small_talk", "small_edit", "of_ours")
-"""What a language file has phrases for."""
+"""What a language file has phrases for that tell whether a prompt may bring up talk."""
+WHERE_WERE_WE, DECIDES, LEFT_OPEN = "where_were_we", "decides", "left_open"
+SESSION_TRAITS = (WHERE_WERE_WE, DECIDES, LEFT_OPEN)
+"""What it has phrases for that summaries of sessions need (`has_trait`)."""
 
 
 def read_prompt_traits(prompt: str) -> frozenset[str]:
@@ -42,6 +46,20 @@ def read_prompt_traits(prompt: str) -> frozenset[str]:
         if not scripts.isdisjoint(language["scripts"]):
             found |= match_traits(code, text)
     return frozenset(found)
+
+
+def has_trait(text: str, trait: str) -> bool:
+    """True if a text has one trait in any language whose script it is written in."""
+    plain = text.strip()
+    if not plain or len(plain) > MAX_PROMPT_CHARS:
+        return False
+    scripts, lower = detect_scripts(plain), plain.lower()
+    return any(
+        trait in language
+        and not scripts.isdisjoint(language["scripts"])
+        and matches_section(language[trait], plain, lower)
+        for language in load_phrases().values()
+    )
 
 
 def match_traits(code: str, text: str) -> set[str]:
@@ -106,7 +124,7 @@ def detect_scripts(text: str) -> set[str]:
 
 @lru_cache(maxsize=1)
 def load_phrases() -> dict[str, dict[str, Any]]:
-    """The scripts and the sections of TRAITS of every language, by its code.
+    """The scripts and the sections of all traits of every language, by its code.
 
     A phrase comes with what `split_phrase` says of it. From `languages/prompts.json`, which
     `python -m tools.languages` makes of the language files.
@@ -130,7 +148,7 @@ def to_expression(phrase: str) -> str:
     '\\\\byes\\\\ (?:please|thanks)\\\\b'
     """
     parts: Sequence[str] = re.split(r"(…|\(|\)|\||\?|\$|_)", phrase.strip())
-    written = {"…": GAP, "(": "(?:", "$": r"\Z", ")": ")", "|": "|", "?": "?", "_": r"[\w'-]+"}
+    written = {"…": GAP, "(": "(?:", "$": r"\W*\Z", ")": ")", "|": "|", "?": "?", "_": r"[\w'-]+"}
     body = "".join(written.get(part) or re.escape(part) for part in parts)
     letters = phrase.strip("()|$?… ")
     starts = r"\b" if phrase[:1] != "…" and has_word_edge(letters[:1]) else ""

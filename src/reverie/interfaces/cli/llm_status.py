@@ -4,12 +4,14 @@ until when it rests.
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from reverie import Mind
 from reverie.core import clock
+from reverie.core.environment import has_variable
 from reverie.interfaces.cli import memory_view
 from reverie.interfaces.cli.cli_context import CliContext
 
@@ -22,6 +24,13 @@ NO_MODEL = (
     "config.toml, "
     'for instance llm = "anthropic:claude-haiku-4-5", and its key in REVERIE_LLM_KEY.'
 )
+OFFERS = (
+    ("ANTHROPIC_API_KEY", "", "anthropic:claude-haiku-4-5"),
+    ("OPENAI_API_KEY", "", "openai:gpt-5-mini"),
+    ("", "claude", "claude-cli:haiku"),
+    ("", "codex", "codex-cli:gpt-5-mini"),
+)
+"""What an environment may offer: (variable, program on PATH, setting that would use it)."""
 OFFLINE = "offline = true: no connection is opened, so the language model is not asked."
 
 
@@ -57,10 +66,19 @@ def check_llm(mind: Mind) -> dict[str, Any]:
     return {"outcome": answer.outcome, "why": answer.why}
 
 
+def find_llm_offers() -> list[dict[str, str]]:
+    """The models that this environment offers, with the setting that would use each."""
+    return [
+        {"found": f"${variable}" if variable else f"`{program}` on PATH", "llm": setting}
+        for variable, program, setting in OFFERS
+        if (variable and has_variable(variable)) or (program and shutil.which(program))
+    ]
+
+
 def llm_status_values(mind: Mind) -> dict[str, Any]:
     """How things stand with the model, as JSON values."""
     if mind.llm is None:
-        return {"model": ""}
+        return {"model": "", "offers": find_llm_offers()}
     day, limits = mind.llm.day(), mind.llm.limits
     return {
         "model": mind.llm.name,
@@ -95,6 +113,8 @@ def render_llm_status(values: dict[str, Any], configured: bool) -> View:
 
     if not values["model"]:
         yield OFFLINE if configured else NO_MODEL
+        for offer in values["offers"]:
+            yield f'Found {offer["found"]}; to use it: llm = "{offer["llm"]}"'
         return
     of_tokens = f" of {values['tokens_per_day']:,}" if values["tokens_per_day"] else ", no limit"
     of_dollars = (

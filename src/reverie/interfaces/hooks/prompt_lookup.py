@@ -91,6 +91,8 @@ def look_up_prompt(asked: PromptLookup, home: str) -> HookBlock:
         left_out = history.list_blocked_ids(asked.now) | set(asked.ready.due)
         others = [id for id in asked.ready.ids if id not in left_out]
         besides = load_active_hits(store, asked.ready, others)
+        if asked.is_first:
+            besides = [*find_last_session(store, settings, asked), *besides]
         turn = InjectionTurn(history, asked.space, asked.now, due)
         query = asked.text[:MAX_QUERY_CHARS]
         block = prepare_by_words(store, settings, turn, query, asked.text, besides)
@@ -118,6 +120,24 @@ def load_active_hits(
         for memory in find_memories_or_passages(store, ids)
         if memory.active
     ]
+
+
+def find_last_session(
+    store: Store,
+    settings: Settings,
+    asked: PromptLookup,
+) -> Sequence[Hit]:
+    """The last session's summary, if the first prompt asks where they were."""
+    from reverie.text.prompt_phrases import WHERE_WERE_WE, has_trait
+
+    # Looked at first: what answers it takes longer to import than most hooks to answer.
+    if not has_trait(asked.text, WHERE_WERE_WE):
+        return ()
+    from reverie.extraction.session_episodes import find_where_we_were
+
+    return find_where_we_were(
+        store, asked.text, asked.space, asked.session, asked.now, settings.policy
+    )
 
 
 def claim_session_reminders(

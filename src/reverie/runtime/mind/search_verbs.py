@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from reverie.core.config import NUMBER_BOUNDS
 from reverie.core.errors import BadInput
-from reverie.core.kinds import to_kind_filter
+from reverie.core.kinds import EXPLICIT_KINDS, to_kind_filter
 from reverie.core.model import (
     DESCRIBE_VERB,
     Filter,
@@ -107,6 +107,9 @@ class SearchVerbs(VerbGroup):
         for it; `mind.sessions.read(hit.memory.session)` has what stands around it. `kinds=["said"]`
         asks for passages alone; any other filter leaves them out.
 
+        "Where were we?", in any of ten languages, is answered by the summary of the last session
+        (kind "session"), before everything else.
+
         `depth`: how many links, tags or clusters away from the best hits to look as well;
         `Settings.depth` by default, 0 for not at all. What contradicts an answer comes with it,
         flagged in `why`.
@@ -137,9 +140,20 @@ class SearchVerbs(VerbGroup):
         )
         if then is not None:
             return self._search_as_of(search, then)
-        if mode == "judged" and self._context.llm is not None:
-            return self._search_judged(search, self._context.llm)
-        return self._add_talk(search, search_memories(self._store, search))
+        llm = self._context.llm
+        if mode == "judged" and llm is not None and llm.is_quick:
+            return self._search_judged(search, llm)
+        found = self._add_talk(search, search_memories(self._store, search))
+        is_any_kind = search.without == EXPLICIT_KINDS and not search.tags
+        return (
+            [*self._find_last_session(query, spaces[0]), *found][:limit] if is_any_kind else found
+        )
+
+    def _find_last_session(self, question: str, space: str) -> list[Hit]:
+        """The last session's summary, where a question asks where we were."""
+        from reverie.extraction.session_episodes import find_where_we_were
+
+        return find_where_we_were(self._store, question, space, "", self._now(), self._policy)
 
     def _add_talk(self, query: SearchQuery, memories: list[Hit]) -> list[Hit]:
         from reverie.transcripts.joint_search import answer_with_talk
