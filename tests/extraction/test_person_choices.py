@@ -48,7 +48,9 @@ def test_a_picked_option_is_kept_with_what_it_says():
         choice = read_picked_option(said, OPTIONS)
         assert choice is not None, said
         assert choice.text == f"A: keep the file (“{said}”)"
-    assert read_picked_option("B", OPTIONS).text == "B: use `sqlite` (“B”)"
+    picked = read_picked_option("B", OPTIONS)
+    assert picked is not None
+    assert picked.text == "B: use `sqlite` (“B”)"
 
 
 def test_what_names_no_option_is_not_picked():
@@ -62,7 +64,9 @@ def test_a_number_is_an_option_only_where_options_are_called_so():
     assert read_picked_option("2", steps) is None
     assert read_picked_option("option 2", steps) is not None
     named = "Option 1: a queue\nOption 2: a table"
-    assert read_picked_option("2", named).text == "2: a table (“2”)"
+    picked = read_picked_option("2", named)
+    assert picked is not None
+    assert picked.text == "2: a table (“2”)"
 
 
 def test_a_document_and_a_brief_for_another_agent_are_nobodys_wishes():

@@ -50,6 +50,7 @@ def test_a_summary_quotes_what_was_asked_done_decided_and_left_open():
     summary = summarize_session(
         say(ASKED, ANSWER, CHOICE, LAST), SessionFacts(changed=["src/upload.py"])
     )
+    assert summary is not None
     assert ASKED.startswith(summary.asked[0].rstrip("…."))
     assert summary.done.startswith("The queue of failed uploads")
     assert "Let's go with Postgres (to “…" in summary.decided[0]
@@ -64,8 +65,10 @@ def test_a_request_without_an_answer_and_a_failed_command_are_left_open():
         say(ASKED, ANSWER, "Now write the alert for the growing queue of failed uploads"),
         SessionFacts(),
     )
+    assert open_request is not None
     assert "no answer yet" in open_request.left_open[0]
     failed = summarize_session(say(ASKED, ANSWER), SessionFacts(failing="make test"))
+    assert failed is not None
     assert failed.left_open[0] == "`make test` failed last"
 
 

@@ -266,7 +266,7 @@ def test_windows_cover_everything_within_bounds(said):
     the last four messages.
     """
     parts = list(extraction.split_windows(said))
-    seen = []
+    seen: list[object] = []
     for part in parts:
         most = min(len(seen), len(part), extraction.OVERLAP_MESSAGES)
         shared = next(n for n in range(most, -1, -1) if seen[len(seen) - n :] == list(part[:n]))

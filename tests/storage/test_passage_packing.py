@@ -10,6 +10,7 @@ import pytest
 from reverie.storage.indexed_transcripts import IndexedConversation, TranscriptPassage
 from reverie.storage.sqlite import passage_packing, passage_vectors, transcript_index
 from reverie.storage.sqlite.transcript_index import SqliteTranscriptIndex
+from reverie.storage.sqlite.vector_snapshot import write_snapshot
 
 MODEL, DIMS = "test/1", 96
 SPACES = ("me/one", "me/two")
@@ -140,7 +141,7 @@ def test_an_index_that_is_emptied_has_no_packed_vectors(index):
 def test_an_erasure_during_packing_wins(index, monkeypatch):
     add(index, 0, unit_rows(40))
     other = SqliteTranscriptIndex(index.path)
-    write = passage_packing.write_snapshot
+    write = write_snapshot
 
     def erase_meanwhile(model, blocks):
         yield from write(model, blocks)
