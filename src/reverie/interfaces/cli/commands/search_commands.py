@@ -288,7 +288,7 @@ def show_explanation(
         bool, typer.Option("--all", "-a", help="Each wording, tie and event by itself.")
     ] = False,
 ) -> None:
-    """Where a memory came from, why it is believed, and when and why agents were given it."""
+    """Where a memory came from, why believed, when given."""
     with cli.open_mind() as mind:
         story = mind.explain(id, whole=everything)
         rests_on = mind.sessions.source(id, around=0)
