@@ -33,7 +33,7 @@ from hypothesis.stateful import (
 
 from reverie.consolidation.sleep_schedule import find_unfinished_run
 from reverie.core.errors import BadInput, Conflict, NotFound
-from reverie.core.model import visible_spaces
+from reverie.core.model import SAID, visible_spaces
 from reverie.erasure import purge, unfinished
 from reverie.mirror.apply_page_edits import list_past_texts
 from reverie.pipeline.event_reader import RETRY_CURSOR
@@ -58,6 +58,13 @@ crashes = st.tuples(
     st.booleans(),
     st.booleans(),
 )
+
+
+def leave_out_talk(memories, space):
+    """The memories without passages of past conversations, which must lie where one may look."""
+    said = [one for one in memories if one.provenance == SAID]
+    assert {one.space for one in said} <= set(visible_spaces(space))
+    return [one for one in memories if one.provenance != SAID]
 
 
 def told(m):
@@ -610,7 +617,7 @@ class Reverie(RuleBasedStateMachine):
         self.said.append(f"What about this: {text}" if asks else f"Please remember that {text}")
         before = self.there()
         block = self.companion.turn(make_conversation(*self.said))
-        assert set(block.ids) <= self.visible(space)
+        assert {m.id for m in leave_out_talk(block.memories, space)} <= self.visible(space)
         assert self.companion.wait(20)
         self.mind.settle()
         assert not self.companion.trouble
@@ -680,8 +687,9 @@ class Reverie(RuleBasedStateMachine):
     def recall(self, word, space, mode, depth):
         """Nothing of another space, nothing that counts no longer or has expired."""
         hits = self.mind.recall(word, space=space, mode=mode, depth=depth, limit=99)
-        assert {hit.memory.id for hit in hits} <= self.unexpired(self.visible(space))
-        assert all(told(hit.memory) == self.kept[hit.memory.id] for hit in hits)
+        found = leave_out_talk([hit.memory for hit in hits], space)
+        assert {one.id for one in found} <= self.unexpired(self.visible(space))
+        assert all(told(one) == self.kept[one.id] for one in found)
 
     def unexpired(self, ids):
         return {
@@ -714,10 +722,9 @@ class Reverie(RuleBasedStateMachine):
             and (m["valid_from"] is None or m["valid_from"] <= at)
             and (m["valid_to"] is None or m["valid_to"] > at)
         }
-        found = {
-            hit.memory.id: hit.memory
-            for hit in self.mind.recall(word, space=space, limit=999, as_of=at)
-        }
+        hits = self.mind.recall(word, space=space, limit=999, as_of=at)
+        memories = leave_out_talk([hit.memory for hit in hits], space)
+        found = {one.id: one for one in memories}
         for id, m in found.items():
             assert id in counted, "it did not count then"
             assert m.text == counted[id]["text"]
