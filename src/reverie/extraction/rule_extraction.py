@@ -245,7 +245,8 @@ def extract_user_lessons(
     rejected: list[RejectedCandidate] = []
     about = context.about or (summarize_topic(own[0]) if len(own) > 1 else "")
     joined, last_kept, open_denial = -1, -2, False
-    is_document = len(own) > MAX_SPOKEN_SENTENCES or _BRIEF.match(text) is not None
+    # A line that is said over and over, as in a log, says one thing.
+    is_document = len(set(own)) > MAX_SPOKEN_SENTENCES or _BRIEF.match(text) is not None
     for number, sentence in enumerate(own):
         if number == joined:
             continue
