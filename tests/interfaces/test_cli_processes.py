@@ -63,7 +63,7 @@ def memories(home):
 def interrupted(process):
     """Ctrl-C; (code, stderr)."""
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=90)
     return process.returncode, err.decode()
 
 
@@ -159,7 +159,7 @@ def test_ctrl_c_while_replaying(home, tmp_path):
     )
     assert process.stdout and process.stdout.read(2_000)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=90)
     assert (process.returncode, b"Traceback" in err) == (130, False)
     assert [] == list(scratch.iterdir())
 

@@ -115,7 +115,7 @@ def served(home, *words, **more):
         yield found[0]
     finally:
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=90)
     assert process.returncode == 0, err
 
 
@@ -816,7 +816,7 @@ def test_nothing_but_protocol_on_stdout(home):
     messages: list[Any] = []
     while not messages or messages[-1].get("id") != 3:
         messages.append(json.loads(process.stdout.readline()))
-    rest, _ = process.communicate(timeout=30)
+    rest, _ = process.communicate(timeout=90)
     assert all(message["jsonrpc"] == "2.0" for message in messages) and (
         rest,
         process.returncode,
@@ -891,7 +891,7 @@ def test_many_copies_at_once(home):
     for process in processes:
         got = [json.loads(process.stdout.readline()) for _ in range(6)]
         assert not [one for one in got if "error" in one or one["result"].get("isError")]
-        process.communicate(timeout=30)
+        process.communicate(timeout=90)
         assert process.returncode == 0
     with open_mind(home) as mind:
         assert len(mind.browse(space=SPACE)) == 40 and [] == mind.data.verify()

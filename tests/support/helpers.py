@@ -55,7 +55,7 @@ def run_command(*words, stdin=None, code=0):
     return result
 
 
-def wait_until(condition, seconds=30.0):
+def wait_until(condition, seconds=120.0):
     """Wait for something that another process does."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
