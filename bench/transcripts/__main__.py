@@ -64,7 +64,9 @@ def ask_recall(mind: Mind, space: str, prompt: str) -> Given:
 
 def ask_companion(mind: Mind, space: str, prompt: str) -> Given:
     """What comes by itself: at the prompt, and at the turn after it."""
-    with mind.companion(space=f"{space}/bench", session=f"bench-{abs(hash(prompt))}") as companion:
+    # A space of its own: no prompt is to find what an earlier one has asked.
+    name = f"bench-{abs(hash(prompt))}"
+    with mind.companion(space=f"{space}/{name}", session=name) as companion:
         said = [{"role": "user", "content": prompt}]
         first = companion.turn(said)
         companion.wait()

@@ -44,6 +44,9 @@ MAX_QUESTION_CHARS = 2_000
 MAX_IDENTIFIER_CHARS = 100  # what is longer is data
 # Identifiers of one question that are looked up: each is a search of its own.
 MAX_IDENTIFIERS = 8
+# Unrelated texts in English are alike by this much at most; in a language that the model hardly
+# knows by .4, whatever they say: what is above counts nothing for the gate.
+USUAL_LIKENESS = 0.2
 # Where a neighbouring turn matches better than the candidate by this much, `why` says so.
 BESIDE_COSINE, BESIDE_BM25 = 0.05, 1.5
 # Letters with digits, a compound with _ / : # or an inner dot, camelCase; not 2nd or 5pm. It is
@@ -112,6 +115,7 @@ def to_gate_signals(
     """
     dense = np.nan_to_num(pool.dense[rows], nan=pool.mean)
     z = (dense - pool.mean) / max(pool.spread, MIN_SPREAD)
+    dense = dense - max(0.0, pool.mean - USUAL_LIKENESS)
     chances = values[rows]
     # Neither 0 nor 1: their log-odds would be infinite.
     odds_for = np.log(np.clip(chances, 1e-9, 1.0))

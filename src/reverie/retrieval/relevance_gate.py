@@ -31,6 +31,7 @@ from reverie.core.kinds import (
 )
 from reverie.core.model import Hit, Memory
 from reverie.text.domain_stopwords import domain_stop_stems, stems_of
+from reverie.text.prompt_phrases import read_prompt_traits
 
 # Characters of a turn or a memory whose words are compared.
 MAX_COMPARED_CHARS = 4_000
@@ -103,6 +104,15 @@ _TURN_KINDS = {
         r"|:\d+:\d+)|[{};]\s*$"
     ),
 }
+
+
+KINDS_OF_TRAITS = {
+    "asks anybody": "general_question",
+    "edits": "small_edit",
+    "goes on": "small_talk",
+    "asks here": "of_ours",
+}
+"""Kinds of turns that phrases of other languages tell too (`text.prompt_phrases`)."""
 
 
 NEEDED_BY: Mapping[str, tuple[str, ...]] = {
@@ -261,7 +271,11 @@ def logistic(margin: float) -> float:
 def read_turn(text: str) -> TurnSignals:
     """The stems of a turn and what kinds of turn it is."""
     head = text[:MAX_COMPARED_CHARS]
-    kinds = {kind: float(bool(form.search(head))) for kind, form in _turn_kinds().items()}
+    traits = read_prompt_traits(head)
+    kinds = {
+        kind: float(bool(form.search(head)) or KINDS_OF_TRAITS.get(kind) in traits)
+        for kind, form in _turn_kinds().items()
+    }
     return TurnSignals(stems_of(head), kinds)
 
 
