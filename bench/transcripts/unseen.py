@@ -55,6 +55,7 @@ class Answer(NamedTuple):
 
     memories: list[Memory]
     lines: list[str]
+    at_once: int = 0  # how many of them came at the first turn, which words alone decide
 
     def within(self, budget: int) -> "Answer":
         """What fits into so many tokens."""
@@ -69,6 +70,11 @@ class Answer(NamedTuple):
     def has_talk(self) -> bool:
         """True if a passage of a past conversation is among it."""
         return any(memory.kind == "said" for memory in self.memories)
+
+    @property
+    def has_talk_at_once(self) -> bool:
+        """True if one is among what the first turn brought."""
+        return any(memory.kind == "said" for memory in self.memories[: self.at_once])
 
 
 def fold_space(text: str) -> str:
@@ -130,7 +136,8 @@ def ask_companion(mind: Mind, space: str, text: str, name: str) -> Answer:
         companion.wait()
         said += [{"role": "assistant", "content": "…"}, {"role": "user", "content": "…"}]
         second = companion.turn(said)
-    return to_answer([*first.memories, *second.memories], ASKED_AT)
+    answer = to_answer([*first.memories, *second.memories], ASKED_AT)
+    return answer._replace(at_once=len(first.memories))
 
 
 def is_of(memory: Memory, session: str, numbers: Iterable[int]) -> bool:
@@ -249,15 +256,13 @@ class Bench:
 
     def measure_quiet(self) -> None:
         """How often something comes up although nothing is needed, by kind and by language."""
-        talk: dict[str, list[bool]] = defaultdict(list)
-        anything: dict[str, list[bool]] = defaultdict(list)
+        kinds: dict[str, list[Answer]] = defaultdict(list)
         languages: dict[str, list[bool]] = defaultdict(list)
         for row in self.data.quiet:
             for kind, project in ((row["kind"], row["project"]), ("elsewhere", row["elsewhere"])):
                 name = f"{row['id']}-{kind}"
                 answer = ask_companion(self.mind, space_of(project), row["text"], name)
-                talk[kind].append(answer.has_talk)
-                anything[kind].append(bool(answer.memories))
+                kinds[kind].append(answer)
                 languages[row["lang"]].append(answer.has_talk)
                 if answer.memories:
                     told = f"quiet {kind} {row['id']} “{row['text']}” in {project}"
@@ -267,15 +272,8 @@ class Bench:
             others = [project for project in projects if project != row["project"]]
             other = space_of(others[number % len(others)])
             answer = ask_companion(self.mind, other, row["text"], f"{row['id']}-elsewhere")
-            talk["a need of another project"].append(answer.has_talk)
-            anything["a need of another project"].append(bool(answer.memories))
-        self.figures["quiet"] = {
-            kind: {
-                "talk": share(sum(talk[kind]), len(talk[kind])),
-                "anything": share(sum(anything[kind]), len(anything[kind])),
-            }
-            for kind in talk
-        }
+            kinds["a need of another project"].append(answer)
+        self.figures["quiet"] = {kind: count_given(answers) for kind, answers in kinds.items()}
         self.figures["quiet, talk by language"] = {
             language: share(sum(given), len(given)) for language, given in languages.items()
         }
@@ -290,6 +288,11 @@ class Bench:
                 for memory in self.learned[row["id"]]
             )
             counts["learned" if row["learn"] else "traps learned"] += is_learned
+            if row["learn"]:
+                texts = [memory.text for memory in self.learned[row["id"]]]
+                counts["in part"] += any(
+                    has_part(text, part) for text in texts for part in row["parts"]
+                )
             if is_learned != row["learn"]:
                 self.failures.append(
                     f"learned={is_learned} {row['id']} {row['kind']}: {row['text']}"
@@ -311,7 +314,16 @@ class Bench:
         return is_back
 
 
-STATEMENTS = ("learned", "of", "traps learned", "traps", "back from talk")
+def count_given(answers: Sequence[Answer]) -> dict[str, float]:
+    """The shares of answers with talk, with talk at the first turn, and with anything at all."""
+    return {
+        "talk": share(sum(answer.has_talk for answer in answers), len(answers)),
+        "at once": share(sum(answer.has_talk_at_once for answer in answers), len(answers)),
+        "anything": share(sum(bool(answer.memories) for answer in answers), len(answers)),
+    }
+
+
+STATEMENTS = ("learned", "in part", "of", "traps learned", "traps", "back from talk")
 
 
 def summarise(found: dict[str, list[float]]) -> dict[str, Any]:
@@ -346,8 +358,8 @@ def print_part(part: str, figures: dict[str, Any]) -> None:
     ]
     table(rows, ["all (worst project)", *WAYS])
     print(f"\nnewer first: {figures['newer first']}\n")
-    quiet = [[kind, got["talk"], got["anything"]] for kind, got in figures["quiet"].items()]
-    table(quiet, ["given though nothing is needed", "talk", "anything"])
+    quiet = [[kind, *got.values()] for kind, got in figures["quiet"].items()]
+    table(quiet, ["given though nothing is needed", *figures["quiet"]["elsewhere"]])
     languages = figures["quiet, talk by language"]
     print("talk by language:", ", ".join(f"{name} {got}" for name, got in languages.items()), "\n")
     statements = figures["statements"]
