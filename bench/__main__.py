@@ -9,6 +9,7 @@ SUITES = (
     "bench.latency",
     "bench.scale",
     "bench.transcripts.scale",
+    "bench.transcripts.unseen",
     "bench.retrieval.run",
     "bench.ablation",
     "bench.gate",
@@ -49,6 +50,7 @@ def main() -> int:
         "bench.window",
         "bench.condense",
         "bench.similar",
+        "bench.transcripts.unseen",
     }
     for suite in SUITES:
         print(f"\n== {suite}", flush=True)
