@@ -1,13 +1,15 @@
-"""What hooks read of the language files, in one file that loads fast.
+"""What hooks read of the language files, in files that load fast, and the function words beside.
 
-python -m tools.languages            write src/reverie/text/languages/prompts.json
-python -m tools.languages --check    fail if it is not what the language files say
+python -m tools.languages            write prompts.json and function_words.txt in src/reverie/text/languages
+python -m tools.languages --check    fail if they are not what the language files say
 """
 
 import json
 import sys
 from pathlib import Path
 from typing import Any
+
+from stop_words import get_stop_words
 
 from reverie.text.prompt_phrases import (
     SESSION_TRAITS,
@@ -16,8 +18,10 @@ from reverie.text.prompt_phrases import (
     load_language,
     split_phrase,
 )
+from reverie.text.tokenization import tokenize_query
 
-TARGET = Path(__file__).parents[1] / "src" / "reverie" / "text" / "languages" / "prompts.json"
+FOLDER = Path(__file__).parents[1] / "src" / "reverie" / "text" / "languages"
+SPACED_SCRIPTS = ("latin", "cyrillic")
 KEPT = ("begins", "contains", "longest")
 
 
@@ -42,15 +46,28 @@ def to_fast_form(value: Any) -> Any:
     return [[phrase, *split_phrase(phrase)] for phrase in value]
 
 
+def collect_function_words() -> str:
+    """The function words of every language written with spaces but English, one language a line."""
+    found = {
+        code: {word for word in get_stop_words(code) if tokenize_query(word) == [word]}
+        for code in list_languages()
+        if code != "en" and load_language(code)["scripts"][0] in SPACED_SCRIPTS
+    }
+    return "".join(f"{code} {' '.join(sorted(words))}\n" for code, words in found.items())
+
+
+FILES = {"prompts.json": collect_phrases, "function_words.txt": collect_function_words}
+
+
 def main() -> int:
-    """Write the file, or with --check compare it."""
-    wanted = collect_phrases()
-    if "--check" in sys.argv:
-        if TARGET.read_text("utf-8") == wanted:
-            return 0
-        print("prompts.json is not what the language files say: run python -m tools.languages")
-        return 1
-    TARGET.write_text(wanted, "utf-8")
+    """Write the files, or with --check compare them."""
+    for name, collect in FILES.items():
+        path, wanted = FOLDER / name, collect()
+        if "--check" not in sys.argv:
+            path.write_text(wanted, "utf-8")
+        elif path.read_text("utf-8") != wanted:
+            print(f"{name} is not what the language files say: run python -m tools.languages")
+            return 1
     return 0
 
 

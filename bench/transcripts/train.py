@@ -2,8 +2,9 @@
 
     python -m bench.transcripts.train --sessions DIR [--home DIR] [--write]
 
-Each project in turn is left out: the figures are those of projects that the coefficients have not
-seen. Prompts that belong nowhere are asked in every project.
+The prompts are those of DIR and of the half `dev` of `bench.transcripts.unseen`. Each project in
+turn is left out: the figures are those of projects that the coefficients have not seen. Prompts
+that belong nowhere are asked in every project.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from bench.transcripts.labelled_sessions import (
     load_sessions,
     space_of,
 )
+from bench.transcripts.unseen import load_unseen, to_labelled
 from reverie import Mind
 from reverie.core.model import visible_spaces
 from reverie.storage.indexed_transcripts import IndexedConversation, TranscriptIndex
@@ -150,13 +152,15 @@ def main() -> None:
     parser.add_argument("--home", type=Path, help="a home that has learned the sessions, or will")
     parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
-    data = load_sessions(args.sessions)
+    sets = [load_sessions(args.sessions), to_labelled(load_unseen("dev"))]
     with TemporaryDirectory() as scratch, reverie.open(args.home or Path(scratch)) as mind:
-        if not mind.context.store.transcripts.count(None).passages:
-            learn_sessions(mind, data)
+        for data in sets:
+            spaces = [space_of(project) for project in data.projects]
+            if not mind.context.store.transcripts.count(spaces).passages:
+                learn_sessions(mind, data)
         found = {}
         for name, meaning in (("with meaning", True), ("by words", False)):
-            examples = make_examples(mind, data, meaning=meaning)
+            examples = [one for data in sets for one in make_examples(mind, data, meaning=meaning)]
             names = [key for key in examples[0].signals if key != "constant"]
             if not meaning:
                 names = [key for key in names if "meaning" not in key]

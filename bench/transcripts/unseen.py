@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import reverie
 from bench.common import save, table
 from bench.transcripts.__main__ import BUDGETS, count_tokens, share
+from bench.transcripts.labelled_sessions import Label, LabelledSessions, Prompt
 from reverie import Mind
 from reverie.context_window.injection_block import render_line
 from reverie.core.model import Memory
@@ -97,6 +98,23 @@ def load_unseen(part: str) -> UnseenData:
     data = UnseenData(*map(load, UnseenData._fields))
     data.sessions.sort(key=lambda row: str(row["at"]))
     return data
+
+
+def to_labelled(data: UnseenData) -> LabelledSessions:
+    """The same with every quiet prompt asked in its project and, as one that belongs nowhere, in
+    all of them.
+    """
+    queries = [
+        Prompt(row["text"], row["lang"], row["project"], ((row["id"],),)) for row in data.queries
+    ]
+    quiet = [
+        Prompt(row["text"], row["lang"], project, ())
+        for row in data.quiet
+        for project in (row["project"], "")
+    ]
+    sessions = [(row["project"], row["session"], row["messages"]) for row in data.sessions]
+    labels = {row["id"]: Label(row["id"], row["session"], ()) for row in data.queries}
+    return LabelledSessions(sessions, labels, [*queries, *quiet])
 
 
 def space_of(name: str) -> str:

@@ -19,6 +19,8 @@ from reverie.transcripts.talk_gate import is_hopeless, may_surface
 
 # Passages that are looked at to decide whether any may come up, and of which a block takes some.
 MAX_SURFACING = 12
+# The share of a passage from which on a memory in the same words says what it says.
+REPEATED_SHARE = 0.75
 # A passage with a score of .45 / .65 / .85 met a need of 7 / 17 / 29 % of 105 prompts.
 CHANCE_SLOPE, CHANCE_ZERO = 0.5, 0.3
 
@@ -41,12 +43,15 @@ def leave_out_repeated(
     passages: Sequence[RankedPassage],
     memories: Sequence[Hit],
 ) -> list[RankedPassage]:
-    """The passages but those that say, word for word, what a memory among the hits says."""
+    """The passages but those that say, word for word, what a memory among the hits says, and little
+    else: beside a decision may stand its reason.
+    """
     known = [fold_text(hit.memory.text) for hit in memories]
     left = []
     for one in passages:
         words = fold_text(one.found.passage.text)
-        if not any(words in text or text in words for text in known):
+        longest = len(words) * REPEATED_SHARE
+        if not any(words in text or (len(text) >= longest and text in words) for text in known):
             left.append(one)
     return left
 

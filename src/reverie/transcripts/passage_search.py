@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from reverie.storage.indexed_transcripts import FoundPassage, TranscriptIndex
 from reverie.text.domain_stopwords import stems_of
-from reverie.text.tokenization import fold_text, tokenize_query
+from reverie.text.function_words import tokenize_content
+from reverie.text.tokenization import fold_text
 
 # Passages that each channel proposes; fewer where words decide alone, as in a hook.
 CANDIDATES, CANDIDATES_BY_WORDS = 200, 60
@@ -37,6 +38,9 @@ CONTEXT_WEIGHT = 0.3
 SAME_COSINE, SAME_COSINE_OF_USER, SAME_WORDS = 0.8, 0.6, 0.5
 # In a pool of so few passages a shared word counts as BM25 would count it among twenty.
 SMALL_POOL, RARE_WORD_BM25 = 20, 2.0
+# BM25 of a pool counts in shares of its best one, but of this much at least: where nothing but weak
+# words is found, the best of them says little.
+LEAST_BM25 = 8.0
 # A newer passage takes the place of an older one if its score is at least this share of that one's.
 CLOSE_SCORE = 0.88
 
@@ -98,10 +102,11 @@ def gather_passages(index: TranscriptIndex, asked: PassageQuery) -> list[RankedP
         cosine = dict(index.nearest(asked.model, asked.vector, asked.spaces, CANDIDATES))
         vectors = index.vectors(asked.model, list(dict.fromkeys((*bm25, *cosine))))
         cosine = {num: float(vector @ asked.vector) for num, vector in vectors.items()}
-    highest = max(bm25.values(), default=0.0)
+    highest = max(*bm25.values(), LEAST_BM25) if bm25 else LEAST_BM25
     bounds = {
         num: bound_score(bm25.get(num, 0.0), cosine.get(num), highest) for num in {*bm25, *cosine}
     }
+    most_words = max(bm25.values(), default=0.0)
     left = sorted(bounds, key=lambda num: (-bounds[num], num))
     pool: list[RankedPassage] = []
     while left:
@@ -118,7 +123,7 @@ def gather_passages(index: TranscriptIndex, asked: PassageQuery) -> list[RankedP
             if is_wanted(found, asked)
         ]
         # The best of all by its words is read first, so it alone decides whether the bounds hold.
-        has_best = any(one.bm25 == highest for one in pool)
+        has_best = any(one.bm25 >= most_words for one in pool)
         if left and has_best and len(pool) > SMALL_POOL:
             best = pick_best(pool, asked)
             if len(best) == asked.limit and best[-1].score > bounds[left[0]]:
@@ -129,7 +134,7 @@ def gather_passages(index: TranscriptIndex, asked: PassageQuery) -> list[RankedP
 def bound_score(bm25: float, cosine: float | None, highest: float) -> float:
     """The most that a passage can score: as one that the user said (`score_passage`)."""
     meaning = USUAL_COSINE if cosine is None else cosine
-    words = bm25 / (highest or 1.0)
+    words = bm25 / highest
     return MEANING_SHARE * meaning + (1.0 - MEANING_SHARE) * words + USER_BONUS
 
 
@@ -150,9 +155,9 @@ def search_weighted_words(index: TranscriptIndex, asked: PassageQuery) -> dict[i
     CONTEXT_WEIGHT.
     """
     most = CANDIDATES_BY_WORDS if asked.vector is None else CANDIDATES
-    terms = tokenize_query(asked.text)
+    terms = tokenize_content(asked.text)
     found = dict(index.search_words(terms, asked.spaces, most))
-    around = [term for term in tokenize_query(asked.context) if term not in terms]
+    around = [term for term in tokenize_content(asked.context) if term not in terms]
     if around:
         for num, score in index.search_words(around, asked.spaces, most):
             found[num] = found.get(num, 0.0) + CONTEXT_WEIGHT * score
@@ -180,7 +185,8 @@ def says_something_new(found: FoundPassage, question: str) -> bool:
 
 def rank_passages(pool: Sequence[RankedPassage]) -> list[RankedPassage]:
     """The passages with their scores, best first, ties by number."""
-    highest = max((one.bm25 for one in pool), default=0.0) or 1.0
+    highest = max((one.bm25 for one in pool), default=0.0)
+    highest = max(highest, LEAST_BM25)
     scored = [one._replace(score=score_passage(one, highest)) for one in pool]
     return sorted(scored, key=lambda one: (-one.score, one.found.num))
 
