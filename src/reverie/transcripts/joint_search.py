@@ -17,8 +17,9 @@ from reverie.transcripts.passage_hits import to_hit
 from reverie.transcripts.passage_search import PassageQuery, RankedPassage, search_passages
 from reverie.transcripts.talk_gate import is_hopeless, may_surface
 
-# Passages that are looked at to decide whether any may come up, and of which a block takes some.
-MAX_SURFACING = 12
+# Passages that are looked at to decide whether any may come up, and of which a block takes some;
+# of those that words alone found, so many are given: the next turn has room for what meaning finds.
+MAX_SURFACING, MAX_BY_WORDS = 12, 5
 # The share of a passage from which on a memory in the same words says what it says.
 REPEATED_SHARE = 0.75
 # A passage with a score of .45 / .65 / .85 met a need of 7 / 17 / 29 % of 105 prompts.
@@ -81,7 +82,8 @@ def surface_talk(
     found = search_passages(store.transcripts, asked)
     if not may_surface(query.text, found):
         return []
-    return list(map(to_hit, leave_out_repeated(found, memories)))
+    most = MAX_SURFACING if asked.vector is not None else MAX_BY_WORDS
+    return list(map(to_hit, leave_out_repeated(found, memories)[:most]))
 
 
 def to_passage_query(query: SearchQuery, limit: int) -> PassageQuery:
