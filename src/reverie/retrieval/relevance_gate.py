@@ -98,8 +98,8 @@ _TURN_KINDS = {
         r"|hi|hello|hey|bye|never ?mind|right|morning|do it|do that|again|retry)\b"
     ),
     "pasted": (
-        r"\n.*\n|(?m:^\s*at \S+\(|^\S*(?:Error|Exception|Warning)\b|^\S*(?:panic|fatal|error"
-        r"|warning)\b ?[:\[(]|^(?:FAIL|PASS|WARN|INFO|E )|^--- |^=== |^\[(?:INFO|WARN|ERROR)"
+        r"\n.*\n|(?m:^\s*at \S+\(|^\S*(?:error|exception|warning)\b|^\S*(?:panic|fatal|error"
+        r"|warning)\b ?[:\[(]|^(?:fail|pass|warn|info|e )|^--- |^=== |^\[(?:info|warn|error)"
         r"|:\d+:\d+)|[{};]\s*$"
     ),
 }
@@ -261,7 +261,8 @@ def logistic(margin: float) -> float:
 def read_turn(text: str) -> TurnSignals:
     """The stems of a turn and what kinds of turn it is."""
     head = text[:MAX_COMPARED_CHARS]
-    kinds = {kind: float(bool(form.search(head))) for kind, form in _turn_kinds().items()}
+    lower = head.lower()
+    kinds = {kind: float(bool(form.search(lower))) for kind, form in _turn_kinds().items()}
     return TurnSignals(stems_of(head), kinds)
 
 
@@ -354,7 +355,8 @@ def weigh_stems(stems: frozenset[str]) -> float:
 
 @lru_cache(maxsize=1)
 def _turn_kinds() -> dict[str, re.Pattern[str]]:
-    return {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _TURN_KINDS.items()}
+    # For text in lower case: to compile them all for any case takes 8 ms more.
+    return {kind: re.compile(pattern) for kind, pattern in _TURN_KINDS.items()}
 
 
 @lru_cache(maxsize=1)

@@ -234,15 +234,31 @@ def _indexed_run(match: re.Match[str]) -> str:
 
 
 def _iterate_terms(text: str) -> Iterator[str]:
+    if not text.isascii() and _holds_only_signs(text):
+        text = text.encode("ascii", "replace").decode()
     pattern = _ASCII_TERM if text.isascii() else _WIDE_TERM
     for match in compile_once(pattern).finditer(text):
         whole = match[0]
-        if not whole.isascii() and compile_once(_UNSPACED_RUN).search(whole):
+        if whole.isascii() and whole.isalpha() and whole[1:].islower():
+            # Most words are plain, without a seam, and need no expression.
+            if len(whole) <= MAX_COMPOUND:
+                yield whole.lower()
+        elif not whole.isascii() and compile_once(_UNSPACED_RUN).search(whole):
             yield from _mixed_script_terms(whole)
         else:
             if len(whole) <= MAX_COMPOUND:
                 yield whole.lower()
             yield from _compound_terms(whole)
+
+
+def _holds_only_signs(text: str) -> bool:
+    """True if what is not ASCII in a text is dashes, arrows and the like: expressions for words of
+    any script take 3 ms to compile, and such signs only part words, as a question mark does.
+    """
+    return all(
+        letter < "\x80" or ("\u2010" <= letter < "\u2e80" and not letter.isalnum())
+        for letter in set(text)
+    )
 
 
 def _compound_terms(whole: str) -> Iterator[str]:
