@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from reverie.storage.column_cache import Floats, Ints, Words, to_sign_bits
+from reverie.storage.column_cache import Floats, Ints, Words, sort_distinct, to_sign_bits
 
 Bytes = npt.NDArray[np.int8]
 Distances = npt.NDArray[np.uint16]
@@ -101,7 +101,7 @@ def find_nearest(
 
 def find_vectors(blocks: Iterable[VectorBlock], nums: Sequence[int]) -> dict[int, Floats]:
     """The vectors of passages by number, of unit length, in blocks whose numbers ascend."""
-    asked = np.unique(np.asarray(nums, np.int64))
+    asked = sort_distinct(np.asarray(nums, np.int64))
     found: dict[int, Floats] = {}
     for block in blocks:
         first, last = np.searchsorted(asked, (block.nums[0], block.nums[-1] + 1))
