@@ -7,7 +7,7 @@ the nearest few. Rows stand in blocks of one space, in a file (`vector_snapshot`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -30,12 +30,23 @@ SAMPLE_ROWS = 65_536
 WORDS_PER_BYTE = 3
 
 
+class ByteRows(Protocol):
+    """A matrix of signed bytes, of which some rows are asked for."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many rows, and how long each is."""
+
+    def __getitem__(self, rows: Ints, /) -> Bytes:
+        """These rows."""
+
+
 class VectorBlock(NamedTuple):
     """Some rows of one space."""
 
     nums: Ints
     bits: Words  # a line for each word, so that a scan reads one word of every row after another
-    rows: Bytes
+    rows: ByteRows
 
 
 SpaceBlocks = Mapping[str, Sequence[VectorBlock]]
