@@ -22,14 +22,14 @@ from zlib import crc32
 import numpy as np
 
 from reverie.storage.column_cache import Ints
-from reverie.storage.sqlite.passage_vectors import Bytes, SpaceBlocks, VectorBlock
+from reverie.storage.sqlite.passage_vectors import ByteRows, Bytes, SpaceBlocks, VectorBlock
 
 MAGIC = b"RVEC0001"
 TRAILER = struct.Struct("<QIQ8s")
 ALIGNMENT = 64
-# How often rows of a block are read before they are looked up in the mapping: one search looks
-# twice.
-FEW_READS = 4
+# Of a file of more bytes, the rows of a block are read so often before they are looked up in the
+# mapping; one search looks twice. It takes 20 ms more and, of 500,000 rows, 130 MB less.
+MAPPED_BYTES, FEW_READS = 64_000_000, 4
 
 
 class KeptFile:
@@ -43,21 +43,21 @@ class KeptFile:
 
 
 class MappedRows:
-    """Vectors in a file, read one by one for a process that searches once or twice.
+    """Vectors in a large file, read one by one for a process that searches once or twice.
 
-    Rows that are looked up in the mapping bring the pages around them along: 150 MB of memory for
-    the 2,000 rows of a search among a million. A process that goes on has them all the same.
+    Rows that are looked up in the mapping bring the pages around them along, which a process that
+    goes on searching has in memory all the same.
     """
 
     def __init__(self, file: KeptFile, offset: int, mapped: Bytes) -> None:
         self.file, self.offset, self.mapped = file, offset, mapped
         self.shape = mapped.shape
-        self.reads = 0 if hasattr(os, "pread") else FEW_READS
+        self.left = FEW_READS  # reads
 
     def __getitem__(self, rows: Ints, /) -> Bytes:
-        if self.reads >= FEW_READS:
+        if self.left <= 0:
             return self.mapped[rows]
-        self.reads += 1
+        self.left -= 1
         size, file = self.shape[1], self.file.number
         found = [os.pread(file, size, self.offset + size * row) for row in rows.tolist()]
         return np.frombuffer(b"".join(found), np.int8).reshape(len(found), size)
@@ -104,13 +104,16 @@ def _read_blocks(file: KeptFile, view: mmap.mmap, model: str) -> SpaceBlocks | N
         return None
     dims = known["dims"]
     words = -(-dims // 64)
+    reads = size > MAPPED_BYTES and hasattr(os, "pread")
     found: dict[str, list[VectorBlock]] = {}
     for space, rows, offset in known["blocks"]:
         nums = np.frombuffer(view, np.int64, rows, offset)
         after = offset + nums.nbytes
         bits = np.frombuffer(view, np.uint64, rows * words, after).reshape(words, rows)
         numbers = np.frombuffer(view, np.int8, rows * dims, after + bits.nbytes)
-        mapped = MappedRows(file, after + bits.nbytes, numbers.reshape(rows, dims))
-        block = VectorBlock(nums, bits, mapped)
+        vectors: ByteRows = numbers.reshape(rows, dims)
+        if reads:
+            vectors = MappedRows(file, after + bits.nbytes, numbers.reshape(rows, dims))
+        block = VectorBlock(nums, bits, vectors)
         found.setdefault(space, []).append(block)
     return found
