@@ -1,5 +1,7 @@
 """Settings: the environment over config.toml over the defaults."""
 
+import tomllib
+
 import pytest
 
 import reverie
@@ -215,3 +217,42 @@ def test_the_provider_follows_from_the_configuration(tmp_path, monkeypatch, line
         monkeypatch.setenv("REVERIE_EMBEDDER", variable)
     with reverie.open(tmp_path) as mind:
         assert mind.embedder is not None and mind.embedder.model == model
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        'embedder = "toy"\nidle = 5.0\nlimit = 3\n\n# a comment\noffline = true\n',
+        'a = ["x", "y"]\r\nb = "ä"\n',
+        "a = 1_000",
+        "a = 'C:\\x'",
+        'a = "C:\\\\x"',
+        'a = "\\/"',
+        "a = 1 # why",
+        "[table]\nb = 1",
+        "a = NaN",
+        "a = null",
+        "a = {}",
+        "a = 01",
+        "a = 1\na = 2",
+        'a = [\n"x",\n]',
+        '"a b" = 1',
+        "a = inf",
+        "a =",
+        "a",
+        "\x00 = 1",
+        'a = "\x7f"',
+    ],
+)
+def test_plain_lines_are_read_as_toml_reads_them(text):
+    """What is not plain is left to TOML."""
+    plain = config.parse_plain_lines(text)
+    assert plain is None or plain == tomllib.loads(text)
+
+
+def test_what_is_saved_is_plain(tmp_path):
+    """So a hook need not load a TOML parser."""
+    save_settings(Settings(home=tmp_path), embedder="toy", idle=5.0, sensitive=("*.pem", "x"))
+    text = (tmp_path / "config.toml").read_text()
+    assert config.parse_plain_lines(text) == tomllib.loads(text)

@@ -697,7 +697,7 @@ def test_the_nearest_are_found_block_by_block(monkeypatch):
     rng = np.random.default_rng(1)
     shard = Shard(8)
     for n in range(40):
-        shard.append(f"m{n}", num=n + 1, length=1, session=0, expires=np.inf, counts=True)
+        shard.extend([f"m{n}"], num=[n + 1], length=[1], session=[0], expires=[np.inf], counts=[1])
     vectors = rng.standard_normal((40, 8)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     shard.put(range(40), vectors)

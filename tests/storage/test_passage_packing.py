@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from reverie.storage.indexed_transcripts import IndexedConversation, TranscriptPassage
-from reverie.storage.sqlite import passage_packing, passage_vectors, transcript_index
+from reverie.storage.sqlite import (
+    passage_packing,
+    passage_vectors,
+    transcript_index,
+    vector_snapshot,
+)
 from reverie.storage.sqlite.transcript_index import SqliteTranscriptIndex
 from reverie.storage.sqlite.vector_snapshot import write_snapshot
 
@@ -81,6 +86,17 @@ def test_packed_vectors_answer_as_an_exact_scan_does(index):
     some = index.vectors(MODEL, [3, 99, 1_000])
     assert set(some) == {3, 99}
     assert float(some[3] @ vectors[3]) > 0.999
+
+
+def test_a_large_file_is_read_before_it_is_mapped_and_answers_the_same(index, monkeypatch):
+    monkeypatch.setattr(vector_snapshot, "MAPPED_BYTES", 0)
+    vectors = add(index, 0, unit_rows(100))
+    query = unit_rows(1, seed=2)[0]
+    before = index.nearest(MODEL, query, SPACES, 10)
+    assert index.pack_vectors(MODEL)
+    for _ in range(vector_snapshot.FEW_READS + 2):
+        assert index.nearest(MODEL, query, SPACES, 10) == before
+    assert set(index.vectors(MODEL, list(vectors))) == set(vectors)
 
 
 def test_the_signs_choose_nearly_the_nearest_of_many(index, monkeypatch):

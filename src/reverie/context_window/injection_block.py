@@ -7,9 +7,9 @@ and confidence. Equal lines appear once, what is retired is left out, correction
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from reverie.core import clock
 from reverie.core.code_anchors import outdated_notice
 from reverie.core.kinds import GROUPS, INTENTION, is_unverified, kind_of, retention
 from reverie.core.model import SAID, UNTRUSTED, Hint, Hit, Memory
@@ -151,7 +151,10 @@ def render_block(
     left = budget - estimate_tokens(HEAD) - estimate_tokens(FENCE_END) - 2
     talk = [hit for hit in hits if hit.memory.provenance == SAID]
     memories = [hit for hit in (*due, *hits) if hit.memory.provenance != SAID]
-    reserved = min(int(TALK_SHARE * left), sum(estimate_line_cost(hit, now) for hit in talk))
+    share, reserved = int(TALK_SHARE * left), 0
+    for hit in talk:
+        if reserved < share:
+            reserved = min(share, reserved + estimate_line_cost(hit, now))
     filling = BlockFilling(now, left - reserved)
     # How many memories, and how many tokens of them, may be by others.
     few, theirs = limit, left
@@ -229,7 +232,7 @@ def render_passage_line(memory: Memory) -> str:
 def format_day(at: float) -> str:
     """The day of a moment, in UTC: 2026-11-12."""
     # Seconds of any size are valid here, and the calendar of the standard library ends.
-    return datetime.fromtimestamp(min(max(at, 0.0), LAST_DAY), UTC).strftime("%Y-%m-%d")
+    return clock.format_day(min(max(at, 0.0), LAST_DAY))
 
 
 def get_heading(memory: Memory) -> str:

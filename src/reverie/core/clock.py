@@ -30,6 +30,12 @@ def sleep(seconds: float) -> None:
     time.sleep(seconds)
 
 
+def format_day(at: float) -> str:
+    """The day of a moment of 1970 to 9999, in UTC: 2026-11-12."""
+    # `datetime` would take a hook 2 ms to load.
+    return time.strftime("%Y-%m-%d", time.gmtime(at))
+
+
 def new_id(prefix: str = "mem") -> str:
     """A new id: `<prefix>_` and 26 characters, like a ULID (48 bits of time, 80 of chance)."""
     global _last

@@ -9,8 +9,7 @@ Always true: a memory whose anchor does not hold is shown with its notice. `pyth
 counts those that were lost silently.
 """
 
-from __future__ import annotations
-
+# Not `from __future__ import annotations`: a NamedTuple would compile each of them once more.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 

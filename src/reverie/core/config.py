@@ -39,6 +39,8 @@ NUMBER_BOUNDS = {
     "llm_votes": (1, 9),
     "condense_at": (0.1, 1.0),
 }
+# How a value begins that TOML and JSON write alike.
+PLAIN_STARTS = frozenset('"[-0123456789tf')
 ALLOWED_VALUES = {"curate": ("off", "inferred", "model")}
 # A provider's own variable.
 PROVIDER_KEY_VARIABLES = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
@@ -261,17 +263,43 @@ def find_provider_key(llm: str) -> str:
 
 def read_config_file(path: Path) -> dict[str, Any]:
     """The values of config.toml, checked. BadInput names what is wrong."""
-    import tomllib
-
     try:
-        values = tomllib.loads(path.read_text("utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as err:
+        text = path.read_text("utf-8-sig")
+        values = parse_plain_lines(text)
+        if values is None:
+            import tomllib  # takes a hook 5 ms to load
+
+            values = tomllib.loads(text)
+    except (OSError, ValueError) as err:
         raise BadInput(f"{path} cannot be read: {err}") from err
     known = [name for name in Settings._fields if name != "home"]
     for name, value in values.items():
         if name not in known:
             raise BadInput(f"{path}: there is no setting {name!r}; there are {', '.join(known)}")
         values[name] = check_setting(path, name, value)
+    return values
+
+
+def parse_plain_lines(text: str) -> dict[str, Any] | None:
+    """The values of a TOML file whose lines are as `save_settings` writes them, which JSON reads
+    alike; None for any other.
+    """
+    import json
+
+    values: dict[str, Any] = {}
+    for line in filter(None, text.replace("\r\n", "\n").split("\n")):
+        if not line.isprintable() or "\\" in line:
+            return None
+        if line.lstrip(" ").startswith("#"):
+            continue
+        name, _, written = (part.strip(" ") for part in line.partition("="))
+        is_new_name = name.isascii() and name.isidentifier() and name not in values
+        if not is_new_name or written[:1] not in PLAIN_STARTS:
+            return None
+        try:
+            values[name] = json.loads(written)
+        except ValueError:
+            return None
     return values
 
 

@@ -25,8 +25,7 @@ the unit tests hold the floor. A secret without a known shape and without a tell
 to keep hashes.
 """
 
-from __future__ import annotations
-
+# Not `from __future__ import annotations`: a NamedTuple would compile each of them once more.
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,6 @@
 """Secrets known by their name: `password: …`, `X_TOKEN=…`, "the password is …", `{"token": …}`."""
 
-from __future__ import annotations
-
+# Not `from __future__ import annotations`: a NamedTuple would compile each of them once more.
 import re
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple

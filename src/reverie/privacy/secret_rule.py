@@ -5,8 +5,7 @@ below it, indented, the expression, perhaps in several pieces. The space that an
 ends with is written as ␣.
 """
 
-from __future__ import annotations
-
+# Not `from __future__ import annotations`: a NamedTuple would compile each of them once more.
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reverie.storage.column_cache import Corpus, Floats, Ints, Shard
+from reverie.storage.column_cache import Corpus, Floats, Ints, Shard, sort_distinct
 
 # 100 by embedding and 100 by words: 200 and 50 gained 0.006 of recall for 1.5 times the work
 # (docs/why-ranking.md).
@@ -78,7 +78,7 @@ def gather_candidates(
         mean=mean,
         spread=spread,
         typical=largest.median_length(),
-        sessions=len(np.unique(session[session > 0])),
+        sessions=len(sort_distinct(session[session > 0])),
         **columns,
     )
 
@@ -107,7 +107,7 @@ def choose_rows(
     first = np.concatenate([nearest[:EXPANDED_PER_CHANNEL], by_words[:EXPANDED_PER_CHANNEL]])
     around = [shard.beside(first, offset) for offset in NEIGHBOUR_OFFSETS]
     proposed = np.concatenate([near, by_words, np.flatnonzero(named), *around])
-    rows: Ints = np.unique(proposed[proposed >= 0])
+    rows = sort_distinct(proposed[proposed >= 0])
     # A neighbour or a named one may be retired, or not allowed.
     rows = rows[shard.counts[rows]]
     return rows if allowed is None else rows[allowed[rows]]

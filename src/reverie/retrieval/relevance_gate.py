@@ -99,8 +99,8 @@ _TURN_KINDS = {
         r"|hi|hello|hey|bye|never ?mind|right|morning|do it|do that|again|retry)\b"
     ),
     "pasted": (
-        r"\n.*\n|(?m:^\s*at \S+\(|^\S*(?:Error|Exception|Warning)\b|^\S*(?:panic|fatal|error"
-        r"|warning)\b ?[:\[(]|^(?:FAIL|PASS|WARN|INFO|E )|^--- |^=== |^\[(?:INFO|WARN|ERROR)"
+        r"\n.*\n|(?m:^\s*at \S+\(|^\S*(?:error|exception|warning)\b|^\S*(?:panic|fatal|error"
+        r"|warning)\b ?[:\[(]|^(?:fail|pass|warn|info|e )|^--- |^=== |^\[(?:info|warn|error)"
         r"|:\d+:\d+)|[{};]\s*$"
     ),
 }
@@ -271,9 +271,9 @@ def logistic(margin: float) -> float:
 def read_turn(text: str) -> TurnSignals:
     """The stems of a turn and what kinds of turn it is."""
     head = text[:MAX_COMPARED_CHARS]
-    traits = read_prompt_traits(head)
+    lower, traits = head.lower(), read_prompt_traits(head)
     kinds = {
-        kind: float(bool(form.search(head)) or KINDS_OF_TRAITS.get(kind) in traits)
+        kind: float(bool(form.search(lower)) or KINDS_OF_TRAITS.get(kind) in traits)
         for kind, form in _turn_kinds().items()
     }
     return TurnSignals(stems_of(head), kinds)
@@ -368,7 +368,8 @@ def weigh_stems(stems: frozenset[str]) -> float:
 
 @lru_cache(maxsize=1)
 def _turn_kinds() -> dict[str, re.Pattern[str]]:
-    return {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _TURN_KINDS.items()}
+    # For text in lower case: to compile them all for any case takes 8 ms more.
+    return {kind: re.compile(pattern) for kind, pattern in _TURN_KINDS.items()}
 
 
 @lru_cache(maxsize=1)

@@ -8,10 +8,11 @@ A store may be used from many threads, and one database by many processes. Every
 one transaction: all of it or none, and durable when it returns. Reads see whole transactions only.
 """
 
-from __future__ import annotations
-
+# Not `from __future__ import annotations`: a NamedTuple would compile each of them once more.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from reverie.core.errors import UnknownScheme
@@ -19,9 +20,6 @@ from reverie.core.model import EMPTY_MAPPING, Change, Edge, Event, Filter, Memor
 from reverie.storage.scrub_scan import ScrubbableStore
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
     import numpy as np
 
     from reverie.storage.column_cache import Corpus, Floats
@@ -89,19 +87,19 @@ class Store(ScrubbableStore, Protocol):
     url: str
 
     @property
-    def files(self) -> FileIndex:
+    def files(self) -> "FileIndex":
         """The index of watched files, in a database of its own beside this store's."""
 
     @property
-    def code(self) -> CodeIndex:
+    def code(self) -> "CodeIndex":
         """The index of code, in a database of its own."""
 
     @property
-    def code_chunks(self) -> FileIndex:
+    def code_chunks(self) -> "FileIndex":
         """The chunks of indexed code files, searched by words and by vectors as notes are."""
 
     @property
-    def transcripts(self) -> TranscriptIndex:
+    def transcripts(self) -> "TranscriptIndex":
         """The index of past conversations, in a database of its own."""
 
     # Writing. Each call is one transaction.
@@ -141,7 +139,7 @@ class Store(ScrubbableStore, Protocol):
     def put_vectors(
         self,
         model: str,
-        vectors: Mapping[str, np.ndarray],
+        vectors: Mapping[str, "np.ndarray"],
         hashes: Mapping[str, bytes],
     ) -> int:
         """Store a model's vectors by memory id, and take those memories out of its queue.
@@ -357,7 +355,7 @@ class Store(ScrubbableStore, Protocol):
         Needs no vectors and no numpy: a cold process gets its first hit from here.
         """
 
-    def corpus(self, model: str, spaces: Names) -> Corpus:
+    def corpus(self, model: str, spaces: Names) -> "Corpus":
         """The columns that ranking needs of all memories in these spaces, up to date.
 
         Vectors of other models are left out: vectors of different models are never compared.
@@ -366,9 +364,9 @@ class Store(ScrubbableStore, Protocol):
     def scores(
         self,
         model: str,
-        corpus: Corpus,
+        corpus: "Corpus",
         terms: Names,
-    ) -> list[Floats]:
+    ) -> list["Floats"]:
         """BM25 of every row of every shard of `corpus`; 0 where no term occurs.
 
         Document frequencies are those of the corpus, so that a memory's score does not depend on
@@ -389,14 +387,14 @@ class Store(ScrubbableStore, Protocol):
         self,
         model: str,
         hashes: Sequence[bytes],
-    ) -> dict[bytes, np.ndarray]:
+    ) -> dict[bytes, "np.ndarray"]:
         """The embedding cache: vectors of texts that were embedded before, by the text's hash."""
 
     def vectors(
         self,
         model: str,
         ids: Names,
-    ) -> dict[str, np.ndarray]:
+    ) -> dict[str, "np.ndarray"]:
         """A model's vectors of these memories, by id: float32, unit length, read-only.
 
         Unknown memories and those without a vector of this model are left out; retired ones are

@@ -93,22 +93,22 @@ class Shard:
         by_row = np.ascontiguousarray(self.bits.T)
         self.bits = np.ascontiguousarray(_grow_array(by_row, size).T)
 
-    def append(self, id: str, **columns: float) -> None:
-        """Add a memory, without a vector yet. The rows of a session stand in order of arrival."""
-        self.reserve_rows(1)
-        row = self.n
-        self.ids.append(id)
-        for name, value in columns.items():
-            getattr(self, name)[row] = value
-        self.place[int(columns["num"])] = row
-        session = int(columns["session"])
-        if session:
-            last = self.last_of.get(session, -1)
-            self.previous_row[row] = last
-            if last >= 0:
-                self.next_row[last] = row
-            self.last_of[session] = row
-        self.n = row + 1
+    def extend(self, ids: Sequence[str], **columns: Sequence[Any]) -> None:
+        """Add memories, without vectors yet. The rows of a session stand in order of arrival."""
+        self.reserve_rows(len(ids))
+        start, end = self.n, self.n + len(ids)
+        self.ids.extend(ids)
+        for name, values in columns.items():
+            getattr(self, name)[start:end] = values
+        self.place.update(zip(columns["num"], range(start, end), strict=True))
+        for row, session in enumerate(columns["session"], start):
+            if session:
+                last = self.last_of.get(session, -1)
+                self.previous_row[row] = last
+                if last >= 0:
+                    self.next_row[last] = row
+                self.last_of[session] = row
+        self.n = end
 
     def ends(self) -> tuple[int, int]:
         """The number of the first memory and that of the last; there must be one."""
@@ -234,6 +234,14 @@ def to_sign_bits(vectors: npt.NDArray[Any]) -> Words:
     missing = -packed.shape[1] % 8
     whole_words = np.pad(packed, ((0, 0), (0, missing)))
     return np.ascontiguousarray(whole_words).view(np.uint64)
+
+
+def sort_distinct(values: Ints) -> Ints:
+    """The distinct values, ascending: `np.unique`, which alone would load `numpy.ma`, some 20 ms of
+    a process's first search.
+    """
+    ordered = np.sort(values)
+    return ordered[np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))]
 
 
 def _grow_array(

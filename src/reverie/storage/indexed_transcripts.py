@@ -4,8 +4,7 @@
 derived from the messages in the event log and can be built again at any time.
 """
 
-from __future__ import annotations
-
+# Not `from __future__ import annotations`: a NamedTuple would compile each of them once more.
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -146,12 +145,12 @@ class TranscriptIndex(Protocol):
         ...
 
     def nearest(
-        self, model: str, vector: np.ndarray, spaces: Sequence[str], limit: int
+        self, model: str, vector: "np.ndarray", spaces: Sequence[str], limit: int
     ) -> list[tuple[int, float]]:
         """(passage number, cosine) of the nearest passages, best first."""
         ...
 
-    def vectors(self, model: str, nums: Sequence[int]) -> dict[int, np.ndarray]:
+    def vectors(self, model: str, nums: Sequence[int]) -> dict[int, "np.ndarray"]:
         """The vectors of these passages by number: float32, of unit length."""
         ...
 
@@ -171,7 +170,7 @@ class TranscriptIndex(Protocol):
         """(passage number, text) of passages without a vector of this model, newest first."""
         ...
 
-    def put_vectors(self, model: str, vectors: Mapping[int, np.ndarray]) -> None:
+    def put_vectors(self, model: str, vectors: Mapping[int, "np.ndarray"]) -> None:
         """Store vectors by passage number, of unit length; each number is kept in one byte."""
         ...
 

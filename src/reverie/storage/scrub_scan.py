@@ -5,8 +5,7 @@ words, vectors, edges to tags. What is taken out is decided by the caller's `Tex
 function.
 """
 
-from __future__ import annotations
-
+# Not `from __future__ import annotations`: a NamedTuple would compile each of them once more.
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path

@@ -41,6 +41,8 @@ def strip_ending(word: str) -> str:
 
     Cheap: all that is asked is that both sides of a comparison get the same.
     """
+    if not word.endswith(("g", "d", "s", "e")):
+        return word
     for ending in ("ing", "ed", "es", "s", "e"):
         is_long = len(word) > len(ending) + 2
         if is_long and word.endswith(ending) and not word.endswith("ss"):

@@ -67,7 +67,9 @@ def remove_invisible(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    text = compile_once(_TERMINAL).sub("", text).replace("\r\n", "\n")
+    if "\x1b" in text:
+        text = compile_once(_TERMINAL).sub("", text)
+    text = text.replace("\r\n", "\n")
     printable = "".join(map(_printable, text))
     return compile_once(_INVISIBLE).sub("", printable)
 

@@ -182,8 +182,13 @@ def tokenize_query(text: str) -> list[str]:
     ['staging', 'server']
     """
     plain = _strip_apostrophes(_normalize_text(text[:MAX_QUERY]))
-    terms = list(dict.fromkeys(_iterate_terms(plain)))
-    terms = [term for term in terms if not _is_stop_word(term)] or terms
+    found = list(dict.fromkeys(_iterate_terms(plain)))
+    # Most terms are words, and calling a function for each would take as long as the rest.
+    terms = [
+        term
+        for term in found
+        if term not in STOP_WORDS and (term.isalnum() or not _joins_stop_words(term))
+    ] or found
     if len(terms) <= MAX_TERMS:
         return terms
     longest = sorted(terms, key=lambda term: (-len(term), term))
@@ -234,15 +239,30 @@ def _indexed_run(match: re.Match[str]) -> str:
 
 
 def _iterate_terms(text: str) -> Iterator[str]:
+    if not text.isascii() and _holds_only_signs(text):
+        text = text.encode("ascii", "replace").decode()
     pattern = _ASCII_TERM if text.isascii() else _WIDE_TERM
-    for match in compile_once(pattern).finditer(text):
-        whole = match[0]
-        if not whole.isascii() and compile_once(_UNSPACED_RUN).search(whole):
+    for whole in compile_once(pattern).findall(text):
+        # Most words are plain, without a seam, and need no expression.
+        if whole.isascii() and whole.isalpha() and whole[1:].islower():
+            if len(whole) <= MAX_COMPOUND:
+                yield whole.lower()
+        elif not whole.isascii() and compile_once(_UNSPACED_RUN).search(whole):
             yield from _mixed_script_terms(whole)
         else:
             if len(whole) <= MAX_COMPOUND:
                 yield whole.lower()
             yield from _compound_terms(whole)
+
+
+def _holds_only_signs(text: str) -> bool:
+    """True if what is not ASCII in a text is dashes, arrows and the like: expressions for words of
+    any script take 3 ms to compile, and such signs only part words, as a question mark does.
+    """
+    return all(
+        letter < "\x80" or ("\u2010" <= letter < "\u2e80" and not letter.isalnum())
+        for letter in set(text)
+    )
 
 
 def _compound_terms(whole: str) -> Iterator[str]:
@@ -263,7 +283,5 @@ def _mixed_script_terms(whole: str) -> Iterator[str]:
             yield from (piece.lower() for piece in _split_compound(stretch))
 
 
-def _is_stop_word(term: str) -> bool:
-    if term in STOP_WORDS:
-        return True
-    return not term.isalnum() and all(piece in STOP_WORDS for piece in _split_compound(term))
+def _joins_stop_words(term: str) -> bool:
+    return all(piece in STOP_WORDS for piece in _split_compound(term))

@@ -11,8 +11,7 @@ Always true: only conversations in the spaces that are asked for, and never the 
 break by number.
 """
 
-from __future__ import annotations
-
+# Not `from __future__ import annotations`: a NamedTuple would compile each of them once more.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -16,8 +16,7 @@
 Every file is written whole and then renamed to its name, so that nobody reads half of one.
 """
 
-from __future__ import annotations
-
+# Not `from __future__ import annotations`: a NamedTuple would compile each of them once more.
 import json
 import os
 from collections.abc import Iterable, Mapping

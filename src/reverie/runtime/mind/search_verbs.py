@@ -37,6 +37,7 @@ from reverie.text.argument_checks import (
     check_texts,
     check_whole_number,
 )
+from reverie.text.prompt_phrases import WHERE_WERE_WE, has_trait
 from reverie.text.text_cleaning import clean_text
 from reverie.text.tokenization import fingerprint_text
 
@@ -151,6 +152,9 @@ class SearchVerbs(VerbGroup):
 
     def _find_last_session(self, question: str, space: str) -> list[Hit]:
         """The last session's summary, where a question asks where we were."""
+        # Looked at first: what answers it takes longer to import than most recalls.
+        if not has_trait(question, WHERE_WERE_WE):
+            return []
         from reverie.extraction.session_episodes import find_where_we_were
 
         return find_where_we_were(self._store, question, space, "", self._now(), self._policy)

@@ -156,18 +156,22 @@ class ShardCache:
     ) -> None:
         """Append the memories that are newer than the shard's last."""
         last = int(shard.num[shard.n - 1]) if shard.n else 0
-        rows = db.execute(NEW_ROWS, (space, last))
-        for num, id, at, length, session, speaker, kind, asks, expires, counts in rows:
-            shard.append(
+        found = db.execute(NEW_ROWS, (space, last))
+        # Many at once: the first search of a process reads all.
+        while rows := found.fetchmany(ROWS_PER_FETCH):
+            num, id, at, length, session, speaker, kind, asks, expires, counts = zip(
+                *rows, strict=True
+            )
+            shard.extend(
                 id,
                 num=num,
                 at=at,
                 length=length,
-                session=self.code(session),
-                speaker=self.code(speaker),
-                kind=self.code(kind),
+                session=list(map(self.code, session)),
+                speaker=list(map(self.code, speaker)),
+                kind=list(map(self.code, kind)),
                 asks=asks,
-                expires=to_expiry(expires),
+                expires=list(map(to_expiry, expires)),
                 counts=counts,
             )
 

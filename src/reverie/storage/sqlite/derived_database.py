@@ -10,15 +10,16 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from glob import escape
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from reverie.core.errors import StoreBusy, StoreDamaged, StoreError, StoreReadOnly
-from reverie.storage.indexed_files import FileStamp, IndexedFile
 from reverie.storage.sqlite.connection import SqliteConnections
 from reverie.storage.sqlite.schema_migration import split_statements
+
+if TYPE_CHECKING:
+    from reverie.storage.indexed_files import IndexedFile
 
 Read = TypeVar("Read", bound=Callable[..., Any])
 
@@ -69,6 +70,8 @@ class DerivedDatabase:
         """Files of other editions. Nobody reads them any more, and they still hold old texts."""
         if self.path == ":memory:":
             return []
+        from glob import escape
+
         path = Path(self.path)
         family = f"{escape(path.stem.rpartition('-')[0])}-[0-9]*.db*"
         return sorted(
@@ -123,6 +126,8 @@ class DerivedDatabase:
 
     def indexed_files(self, root: str) -> dict[str, IndexedFile]:
         """The indexed files of a root, by path."""
+        from reverie.storage.indexed_files import FileStamp, IndexedFile
+
         sql = "select path, size, mtime, inode, hash from file where root = ?"
         return {
             path: IndexedFile(path, FileStamp(*stamp), hash)
@@ -205,6 +210,11 @@ def open_derived(path: str, schema: Path) -> SqliteConnections:
     connections = SqliteConnections(path)
     has_tables = "select 1 from sqlite_master where name = 'words'"
     try:
+        # Looked at first: a hook that only reads waits for nobody who writes.
+        with connections.reading() as db:
+            is_new = not db.execute(has_tables).fetchone()
+        if not is_new:
+            return connections
         with connections.writing() as db:
             if not db.execute(has_tables).fetchone():
                 for statement in split_statements(schema.read_text("utf-8")):

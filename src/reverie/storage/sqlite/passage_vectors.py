@@ -7,12 +7,12 @@ the nearest few. Rows stand in blocks of one space, in a file (`vector_snapshot`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from reverie.storage.column_cache import Floats, Ints, Words, to_sign_bits
+from reverie.storage.column_cache import Floats, Ints, Words, sort_distinct, to_sign_bits
 
 Bytes = npt.NDArray[np.int8]
 Distances = npt.NDArray[np.uint16]
@@ -30,12 +30,23 @@ SAMPLE_ROWS = 65_536
 WORDS_PER_BYTE = 3
 
 
+class ByteRows(Protocol):
+    """A matrix of signed bytes, of which some rows are asked for."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many rows, and how long each is."""
+
+    def __getitem__(self, rows: Ints, /) -> Bytes:
+        """These rows."""
+
+
 class VectorBlock(NamedTuple):
     """Some rows of one space."""
 
     nums: Ints
     bits: Words  # a line for each word, so that a scan reads one word of every row after another
-    rows: Bytes
+    rows: ByteRows
 
 
 SpaceBlocks = Mapping[str, Sequence[VectorBlock]]
@@ -101,7 +112,7 @@ def find_nearest(
 
 def find_vectors(blocks: Iterable[VectorBlock], nums: Sequence[int]) -> dict[int, Floats]:
     """The vectors of passages by number, of unit length, in blocks whose numbers ascend."""
-    asked = np.unique(np.asarray(nums, np.int64))
+    asked = sort_distinct(np.asarray(nums, np.int64))
     found: dict[int, Floats] = {}
     for block in blocks:
         first, last = np.searchsorted(asked, (block.nums[0], block.nums[-1] + 1))

@@ -5,8 +5,7 @@ words of our own; a test makes sure that no column is in neither. A row whose ke
 inserted under the new key; a row that is there already stays.
 """
 
-from __future__ import annotations
-
+# Not `from __future__ import annotations`: a NamedTuple would compile each of them once more.
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
