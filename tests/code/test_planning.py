@@ -6,6 +6,7 @@ import pytest
 
 from reverie.core.errors import BadInput, Disabled, NotFound
 from reverie.testing import SPACE, CountingEmbedder, memory
+from reverie.text.token_counts import estimate_tokens
 from tests.activity.test_learned_patterns import commit, git
 from tests.support.helpers import run_command, toy_home
 
@@ -95,6 +96,34 @@ def test_companions_fixes_and_memories_come_with_it(mind, repo):
     assert [hit.memory.text for hit in plan.memories] == ["The jar is cleared at midnight."]
     for told in ("Often changed with them", "This error was met before", "Remembered ("):
         assert told in plan.text
+
+
+TALK = [
+    {"role": "user", "content": "Which library should the proxy tunnel use for its sockets?"},
+    {"role": "assistant", "content": "Trio or asyncio; asyncio needs nothing besides Python."},
+    {"role": "user", "content": "then we take asyncio for the proxy tunnel's sockets"},
+]
+
+
+def test_what_was_said_about_a_task_comes_with_it(mind, repo):
+    """Dated and quoted, where the task needs it; it goes before memories where room is short, and
+    never takes more than its share.
+    """
+    mind.learn(TALK, space=SPACE, session="monday")
+    mind.settle()
+    task = "Which sockets did we decide on for the proxy tunnel?"
+    plan = mind.plan(task, root=repo, space=SPACE)
+    assert "we take asyncio" in plan.said[0].memory.text
+    assert not any(hit.memory.provenance == "said" for hit in plan.memories)
+    assert "Said in past conversations" in plan.text
+    (line,) = [line for line in plan.text.split("\n") if "we take asyncio" in line]
+    assert line.startswith("- “") and line.endswith(f"[{plan.said[0].memory.id}]")
+    assert "(user, 20" in line
+    short = mind.plan(task, root=repo, space=SPACE, tokens=120)
+    assert short.files and estimate_tokens(short.text) <= 120
+    assert sum(len(hit.memory.text) for hit in short.said) < 200
+    assert not mind.plan("Rename the file of the jar", root=repo, space=SPACE).said
+    assert not mind.plan(task, root=repo, space="me/elsewhere").said
 
 
 @pytest.mark.proves("D53")

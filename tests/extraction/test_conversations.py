@@ -278,6 +278,25 @@ def test_input_that_is_no_conversation_is_refused(mind, odd):
     assert mind.store.events() == []
 
 
+def test_what_was_said_has_the_day_on_which_it_was_said(mind):
+    """Each message of a transcript keeps its own time, also where they are written down together;
+    one without a time has that of the message before it.
+    """
+    day = 86_400.0
+    talk = [
+        {"role": "user", "content": "Where do the invoices of the shop go?", "at": day},
+        {"role": "assistant", "content": "They could go to a bucket in Frankfurt."},
+        {"role": "user", "content": "ok the invoices go to the Frankfurt bucket", "at": 9 * day},
+    ]
+    mind.learn(talk, space=SPACE, session="long")
+    mind.settle()
+    read = mind.sessions.read("long", space=SPACE)
+    assert [line.at for line in read.lines] == [day, day, 9 * day]
+    assert (read.began, read.ended) == (day, 9 * day)
+    hits = mind.recall("invoices bucket", space=SPACE, kinds=["said"])
+    assert {hit.memory.at for hit in hits if hit.memory.speaker == "user"} == {9 * day}
+
+
 def test_an_empty_conversation_teaches_nothing(mind):
     """An empty conversation gives an empty list and no error."""
     assert mind.learn([], space=SPACE).memories == ()

@@ -175,6 +175,9 @@ def test_a_hook_answers_where_we_were_with_the_first_prompt(tmp_path, clock):
         asked = PromptLookup("s2", SPACE, "Where were we?", clock())
         home = str(mind.settings.home)
         assert "upload client" in look_up_prompt(asked, home).text
+        # What was left open is no reason to begin with it.
+        other = asked._replace(session="s4", text="Good morning!")
+        assert not look_up_prompt(other, home).text
         later = asked._replace(is_first=False)
         assert "Asked: " not in look_up_prompt(later, home).text
         same = asked._replace(session="s1")

@@ -235,3 +235,34 @@ def test_a_port_in_use_is_told(home):  # noqa: F811
                 "Accept": "application/json, text/event-stream",
             }
             assert httpx2.post(address, json=HELLO, headers=headers).status_code == code
+
+
+TALK = [
+    {"role": "user", "content": "Where shall the invoices of the shop be kept?"},
+    {"role": "assistant", "content": "In a bucket; Frankfurt keeps them within the union."},
+    {"role": "user", "content": "ok then the invoices go to the bucket in eu-central"},
+    {"role": "assistant", "content": "Fine, I have put the region into settings.toml."},
+]
+
+
+def test_a_quoted_passage_leads_to_the_conversation_around_it(room):  # noqa: F811
+    """What recall quotes can be read with what was said before and after, by its id; what nobody
+    asked for stays away, and what lies elsewhere is unknown.
+    """
+    room.mind.learn(TALK, space=SPACE, session="monday")
+    room.mind.learn(TALK, space="me/elsewhere", session="tuesday")
+    room.mind.settle()
+    server = build_server(room)
+    found = one(server, "recall", query="in which bucket are the invoices?", kinds=["said"])
+    quoted = next(one for one in found["memories"] if "eu-central" in one["text"])
+    assert quoted["id"].startswith("said_") and quoted["source"] == "said user"
+    (plain,) = one(server, "retrieve", ids=[quoted["id"]])["memories"]
+    assert "around" not in plain and "eu-central" in plain["text"]
+    (read,) = one(server, "retrieve", ids=[quoted["id"]], around=1)["memories"]
+    assert [(line["role"], line["text"][:12]) for line in read["around"]] == [
+        ("assistant", "In a bucket;"),
+        ("user", "ok then the "),
+        ("assistant", "Fine, I have"),
+    ]
+    (theirs, *_) = room.mind.recall("invoices bucket", space="me/elsewhere", kinds=["said"])
+    assert one(server, "retrieve", ids=[theirs.memory.id], around=1)["unknown"]

@@ -218,8 +218,10 @@ def test_bad_files_are_named_and_disturb_no_other(user):
     (folder / "empty.jsonl").write_text('{"type": "summary", "summary": "Hello"}\n')
     cut = lines(*claude_lines("cut", user, "Use tabs in all files of Go.", "Yes."))
     (folder / "cut.jsonl").write_bytes(cut + b'\n{"type": "user", "mess')
+    half = lines(*claude_lines("half", user, "Use spaces in all files of Lisp.", "Yes."))
+    (folder / "half.jsonl").write_bytes(half.replace(b"\n", b"\n{nothing\n", 1))
     taken = past()["taken"]
-    assert (taken["sessions"], taken["empty"]) == (2, 1)
+    assert (taken["sessions"], taken["empty"], taken["left_out"]) == (3, 1, 1)
     assert [one["file"] for one in taken["skipped"]] == [str(folder / "bad.jsonl")]
     told = run_command("learn", "--past")
     assert "bad.jsonl: Line 2 is not JSON" in told.stderr

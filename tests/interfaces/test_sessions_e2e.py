@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from reverie.core import config
+from reverie.core.config import Settings
+from reverie.embedding.minilm import PRECISIONS
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.worker_start import is_worker_alive
 from tests.interfaces.test_hosts_e2e import ASKED, FENCE, PORT, QUIET, Agent
@@ -186,6 +188,59 @@ def test_what_is_known_of_a_file_comes_before_it_is_read(agent):
     with session(agent) as say:
         assert "tax office" in say("look at the file")
         assert say("look at the file again").count("tax office") == 1
+
+
+ASIDE = "hm ok then let's keep the invoices in S3 under eu-central, gdpr"
+OFFERED = "Either on the file server, or in a bucket on S3; in Frankfurt that would be eu-central."
+REMEMBERED = "Said in past conversations"
+# As long as the worker takes to load the model and to prepare.
+WAIT = {"command": "sleep 5", "description": "wait"}
+
+
+def is_embedded(home):
+    """Whether what was said is known with its meaning."""
+    with open_mind(home) as mind:
+        index = mind.store.transcripts
+        if not mind.store.search_events(("turn",), containing=["gdpr"], limit=1):
+            return False
+        return any(
+            index.count(None, model).passages and not index.unembedded_texts(1, model)
+            for model in PRECISIONS.values()
+        )
+
+
+@pytest.mark.model
+@pytest.mark.proves("A62")
+def test_a_decision_in_passing_comes_back_in_the_next_session(tmp_path, model_cache):
+    """By the default settings, in other words, dated and quoted; and nothing of it at what is about
+    something else, at small talk, or at the start of a session.
+    """
+    asked, scripted = [], Scripted()
+    scripted.tools = {"should we store the PDF": OFFERED, "billing": ("Bash", WAIT)}
+    with serve_http(scripted_model_handler(scripted, asked)) as url:
+        agent = Agent("claude-code", tmp_path, url, asked)
+        (agent.home / "config.toml").unlink()
+        config.save_settings(Settings(home=agent.home), idle=1.5)
+        (agent.home / "cache").mkdir(exist_ok=True)
+        (agent.home / "cache" / "models").symlink_to(model_cache / "models")
+        agent.reverie("install", "claude-code", "--no-mcp", "--yes")
+        with session(agent) as say:
+            say("Where should we store the PDF invoices of the shop?")
+            say(ASIDE)
+            say("Now rename the button on the login page to Sign in, please.")
+        wait_until(lambda: is_embedded(agent.home))
+        with session(agent) as say:
+            assert blocks(say("Good morning!")) == blocks(say(QUIET)) == 0
+            assert blocks(say("Explain what a binary search does.")) == 0
+            given = say("In which region do we keep the invoices?")
+            assert blocks(given) == 1 and REMEMBERED in given and "eu-central, gdpr" in given
+            assert blocks(say("thanks")) == 1
+        with session(agent) as say:
+            # No word of it was said before: what meaning finds comes with the first tool.
+            given = say("Which cloud storage did we pick for billing documents?")
+            assert blocks(given) == 1 and "eu-central, gdpr" in given
+        wait_until(lambda: not is_worker_alive(HookFiles(str(agent.home)).lock))
+        assert not Path(HookFiles(str(agent.home)).log).exists()
 
 
 def test_nothing_of_a_compaction_is_lost(agent):

@@ -2,7 +2,9 @@
 
 import json
 import os
+import signal
 import sys
+import threading
 
 import pytest
 
@@ -10,6 +12,7 @@ from reverie.llm import command_line, open_llm
 from reverie.llm.language_model import BUSY, DOWN, MALFORMED, OK, REFUSED, TIMEOUT, LlmRequest
 from reverie.llm.spending_limits import SpendingLimits
 from reverie.storage import open_store
+from tests.support.helpers import wait_until
 
 ASK = LlmRequest("check", "Answer with a list.", "the data", timeout_seconds=20.0)
 CLAUDE = {
@@ -40,8 +43,9 @@ def program(tmp_path, monkeypatch):
             f"#!{sys.executable}\n"
             "import json, os, sys, time\n"
             f"call = {{'words': sys.argv[1:], 'input': sys.stdin.read(), 'env': dict(os.environ),"
-            f" 'files': os.listdir('.')}}\n"
-            f"open({str(noted)!r}, 'w').write(json.dumps(call))\n"
+            f" 'files': os.listdir('.'), 'pid': os.getpid()}}\n"
+            f"open({str(noted)!r} + '.new', 'w').write(json.dumps(call))\n"
+            f"os.rename({str(noted)!r} + '.new', {str(noted)!r})\n"
             f"time.sleep({seconds})\n"
             f"sys.stdout.write({out!r}); sys.stderr.write({errors!r}); sys.exit({code})\n"
         )
@@ -91,6 +95,8 @@ def test_claude_is_asked_without_tools_hooks_and_memory(program, ask, monkeypatc
     assert "disableAllHooks" in words[words.index("--settings") + 1]
     assert call()["input"] == "the data" and "the data" not in words
     assert call()["env"]["REVERIE_OFF"] == "1" and "CLAUDECODE" not in call()["env"]
+    # An "@/path" in what was said is no wish to read that file.
+    assert call()["env"]["CLAUDE_CODE_DISABLE_ATTACHMENTS"] == "1"
     assert call()["files"] == []
 
 
@@ -119,6 +125,16 @@ def test_codex_is_asked_and_may_write_nothing(program, ask):
         (json.dumps({"is_error": True, "result": "usage limit reached"}), 0, "", BUSY, "limit"),
         ("", 3, "segmentation fault", DOWN, "exit code 3"),
         ("Hello!", 0, "", MALFORMED, "Hello!"),
+        # A port is no status.
+        ("", 1, "401 Unauthorized, url: http://127.0.0.1:34297/", REFUSED, "401"),
+        ("", 1, "unexpected status 404 Not Found: model: nope", REFUSED, "404"),
+        (
+            json.dumps({"is_error": True, "result": f"API Error: 529 Overloaded. {'x' * 300}"}),
+            1,
+            "",
+            BUSY,
+            ": API Error: 529",
+        ),
     ],
 )
 def test_what_goes_wrong_is_told_in_the_programs_own_words(
@@ -150,6 +166,36 @@ def test_a_slow_program_is_ended(program, ask):
     program("claude", json.dumps(CLAUDE), seconds=60)
     answer, _ = ask("claude-cli:haiku", ASK._replace(timeout_seconds=1.0))
     assert answer.outcome == TIMEOUT
+
+
+def test_who_breaks_off_ends_the_program(program, ask, tmp_path):
+    """Ctrl-C reaches nobody in a group of its own, so what runs there is ended by us."""
+    call = program("claude", json.dumps(CLAUDE), seconds=60)
+
+    def interrupt():
+        wait_until((tmp_path / "noted.json").exists)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        ask("claude-cli:haiku")
+    pid = call()["pid"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_the_users_servers_are_not_started_for_a_question(program, ask, tmp_path, monkeypatch):
+    """Codex starts what its settings name, and its tools could act: each is switched off by name."""
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+    (tmp_path / "config.toml").write_text(
+        '[mcp_servers.reverie]\ncommand = "reverie"\n[mcp_servers."odd name"]\ncommand = "x"\n'
+    )
+    call = program("codex", "\n".join(map(json.dumps, CODEX)))
+    assert ask("codex-cli:gpt-5-mini")[0].outcome == OK
+    words = call()["words"]
+    assert "mcp_servers.reverie.enabled=false" in words and "notify=[]" in words
+    (tmp_path / "config.toml").write_text("no toml")
+    assert ask("codex-cli:gpt-5-mini")[0].outcome == OK
 
 
 def test_the_budget_holds_for_it_too(program, ask):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.core.errors import BadTranscript
-from reverie.porting.transcript_formats import read_transcript
+from reverie.porting.transcript_formats import read_provider_messages, read_transcript
 
 OPENAI = [
     {"role": "system", "content": "be kind"},
@@ -156,21 +156,13 @@ def test_a_corpus():
         (b"", "nothing in that file"),
         (b"  \n ", "nothing in that file"),
         (b"hello", "Line 1 is not JSON"),
-        (
-            b'{"role":"user","content":"x"}\n{"role":\n{"role":"user","content":"y"}',
-            "Line 2 is not JSON",
-        ),
-        (b'{"role":"user","content":"x"}\nhello', "Line 2 is not JSON"),
         (b'{"role":', "Line 1 is not JSON"),
-        (b'{"role":"user","content":"x"}\n\n17\n', "Line 3 is not a JSON object"),
-        (b'{"role":"user","content":"x"}\n{"a":1}', "Line 2 is no message"),
         (b'{"role":"wizard","content":"x"}', "role 'wizard'"),
         (b'{"a": 1}', "Line 1 is no message: it has a"),
         (b"[1]", "Item 1"),
         (b"[", "Line 1 is not JSON"),
         (b'[\n{"role": "user", "content": "x"},\n{]', "Line 3 is not JSON"),
         (b"\x89PNG\r\n\x1a\n\xff\xfe", "not UTF-8"),
-        (b'{"text":"x","id":"1","timestamp":"soon"}', "Line 1: timestamp='soon' is not a time"),
         (b"[" * 100_000, "Line 1"),
         (b'{"type":"user","isMeta":true,"message":{"content":"x"}}', "no message in that file"),
     ],
@@ -210,6 +202,46 @@ def test_a_truncated_transcript_is_read(data, texts, remarks):
     assert [m.text for talk in recording.conversations for m in talk.messages] == texts
     assert len(recording.remarks) == len(remarks)
     assert all(one.startswith(start) for one, start in zip(recording.remarks, remarks, strict=True))
+
+
+GOOD = b'{"role":"user","content":"x"}\n'
+
+
+@pytest.mark.parametrize(
+    ("data", "texts", "remark"),
+    [
+        (GOOD + b'{"role":\n{"role":"user","content":"y"}', ["x", "y"], "Line 2 is not JSON"),
+        (GOOD + b"hello", ["x"], "Line 2 is not JSON"),
+        (b'{"role":\n' + GOOD, ["x"], "Line 1 is not JSON"),
+        (GOOD + b"\n17\n", ["x"], "Line 3 is not a JSON object"),
+        (GOOD + b'{"a":1}', ["x"], "Line 2 is no message"),
+        (GOOD + b'{"role":"wizard","content":"y"}', ["x"], "role 'wizard'"),
+        (b"[17, " + GOOD + b"]", ["x"], "Item 1"),
+        (b'{"text":"x","id":"1"}\n{"text":5,"id":"2"}', ["x"], "Line 2 has no text"),
+    ],
+)
+def test_a_bad_line_costs_that_line(data, texts, remark):
+    """It is left out, counted, and named; all others are read, also as a provider takes them."""
+    recording = read_transcript(data)
+    assert [m.text for talk in recording.conversations for m in talk.messages] == texts
+    assert recording.left_out == 1
+    (told,) = recording.remarks
+    assert remark in told and "left out" in told
+    messages, remarks = read_provider_messages(data)
+    assert [one["content"] for one in messages] == texts and remarks == (told,)
+
+
+def test_many_bad_lines_are_counted_in_one_remark():
+    (told,) = read_transcript(GOOD + b"x\n" * 9 + GOOD).remarks
+    assert told.startswith("9 lines were left out; the first: Line 2 is not JSON")
+
+
+def test_a_time_that_is_none_costs_the_time():
+    """What was said is not lost with it."""
+    recording = read_transcript(b'{"text":"x","id":"1","timestamp":"soon"}')
+    ((message,),) = [talk.messages for talk in recording.conversations]
+    assert (message.text, message.at, recording.left_out) == ("x", None, 0)
+    assert "Line 1: timestamp='soon' is not a time" in recording.remarks[0]
 
 
 NAMES = st.sampled_from(

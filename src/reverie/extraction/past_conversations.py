@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from reverie.core.model import Event, Memory
+from reverie.pipeline.conversation_events import iterate_messages
 from reverie.text.tokenization import shorten_line
 
 # Events that hold messages: as they came, or taken from a transcript.
@@ -43,16 +44,8 @@ def collect_messages(events: Iterable[Event]) -> list[PastMessage]:
     """The messages in these events, by number, each once."""
     found: dict[tuple[int, str, str], PastMessage] = {}
     for event in events:
-        # A purge blanks messages and leaves their numbers, so the two may differ in length.
-        messages = event.payload.get("messages") or ()
-        first = event.payload.get("first", 0)
-        numbers = event.payload.get("places") or range(first, first + len(messages))
-        for number, message in zip(numbers, messages, strict=False):
-            role, text = str(message.get("role", "")), str(message.get("text", ""))
-            found.setdefault(
-                (number, role, text),
-                PastMessage(number, role, text, event.at),
-            )
+        for number, role, text, at in iterate_messages(event):
+            found.setdefault((number, role, text), PastMessage(number, role, text, at))
     return sorted(found.values(), key=lambda message: message.number)
 
 
@@ -64,7 +57,7 @@ def build_past_conversation(
     asked = [
         message.text for message in messages if message.role == "user" and message.text.strip()
     ]
-    times = [event.at for event in events]
+    times = [event.at for event in events] + [message.at for message in messages]
     last = events[-1]
     return PastConversation(
         last.session,

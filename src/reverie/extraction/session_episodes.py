@@ -115,15 +115,16 @@ def build_session_memory(
     if summary is None:
         return None
     numbers = [message.number for message in messages]
+    ended = max(last.at, messages[-1].at)
     return build_memory(
         clock.new_id(),
         now,
-        render_summary(summary, last.at),
+        render_summary(summary, ended),
         title=shorten_line(summary.asked[0], MAX_TITLE_CHARS),
         space=home,
         kind=SESSION,
         provenance="observed",
-        at=last.at,
+        at=ended,
         session=event.session,
         messages=(min(numbers), max(numbers)),
         details={**list_summary_parts(summary), UPTO: last.seq},

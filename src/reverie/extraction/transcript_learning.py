@@ -212,12 +212,24 @@ def build_heard_events(
     for start in range(0, len(new), MESSAGES_PER_EVENT):
         batch = new[start : start + MESSAGES_PER_EVENT]
         numbers = [number for number, _, _ in batch]
-        moments = [transcript.moments[number] for number in numbers]
-        at = next((when for when in moments if when is not None), source.at)
+        moments = fill_moments([transcript.moments[number] for number in numbers], source.at)
+        at = moments[0]
         payload = {
             "messages": [{"role": role, "text": text} for _, role, text in batch],
             "first": numbers[0],
             "places": numbers,
         }
+        if any(when != at for when in moments):
+            payload["moments"] = moments
         events.append(Event("heard", source.home, at, source.session, payload))
     return events
+
+
+def fill_moments(moments: Sequence[float | None], usual: float) -> list[float]:
+    """The moments, each that is not known as the one before it; `usual` where none is."""
+    last = next((when for when in moments if when is not None), usual)
+    filled = []
+    for when in moments:
+        last = last if when is None else when
+        filled.append(last)
+    return filled

@@ -1,5 +1,7 @@
 """What a conversation's event holds: its messages, and the space that its lessons go to."""
 
+from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
 from reverie.core.model import Event
@@ -16,6 +18,18 @@ def numbered_messages(event: Event) -> list[tuple[int, str, str]]:
         (number, message.get("role", ""), message.get("text", ""))
         for number, message in zip(numbers, messages, strict=True)
     ]
+
+
+def iterate_messages(event: Event) -> Iterator[tuple[int, str, str, float]]:
+    """The messages of an event that are still there, as (number, role, text, time)."""
+    # A purge blanks messages and leaves their numbers, so the lists may differ in length.
+    messages = event.payload.get("messages") or ()
+    start = event.payload.get("first", 0)
+    numbers = event.payload.get("places") or range(start, start + len(messages))
+    # Those of a transcript were said at times of their own.
+    moments = event.payload.get("moments") or repeat(event.at)
+    for number, message, at in zip(numbers, messages, moments, strict=False):
+        yield number, str(message.get("role", "")), str(message.get("text", "")), at
 
 
 def session_events(

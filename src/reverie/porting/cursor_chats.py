@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from reverie.core.errors import BadInput, EmptyTranscript
 from reverie.core.model import Fields
 from reverie.porting.transcript_formats import (
+    LineDamage,
     RecordedConversation,
     RecordedMessage,
     RecordedTranscript,
@@ -56,18 +57,19 @@ def read_cursor_chat(path: Path, id: str) -> RecordedTranscript:
         key: parse_value(value)
         for key, value in read_keyed_values(path, "cursorDiskKV", f"bubbleId:{id}:")
     }
-    messages = []
+    messages, damage = [], LineDamage()
     for number, head in enumerate(list_bubbles(chat), start=1):
         bubble = {**head, **bubbles.get(str(head.get("bubbleId")), {})}
         text, role = bubble.get("text"), ROLES.get(bubble.get("type", 0))
         if role and isinstance(text, str) and text.strip():
             # An older bubble has no time of its own.
             said_at = bubble.get("createdAt") or chat.get("createdAt")
-            at = parse_entry_time(said_at, number)
+            at = parse_entry_time(said_at, number, damage)
             messages.append(RecordedMessage(role, clean_text(text), "", at))
     if not messages:
         raise EmptyTranscript("There is no message in that conversation")
-    return RecordedTranscript("cursor", (RecordedConversation(id, tuple(messages)),))
+    whole = RecordedConversation(id, tuple(messages))
+    return RecordedTranscript("cursor", (whole,), damage.describe())
 
 
 def list_bubbles(chat: Fields) -> list[Fields]:

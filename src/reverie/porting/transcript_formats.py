@@ -8,14 +8,15 @@ The formats are told apart by what is in the file:
 - corpora: {"id", "text", "timestamp", "session_id", "speaker"} a line
 - pages of Markdown: SpecStory's exports and aider's chat history (`chat_pages`)
 
-What is none of these raises BadTranscript with the number of the line. A process that died leaves a
-file whose last line is unfinished, and now and then a byte that is no text: that is left out, or
-replaced, and said in `RecordedTranscript.remarks`. Nothing is printed, opened or kept here.
+What is none of these raises BadTranscript with the number of the line. Where some lines can be
+read, the others are left out, and so is a last line that a process that died left unfinished; a
+byte that is no text is replaced, a time that is none forgotten. `RecordedTranscript.remarks` says
+so. Nothing is printed, opened or kept here.
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from reverie.core.errors import BadInput, BadTranscript, EmptyTranscript
@@ -86,6 +87,24 @@ class RecordedTranscript:
     conversations: tuple[RecordedConversation, ...]
     remarks: tuple[str, ...] = ()  # what was left out or replaced
     folder: str = ""  # where the agent worked, if the file says so
+    left_out: int = 0  # lines that cannot be read
+
+
+@dataclass(slots=True)
+class LineDamage:
+    """What is wrong with lines of a file, in words that name the line."""
+
+    left_out: list[str] = field(default_factory=list)
+    undated: list[str] = field(default_factory=list)  # those that were read without their time
+
+    def describe(self) -> tuple[str, ...]:
+        """A remark of each kind, however many lines there are."""
+        return tuple(
+            f"{len(lines)} {'line was' if len(lines) == 1 else 'lines were'} {what}; "
+            f"the first: {lines[0]}"
+            for lines, what in ((self.left_out, "left out"), (self.undated, "read without a time"))
+            if lines
+        )
 
 
 def read_transcript(data: bytes, name: str = "recording") -> RecordedTranscript:
@@ -94,16 +113,27 @@ def read_transcript(data: bytes, name: str = "recording") -> RecordedTranscript:
     if (page := read_chat_page(text, name)) is not None:
         said = ((one.session, RecordedMessage(one.role, one.text, "", one.at)) for one in page)
         return RecordedTranscript("page", require_messages(group_by_session(said)), remarks)
+    damage = LineDamage()
     try:
-        entries = list(iter_json_objects(text))
+        entries = list(iter_json_objects(text, damage))
     except BadTranscript as err:
         raise BadTranscript(". ".join((str(err), *remarks))) from err
+    if not entries and damage.left_out:
+        raise BadTranscript(". ".join((damage.left_out[0], *remarks)))
     if not entries:
         raise EmptyTranscript("There is nothing in that file")
     for form, fits, read_entries in FORMATS:
         if any(fits(entry) for _, entry in entries):
-            found = require_messages(group_by_session(read_entries(entries, name)))
-            return RecordedTranscript(form, found, remarks, find_work_folder(entries))
+            found = group_by_session(read_entries(entries, name, damage))
+            if not found and damage.left_out:
+                raise BadTranscript(damage.left_out[0])
+            return RecordedTranscript(
+                form,
+                require_messages(found),
+                remarks + damage.describe(),
+                find_work_folder(entries),
+                len(damage.left_out),
+            )
     number, entry = entries[0]
     raise BadTranscript(
         f"Line {number} is no message: it has {', '.join(sorted(entry)[:6]) or 'nothing in it'}. "
@@ -145,17 +175,19 @@ def read_provider_messages(data: bytes) -> tuple[list[dict[str, Any]], tuple[str
         return [
             stamp_message({"role": one.role, "content": one.text}, one.at, 0) for one in said
         ], remarks
-    entries = list(iter_json_objects(decode_whole_lines(data)[0]))
+    damage = LineDamage()
+    entries = list(iter_json_objects(decode_whole_lines(data)[0], damage))
     if any(is_claude_entry(entry) for _, entry in entries):
         return join_claude_entries(entries), remarks
     if any(is_openai_message(entry) for _, entry in entries):
         messages = [
             stamp_message(entry, entry.get("timestamp", entry.get("at")), number)
             for number, entry in entries
+            if is_openai_message(entry) and entry["role"] in ROLES
         ]
         return messages, remarks
     messages = []
-    for conversation in group_by_session(read_corpus_entries(entries, "")):
+    for conversation in group_by_session(read_corpus_entries(entries, "", damage)):
         for one in conversation.messages:
             messages.append(stamp_message({"role": one.role, "content": one.text}, one.at, 0))
     return messages, remarks
@@ -192,7 +224,7 @@ def stamp_message(
     number: int,
 ) -> dict[str, Any]:
     """A message with the time at which it was said, if that is known."""
-    at = parse_entry_time(said_at, number)
+    at = parse_entry_time(said_at, number, LineDamage())
     return {**message, "at": at} if at is not None else dict(message)
 
 
@@ -224,31 +256,40 @@ def drop_unfinished_line(text: str) -> tuple[str, tuple[str, ...]]:
     return head, (f"Line {number} is unfinished and was left out",)
 
 
-def iter_json_objects(text: str) -> Iterator[Entry]:
+def iter_json_objects(text: str, damage: LineDamage) -> Iterator[Entry]:
     """The JSON objects of a file: of one list, of one object with messages, or one a line."""
     # A list may be spread over lines that are no JSON by themselves.
     whole = text.strip()
     if whole.startswith("["):
-        yield from number_list_objects(parse_transcript_json(whole, 1))
+        yield from number_list_objects(parse_transcript_json(whole, 1), damage)
         return
     numbered = enumerate(text.split("\n"), start=1)
     lines = [(number, line) for number, line in numbered if line.strip()]
-    if whole.startswith("{") and not is_json(lines[0][1]):
+    if whole.startswith("{") and not any(is_json_object(line) for _, line in lines):
         # one object over several lines
         value = parse_transcript_json(whole, lines[0][0])
         if isinstance(value.get("messages"), list):
-            yield from number_list_objects(value["messages"])
+            yield from number_list_objects(value["messages"], damage)
         else:
             yield 1, value
         return
     for number, line in lines:
-        value = parse_transcript_json(line, number)
+        try:
+            value = parse_transcript_json(line, number)
+        except BadTranscript as err:
+            damage.left_out.append(str(err))
+            continue
         if not isinstance(value, dict):
-            raise BadTranscript(f"Line {number} is not a JSON object")
-        if len(lines) == 1 and isinstance(value.get("messages"), list):
-            yield from number_list_objects(value["messages"])
+            damage.left_out.append(f"Line {number} is not a JSON object")
+        elif len(lines) == 1 and isinstance(value.get("messages"), list):
+            yield from number_list_objects(value["messages"], damage)
         else:
             yield number, value
+
+
+def is_json_object(line: str) -> bool:
+    """True if a line is a JSON object by itself."""
+    return line.lstrip().startswith("{") and is_json(line)
 
 
 def is_json(line: str) -> bool:
@@ -260,12 +301,13 @@ def is_json(line: str) -> bool:
     return True
 
 
-def number_list_objects(values: Any) -> Iterator[Entry]:
+def number_list_objects(values: Any, damage: LineDamage) -> Iterator[Entry]:
     """The objects of a list, with their numbers from 1."""
     for number, value in enumerate(values, start=1):
-        if not isinstance(value, dict):
-            raise BadTranscript(f"Item {number} of the list is not a message")
-        yield number, value
+        if isinstance(value, dict):
+            yield number, value
+        else:
+            damage.left_out.append(f"Item {number} of the list is not a message")
 
 
 def parse_transcript_json(text: str, line: int) -> Any:
@@ -297,23 +339,29 @@ def is_openai_message(entry: Fields) -> bool:
     return isinstance(entry.get("role"), str) and ("content" in entry or "tool_calls" in entry)
 
 
-def read_openai_messages(entries: Sequence[Entry], name: str) -> Iterator[SessionMessage]:
+def read_openai_messages(
+    entries: Sequence[Entry],
+    name: str,
+    damage: LineDamage,
+) -> Iterator[SessionMessage]:
     """What each message says; without a session of its own, it is of the session `name`."""
     for number, entry in entries:
         if not is_openai_message(entry):
-            raise BadTranscript(f"Line {number} is no message: role or content is missing")
+            damage.left_out.append(f"Line {number} is no message: role or content is missing")
+            continue
         role = ROLES.get(entry["role"])
         if role is None:
-            raise BadTranscript(
+            damage.left_out.append(
                 f"Line {number} has the role {entry['role']!r}; known are {', '.join(ROLES)}"
             )
+            continue
         spoken = extract_spoken_text(entry.get("content"))
         calls = render_tool_calls(entry.get("tool_calls"))
         text = "\n".join(part for part in (spoken, calls) if part)
         if text:
             session = str(entry.get("session_id") or entry.get("session") or name)
             speaker = str(entry.get("name") or entry.get("speaker") or "")
-            at = parse_entry_time(entry.get("timestamp", entry.get("at")), number)
+            at = parse_entry_time(entry.get("timestamp", entry.get("at")), number, damage)
             yield session, RecordedMessage(role, clean_text(text), clean_text(speaker), at)
 
 
@@ -380,7 +428,11 @@ def counts_as_said(entry: Fields) -> bool:
     return is_claude_entry(entry)
 
 
-def read_claude_entries(entries: Sequence[Entry], name: str) -> Iterator[SessionMessage]:
+def read_claude_entries(
+    entries: Sequence[Entry],
+    name: str,
+    damage: LineDamage,
+) -> Iterator[SessionMessage]:
     """What user and assistant said."""
     for number, entry in entries:
         if not counts_as_said(entry):
@@ -389,7 +441,7 @@ def read_claude_entries(entries: Sequence[Entry], name: str) -> Iterator[Session
         text = extract_spoken_text(content)
         if text:
             role = "tool" if is_tool_answer(content) else str(entry["type"])
-            at = parse_entry_time(entry.get("timestamp"), number)
+            at = parse_entry_time(entry.get("timestamp"), number, damage)
             session = str(entry.get("sessionId") or name)
             yield session, RecordedMessage(role, clean_text(text), "", at)
 
@@ -412,7 +464,11 @@ def is_codex_entry(entry: Fields) -> bool:
     return "instructions" in entry and "id" in entry and "role" not in entry
 
 
-def read_codex_entries(entries: Sequence[Entry], name: str) -> Iterator[SessionMessage]:
+def read_codex_entries(
+    entries: Sequence[Entry],
+    name: str,
+    damage: LineDamage,
+) -> Iterator[SessionMessage]:
     """What user and assistant said, and what tools answered; nothing of a subagent's session."""
     session = name
     for number, entry in entries:
@@ -425,7 +481,7 @@ def read_codex_entries(entries: Sequence[Entry], name: str) -> Iterator[SessionM
         elif entry.get("type") in ("response_item", item.get("type")):
             role, text = read_codex_item(item)
             if text:
-                at = parse_entry_time(entry.get("timestamp"), number)
+                at = parse_entry_time(entry.get("timestamp"), number, damage)
                 yield session, RecordedMessage(role, clean_text(text), "", at)
 
 
@@ -457,22 +513,27 @@ def is_corpus_entry(entry: Fields) -> bool:
     return isinstance(entry.get("text"), str) and has_context
 
 
-def read_corpus_entries(entries: Sequence[Entry], name: str) -> Iterator[SessionMessage]:
+def read_corpus_entries(
+    entries: Sequence[Entry],
+    name: str,
+    damage: LineDamage,
+) -> Iterator[SessionMessage]:
     """What each entry says; whoever is not an assistant speaks as a user."""
     for number, entry in entries:
         if not isinstance(entry.get("text"), str):
-            raise BadTranscript(f"Line {number} has no text")
+            damage.left_out.append(f"Line {number} has no text")
+            continue
         text = entry["text"].strip()
         if text:
             speaker = str(entry.get("speaker") or "")
             role = ROLES.get(speaker.lower(), "user")
-            at = parse_entry_time(entry.get("timestamp"), number)
+            at = parse_entry_time(entry.get("timestamp"), number, damage)
             session = str(entry.get("session_id") or name)
             yield session, RecordedMessage(role, clean_text(text), clean_text(speaker), at)
 
 
 EntryTest = Callable[[Fields], bool]
-EntryReader = Callable[[Sequence[Entry], str], Iterator[SessionMessage]]
+EntryReader = Callable[[Sequence[Entry], str, LineDamage], Iterator[SessionMessage]]
 # the first format that fits any entry wins
 FORMATS: tuple[tuple[str, EntryTest, EntryReader], ...] = (
     ("codex", is_codex_entry, read_codex_entries),
@@ -482,7 +543,7 @@ FORMATS: tuple[tuple[str, EntryTest, EntryReader], ...] = (
 )
 
 
-def parse_entry_time(value: Any, line: int) -> float | None:
+def parse_entry_time(value: Any, line: int, damage: LineDamage) -> float | None:
     """When it was said, in seconds since 1970; a number may count milliseconds."""
     if value in (None, ""):
         return None
@@ -493,4 +554,5 @@ def parse_entry_time(value: Any, line: int) -> float | None:
     try:
         return parse_moment(value, "timestamp")
     except BadInput as err:
-        raise BadTranscript(f"Line {line}: {err}") from err
+        damage.undated.append(f"Line {line}: {err}")
+        return None

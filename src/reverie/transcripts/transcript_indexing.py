@@ -12,7 +12,7 @@ from itertools import groupby
 
 from reverie.core.model import Event
 from reverie.embedding import Embedder
-from reverie.pipeline.conversation_events import lesson_space_of
+from reverie.pipeline.conversation_events import iterate_messages, lesson_space_of
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import GENERATION, Store
 from reverie.storage.indexed_transcripts import IndexedConversation, TranscriptPassage
@@ -96,15 +96,11 @@ def read_messages_before(store: Store, event: Event) -> list[SpokenMessage]:
 
 def read_spoken_messages(event: Event) -> list[SpokenMessage]:
     """What people and agents said in an event, without what tools and hosts put in."""
-    # A purge blanks messages and leaves their numbers, so the two may differ in length.
-    messages = event.payload.get("messages") or ()
-    first = event.payload.get("first", 0)
-    numbers = event.payload.get("places") or range(first, first + len(messages))
     spoken: list[SpokenMessage] = []
-    for number, message in zip(numbers, messages, strict=False):
-        role, text = read_spoken_text(str(message.get("role", "")), str(message.get("text", "")))
+    for number, written_role, written, at in iterate_messages(event):
+        role, text = read_spoken_text(written_role, written)
         if text.strip():
-            spoken.append(SpokenMessage(number, role, text, event.at))
+            spoken.append(SpokenMessage(number, role, text, at))
     return spoken
 
 

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.code.planning import RankedFiles
 from reverie.code.planning.past_tasks import PastTask
 from reverie.code.planning.plan_reasons import REASON_PREFIXES, explain_file
+from reverie.context_window.injection_block import (
+    SAID_HEADING,
+    estimate_line_cost,
+    render_passage_line,
+)
 from reverie.core.model import UNTRUSTED
 from reverie.memory.daily_journal import utc_date
 from reverie.text.escaping import escape_line
@@ -25,6 +31,8 @@ if TYPE_CHECKING:
 # of the most similar past task: what is less similar is not shown
 MIN_SIMILARITY_SHARE = 0.5
 MAX_PAST_TASKS = 5
+# One of so many tokens is the most that past conversations get: a plan is about files.
+TALK_SHARE = 4
 # files of a past task that are shown
 MAX_PAST_FILES = 5
 # reasons that have to do with the task
@@ -60,6 +68,7 @@ class TaskPlan(NamedTuple):
     together: tuple[CoChange, ...] = ()
     fixes: tuple[FixSuggestion, ...] = ()  # what once made an error go away that the task tells of
     memories: tuple[Hit, ...] = ()  # about the task or those files
+    said: tuple[Hit, ...] = ()  # in past conversations, about the task
 
     @property
     def text(self) -> str:
@@ -69,10 +78,13 @@ class TaskPlan(NamedTuple):
     def within(self, most: int) -> TaskPlan:
         """The plan cut to a number of tokens; the likeliest file always stays.
 
-        The least of its lists go first, then files from the end.
+        What was said gets one of TALK_SHARE at most. The least of its lists go first, then files
+        from the end.
         """
-        plan = self
-        for part in ("together", "past", "memories", "fixes", "files"):
+        share = most // TALK_SHARE
+        costs = accumulate(estimate_line_cost(hit, 0.0) for hit in self.said)
+        plan = self._replace(said=self.said[: sum(cost <= share for cost in costs)])
+        for part in ("together", "past", "said", "memories", "fixes", "files"):
             whole = getattr(plan, part)
             shorter = [plan._replace(**{part: whole[:count]}) for count in range(len(whole) + 1)]
             # of the files the likeliest stays
@@ -140,6 +152,9 @@ def render_task_plan(plan: TaskPlan) -> Iterator[str]:
         text = escape_line(hit.memory.text)
         is_foreign = hit.memory.provenance == UNTRUSTED
         yield f"- “{text}” (written by others, unverified)" if is_foreign else f"- {text}"
+    if plan.said:
+        yield f"{SAID_HEADING}:"
+    yield from (render_passage_line(hit.memory) for hit in plan.said)
 
 
 def render_part(part: FilePart) -> str:

@@ -76,6 +76,7 @@ class PastReport:
     known: int = 0
     empty: int = 0
     off: int = 0  # in projects where memory is off
+    left_out: int = 0  # lines that cannot be read, in files of which the rest was taken in
     redacted: set[str] = field(default_factory=set)
     skipped: list[dict[str, str]] = field(default_factory=list)  # files that cannot be read
     stopped: bool = False
@@ -256,6 +257,7 @@ def learn_past_session(
             # Nothing is read where memory is off.
             mind.context.writable_space(named_space or project_of(session.folder, session))
         transcript = read_past_session(session)
+        report.left_out += transcript.left_out
         space = named_space or project_of(transcript.folder, session)
         for conversation in transcript.conversations:
             learn_past_conversation(mind, session, conversation, space, report)
@@ -313,6 +315,8 @@ def describe_report(report: PastReport, command: str) -> Iterator[str]:
         f"{count_noun(report.messages, 'message')}, {report.memories:,} kept as memories; "
         f"{report.known:,} known already, {report.empty:,} empty."
     )
+    if report.left_out:
+        yield f"{count_noun(report.left_out, 'line')} that cannot be read left out of them."
     if report.off:
         yield f"{report.off:,} left alone, because memory is off in their projects."
     if report.stopped:

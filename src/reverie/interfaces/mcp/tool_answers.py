@@ -16,9 +16,10 @@ from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Memory
 from reverie.mirror.page_placement import to_calendar_time
 from reverie.privacy.untrusted_text import HEARD_FROM
 from reverie.text.escaping import escape_text
-from reverie.text.tokenization import MAX_QUERY
+from reverie.text.tokenization import MAX_QUERY, shorten_line
 
 if TYPE_CHECKING:
+    from reverie.extraction.past_conversations import PastMessage
     from reverie.extraction.provenance_check import Claim
 
 NOTE = (
@@ -28,6 +29,8 @@ NOTE = (
 MAX_MEMORY_CHARS = 1_500
 # Of all memories together: hosts warn at 10,000 tokens and cut at 25,000.
 MAX_ANSWER_CHARS = 30_000
+# Of one message of a conversation that is read, however many come along.
+MIN_MESSAGE_CHARS = 200
 # Of a question: no search reads more, and to clean millions takes half a minute.
 MAX_QUERY_CHARS = MAX_QUERY
 
@@ -47,6 +50,14 @@ class MemoryAnswer(TypedDict):
     source: NotRequired[str]  # who said so
     state: NotRequired[str]  # why it counts no longer
     why: NotRequired[list[str]]  # how it was found
+
+
+class MessageAnswer(TypedDict):
+    """One message of a past conversation."""
+
+    role: str
+    text: str
+    when: str  # ISO 8601, UTC
 
 
 def build_revision_fields(old: Memory, claim: Claim) -> dict[str, Any]:
@@ -131,3 +142,16 @@ def to_memory_answer(
     if why:
         answer["why"] = list(why)
     return answer
+
+
+def to_message_answers(messages: Sequence[PastMessage], longest: int) -> list[MessageAnswer]:
+    """Messages of a past conversation for a model, of about `longest` characters together."""
+    most = max(MIN_MESSAGE_CHARS, longest // max(1, len(messages)))
+    return [
+        MessageAnswer(
+            role=message.role,
+            text=escape_text(shorten_line(message.text, most)),
+            when=format_minute(message.at),
+        )
+        for message in messages
+    ]

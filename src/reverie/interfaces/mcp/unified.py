@@ -11,18 +11,20 @@ from typing_extensions import TypedDict
 
 from reverie.core.errors import BadInput
 from reverie.core.kinds import EXTRACTED_KINDS, INTENTION, KINDS
-from reverie.core.model import Memory
+from reverie.core.model import SAID, Memory
 from reverie.interfaces.mcp.tool_answers import (
     MAX_MEMORY_CHARS,
     MAX_QUERY_CHARS,
     NOTE,
     MemoryAnswer,
+    MessageAnswer,
     build_revision_fields,
     describe_curation_wait,
     format_minute,
     limit_listed_chars,
     limit_read_chars,
     to_memory_answer,
+    to_message_answers,
 )
 from reverie.interfaces.mcp.tool_context import ToolSet
 from reverie.interfaces.mcp.tool_definition import ADDS, ALTERS, COUNTS, READS, ToolDefinition
@@ -86,13 +88,19 @@ class HintsAnswer(TypedDict):
     text: str
 
 
+class ReadAnswer(MemoryAnswer):
+    """One memory that is read, and the conversation that it rests on where that was asked for."""
+
+    around: NotRequired[list[MessageAnswer]]
+
+
 class RetrieveAnswer(TypedDict):
     """What retrieve answers."""
 
     note: str
     matched: int
     truncated: bool
-    memories: list[MemoryAnswer]
+    memories: list[ReadAnswer]
     unknown: NotRequired[list[str]]
 
 
@@ -309,11 +317,16 @@ class UnifiedTools(ToolSet):
             int,
             Field(ge=0, description="From which character of the texts on, for one that was cut."),
         ] = 0,
+        around: Annotated[
+            int,
+            Field(ge=0, le=20, description="So many messages before and after it come along."),
+        ] = 0,
     ) -> RetrieveAnswer:
         """Read whole memories: by `ids` that hints or recall gave, or by `tags`.
 
         By tags, those with most of them come first; `truncated` says that there are more than
-        `limit`. A very long text is cut, and says how to read on.
+        `limit`. A very long text is cut, and says how to read on. With `around`, a passage that was
+        said (said_…), or a memory, comes with the messages of that conversation around it.
         """
         found = self.context.mind.retrieve(
             ids,
@@ -327,10 +340,17 @@ class UnifiedTools(ToolSet):
             matched=found.matched,
             truncated=found.truncated,
             memories=[
-                to_memory_answer(memory, self._scope(memory), (), longest, offset)
+                cast(
+                    "ReadAnswer",
+                    to_memory_answer(memory, self._scope(memory), (), longest, offset),
+                )
                 for memory in found.memories
             ],
         )
+        for memory in answer["memories"] if around else ():
+            source = self.context.mind.sessions.source(memory["id"], around=around)
+            if source:
+                memory["around"] = to_message_answers(source, longest)
         known = {memory.id for memory in found.memories}
         if unknown := [id for id in ids if id not in known]:
             answer["unknown"] = unknown
@@ -464,7 +484,7 @@ class UnifiedTools(ToolSet):
         odd = [
             kind
             for kind in kinds
-            if kind not in KINDS
+            if kind not in (*KINDS, SAID)
             and not mind.browse(
                 space=space,
                 kinds=[kind],

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.activity import COMMIT, FILE, TASK
 from reverie.core.code_anchors import ANCHORS, anchors_of
-from reverie.core.model import Event, Filter, Hit, Memory, visible_spaces
+from reverie.core.model import SAID, Event, Filter, Hit, Memory, visible_spaces
 from reverie.privacy.redacted_text import redact_short_text
+from reverie.retrieval.search_query import SearchQuery
 from reverie.runtime.mind.activity_verbs import MAX_ACTIVITY_EVENTS, ActivityVerbs
 from reverie.runtime.mind.code_verbs import CodeVerbs
 from reverie.runtime.mind.mind_context import MindContext, VerbGroup, check_limit
@@ -30,6 +31,8 @@ MAX_RANKED_CHUNKS = 100
 # Parts of one file that a plan names.
 MAX_PARTS = 3
 MAX_MEMORIES = 5
+# Passages of past conversations.
+MAX_PASSAGES = 3
 # The score is a probability, so a memory is named if it is likelier to help than not: nobody asked
 # for it.
 MIN_MEMORY_SCORE = 0.5
@@ -72,12 +75,12 @@ class PlanVerbs(VerbGroup):
         """Files and symbols that a task is about, before it begins: likeliest first, each with why.
 
         Then past tasks like it, files that change with the likeliest, fixes of an error that the
-        task tells of, and memories about the task or those files; all within about so many
-        `tokens`, the files last to be cut. Words of the task are weighed with what
-        `activity.learn_git` and recording have taught, and, once `settle` has made their vectors,
-        with embeddings of code and past tasks. `root` is a folder in an indexed repository: the
-        working directory, unless told. Raises NotFound where none was indexed, Disabled where
-        memory is switched off.
+        task tells of, memories about the task or those files, and what past conversations said of
+        it, if it needs that; all within about so many `tokens`, the files last to be cut. Words of
+        the task are weighed with what `activity.learn_git` and recording have taught, and, once
+        `settle` has made their vectors, with embeddings of code and past tasks. `root` is a folder
+        in an indexed repository: the working directory, unless told. Raises NotFound where none was
+        indexed, Disabled where memory is switched off.
         """
         from reverie.code.planning.plan_answer import TaskPlan, list_similar_tasks, suggest_files
 
@@ -91,6 +94,7 @@ class PlanVerbs(VerbGroup):
         parts = self._best_parts(redacted, folder, vector)
         files = suggest_files(ranked, parts, check_limit(limit))
         paths = [file.path for file in files]
+        memories = self._related_memories(redacted, folder, paths, home)
         return TaskPlan(
             redacted,
             folder,
@@ -99,7 +103,8 @@ class PlanVerbs(VerbGroup):
             list_similar_tasks(ranked),
             self._cochanged_files(paths, home),
             tuple(self._activity.suggest_fix(redacted, space=home)),
-            self._related_memories(redacted, folder, paths, home),
+            memories,
+            self._related_talk(redacted, home, vector, memories),
         ).within(max(1, check_whole_number(tokens)))
 
     def rank_files(
@@ -240,7 +245,11 @@ class PlanVerbs(VerbGroup):
             limit=MAX_MEMORIES,
         )
         # Memories about the files follow, each once.
-        hits = [hit for hit in recalled if hit.score >= MIN_MEMORY_SCORE]
+        hits = [
+            hit
+            for hit in recalled
+            if hit.score >= MIN_MEMORY_SCORE and hit.memory.provenance != SAID
+        ]
         named = {hit.memory.id for hit in hits}
         ranks = {path: rank for rank, path in enumerate(paths)}
         anchored = self._store.browse(
@@ -262,6 +271,19 @@ class PlanVerbs(VerbGroup):
         about.sort(key=lambda pair: pair[0])
         hits += [Hit(memory, 0.0, (f"about {paths[rank]}",)) for rank, memory in about]
         return tuple(hits[:MAX_MEMORIES])
+
+    def _related_talk(
+        self,
+        task: str,
+        space: str,
+        vector: dict[str, Any],
+        memories: tuple[Hit, ...],
+    ) -> tuple[Hit, ...]:
+        """What past conversations said about a task, if it needs that."""
+        from reverie.transcripts.joint_search import surface_talk
+
+        query = SearchQuery(task, visible_spaces(space), self._now(), context=task, **vector)
+        return tuple(surface_talk(self._store, query, memories)[:MAX_PASSAGES])
 
 
 def keep_repository_events(events: list[Event], root: str) -> list[Event]:

@@ -133,7 +133,7 @@ class RetrieveVerbs(VerbGroup):
             return Retrieved([], 0)
         # Who asks by id knows what they want: a limit would only hide it.
         if wanted:
-            known = self._store.get(tuple(dict.fromkeys(wanted)))
+            known = self._read(tuple(dict.fromkeys(wanted)))
             found = [memory for memory in known if memory.space in spaces]
             return Retrieved(self._count_uses(found), len(found))
         found = self._find_tagged(sought_tags, spaces)
@@ -188,7 +188,13 @@ class RetrieveVerbs(VerbGroup):
         ]
         if changes:
             self._apply_changes(changes, "retrieve", present[0].space, now)
-        return self._store.get(ids)
+        return self._read(ids)
+
+    def _read(self, ids: Sequence[str]) -> list[Memory]:
+        """Memories, and passages of past conversations, by id."""
+        from reverie.transcripts.passage_hits import find_memories_or_passages
+
+        return find_memories_or_passages(self._store, ids)
 
     def _find_hinted(self, home: str, session: str) -> frozenset[str]:
         """The ids that were named to this conversation already."""

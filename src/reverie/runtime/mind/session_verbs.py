@@ -120,11 +120,13 @@ class SessionVerbs(VerbGroup):
         around: int = 1,
     ) -> list[PastMessage]:
         """The messages that a memory rests on, with so many before and after; none where the log
-        does not have them.
+        does not have them. The id of a passage ("said_…") gives the message that it stands in.
         """
         from reverie.extraction import past_conversations
+        from reverie.transcripts.passage_hits import find_said_memories
 
-        memory = self._get_memory(id)
+        said = find_said_memories(self._store.transcripts, [check_question(id, "id")])
+        memory = said[0] if said else self._get_memory(id)
         if not memory.session or memory.messages is None:
             return []
         messages = past_conversations.collect_messages(

@@ -95,4 +95,13 @@ def plan_to_json(plan: "TaskPlan") -> dict[str, Any]:
             }
             for hit in plan.memories
         ],
+        "said": [
+            {
+                "id": hit.memory.id,
+                "text": hit.memory.text,
+                "by": hit.memory.speaker,
+                "at": hit.memory.at,
+            }
+            for hit in plan.said
+        ],
     }
