@@ -7,9 +7,12 @@ import pytest
 from reverie.text import prompt_phrases
 from reverie.text.learned_phrases import (
     PASSING,
+    STANDING,
     STATEMENTS,
     classify_statement,
     find_section,
+    forbids_something,
+    is_standing_wish,
     load_learned_phrases,
 )
 from reverie.text.prompt_phrases import (
@@ -97,3 +100,24 @@ def test_where_were_we_is_understood_in_any_language_and_a_long_prompt_asks_some
     assert has_trait("前回どこまでやったっけ？", WHERE_WERE_WE)
     assert not has_trait("", WHERE_WERE_WE)
     assert not has_trait(f"Where were we? {'And now fix the parser. ' * 9}", WHERE_WERE_WE)
+
+
+@pytest.mark.parametrize(
+    ("example", "wanted"),
+    [
+        (example, wanted)
+        for code in list_languages()
+        for field, wanted in (("examples", True), ("not_examples", False))
+        for example in load_language(code)[STANDING][field]
+    ],
+)
+def test_a_wish_for_how_things_are_done_is_told_from_a_command(example, wanted):
+    assert is_standing_wish(example) == wanted
+
+
+@pytest.mark.parametrize(
+    ("wish", "wanted"),
+    [("use redis", False), ("don't use redis", True), ("不要写注释", True), ("用中文", False)],
+)
+def test_a_wish_against_something_is_told_from_one_for_it(wish, wanted):
+    assert forbids_something(wish) == wanted

@@ -8,7 +8,7 @@ venting, for once) is nothing to be kept. English has rules of its own, in `extr
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -30,6 +30,8 @@ STATEMENTS = (
 )
 """What a sentence to be kept may be."""
 PASSING = "passing"
+# A short wish for how things are done, and words that forbid.
+STANDING, AGAINST = "standing", "against"
 DENSE_SCRIPTS = frozenset({"han", "kana", "hangul"})
 # Characters of a sentence that somebody says rather than pastes; Han, kana and Hangul say the same
 # in fewer.
@@ -53,17 +55,46 @@ def classify_statement(sentence: str) -> str:
     shortest, longest = (MIN_DENSE_CHARS, MAX_DENSE_CHARS) if dense else (MIN_CHARS, MAX_CHARS)
     if not shortest <= len(sentence) <= longest:
         return ""
+    plain = sentence if _QUESTION.search(sentence) else sentence.rstrip(" .!。！")
+    found = (find_section(phrases, plain) for phrases in iterate_languages(sentence))
+    return next(filter(None, found), "")
+
+
+def is_standing_wish(clause: str) -> bool:
+    """True if a clause, short as it may be, is a wish for how things are done.
+
+    One such wish is of the moment more often than not: it is a rule if it is said again in other
+    sessions.
+    """
+    if len(clause) > MAX_CHARS or _QUESTION.search(clause):
+        return False
+    for phrases in iterate_languages(clause):
+        if phrases.sections[STANDING].search(clause):
+            return not phrases.sections[PASSING].search(clause)
+    return False
+
+
+def forbids_something(clause: str) -> bool:
+    """True if a wish is against something, by the words of its language."""
+    return any(phrases.sections[AGAINST].search(clause) for phrases in iterate_languages(clause))
+
+
+def remove_forbidding(clause: str) -> str:
+    """A clause without the words that forbid."""
+    for phrases in iterate_languages(clause):
+        clause = phrases.sections[AGAINST].sub("", clause)
+    return clause
+
+
+def iterate_languages(sentence: str) -> Iterator[LearnedPhrases]:
+    """The phrases of the languages that a sentence may be in."""
+    scripts = detect_scripts(sentence)
     # A sentence with kana is not Chinese; Latin letters occur in sentences of every script.
     written = scripts - {"latin"} or scripts
-    plain = sentence if _QUESTION.search(sentence) else sentence.rstrip(" .!。！")
     for code in choose_languages(sentence) if written == {"latin"} else list_languages():
         phrases = load_learned_phrases(code)
-        if not written or not written <= phrases.scripts:
-            continue
-        found = find_section(phrases, plain)
-        if found:
-            return found
-    return ""
+        if written and written <= phrases.scripts:
+            yield phrases
 
 
 def choose_languages(sentence: str) -> tuple[str, ...]:
@@ -97,8 +128,11 @@ def load_learned_phrases(code: str) -> LearnedPhrases:
     """The phrases of a language for what is worth keeping, compiled."""
     data = load_language(code)
     sections = {
-        name: compile_statements(data[name]) for name in (*STATEMENTS, PASSING) if name in data
+        name: compile_statements(data[name])
+        for name in (*STATEMENTS, STANDING, PASSING)
+        if name in data
     }
+    sections[AGAINST] = compile_statements({"contains": data[STANDING][AGAINST]})
     return LearnedPhrases(frozenset(data["scripts"]), sections)
 
 
