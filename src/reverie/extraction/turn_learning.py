@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reverie.core import clock, config
+from reverie.core.authorship import apply_curate_setting
 from reverie.core.errors import BadInput
 from reverie.core.kinds import EXCERPT, INTENTION, is_unverified
 from reverie.core.model import EMPTY_MAPPING, Add, Change, Event, Filter, Memory, visible_spaces
@@ -55,6 +56,8 @@ MAX_TALLIED_EVENTS = 10_000
 LEARNING_VERBS = ("learn", "gather", "extract", "answer")
 MAX_EXAMPLE_CHARS = 200
 ALREADY_KNOWN = "known already"
+# Who said what a lesson says, by its provenance; of any other the user.
+SPEAKERS = {"observed": "", "inferred": "assistant"}
 TIME_PASSED = "its time has passed"
 # A turn is read some moments after it was spoken, so what has come due meanwhile is due now.
 # An old transcript is read years after: its reminders, more than a day late, are dropped.
@@ -120,7 +123,8 @@ def decide_lessons(
         else Season()
     )
     for lesson in found.lessons:
-        memory = stamp_season(build_lesson_memory(lesson, source, now, work.policy), season)
+        memory = build_lesson_memory(lesson, source, now, work.policy, work.settings.curate)
+        memory = stamp_season(memory, season)
         if lesson.kind == INTENTION:
             planned = schedule_intention(memory, lesson.later, source.at, work)
             if planned is None:
@@ -213,6 +217,7 @@ def build_lesson_memory(
     source: LessonSource,
     now: float,
     policy: Policy,
+    curate: str,
 ) -> Memory:
     """A lesson as a memory; what is about the user goes to the user's own space."""
     home, tags = source.home, lesson.tags
@@ -224,7 +229,7 @@ def build_lesson_memory(
     feeling = source.feelings.get(lesson.last)
     if feeling:
         details[FIELD] = feeling_to_details(feeling)
-    observed = lesson.provenance == "observed"
+    speaker = SPEAKERS.get(lesson.provenance, "user")
     numbers = source.message_numbers
     memory = build_memory(
         clock.new_id(),
@@ -236,15 +241,18 @@ def build_lesson_memory(
         tags=[tag[:MAX_TAG_CHARS] for tag in tags],
         at=source.at,
         session=source.session,
-        speaker="" if observed else "user",
+        speaker=speaker,
         files=lesson.files,
         triggers=lesson.triggers,
         messages=(numbers[lesson.first], numbers[lesson.last]),
         details=details,
         policy=policy,
     )
-    # An observed lesson quotes an error message, which others wrote.
-    return screen_for_injection(memory) if observed else memory
+    if lesson.evidence:
+        # Said once and borne out once.
+        memory = apply_curate_setting(memory._replace(strength=2), curate)
+    # An observed lesson quotes an error message, which others wrote; an agent may quote a page.
+    return memory if speaker == "user" else screen_for_injection(memory)
 
 
 def find_verbatim_duplicates(

@@ -32,6 +32,20 @@ STATEMENTS = (
 PASSING = "passing"
 # A short wish for how things are done, and words that forbid.
 STANDING, AGAINST = "standing", "against"
+# How an agent concludes or proposes something, and how a user says that it is so.
+CONCLUSION, HEDGES, CONFIRMS, REFUTES = "conclusion", "hedges", "confirms", "refutes"
+PROPOSAL, ACCEPTS = "proposal", "accepts"
+# Characters of a conclusion or proposal of an agent's.
+MAX_CONCLUSION_CHARS = 320
+# Characters of a sentence by which a user says that something is so.
+MAX_CONFIRMING_CHARS = 120
+LISTS = (
+    (STANDING, AGAINST),
+    (CONCLUSION, HEDGES),
+    (CONFIRMS, REFUTES),
+    ("approval", ACCEPTS),
+)
+"""Lists of phrases within a section: (section, list)."""
 DENSE_SCRIPTS = frozenset({"han", "kana", "hangul"})
 # Characters of a sentence that somebody says rather than pastes; Han, kana and Hangul say the same
 # in fewer.
@@ -76,7 +90,47 @@ def is_standing_wish(clause: str) -> bool:
 
 def forbids_something(clause: str) -> bool:
     """True if a wish is against something, by the words of its language."""
-    return any(phrases.sections[AGAINST].search(clause) for phrases in iterate_languages(clause))
+    return fits_section(clause, AGAINST)
+
+
+def is_conclusion(sentence: str) -> bool:
+    """True if an agent says with it, without a doubt, what the cause of something is."""
+    return is_said_plainly(sentence, CONCLUSION) and not fits_section(sentence, HEDGES)
+
+
+def is_proposal(sentence: str) -> bool:
+    """True if an agent proposes with it how something be done."""
+    return is_said_plainly(sentence, PROPOSAL, may_ask=True)
+
+
+def is_said_plainly(sentence: str, section: str, *, may_ask: bool = False) -> bool:
+    """True if a sentence of usual length fits a section."""
+    shortest = MIN_DENSE_CHARS if detect_scripts(sentence) & DENSE_SCRIPTS else MIN_CHARS
+    if not shortest <= len(sentence) <= MAX_CONCLUSION_CHARS:
+        return False
+    return (may_ask or not _QUESTION.search(sentence)) and fits_section(sentence, section)
+
+
+def confirms_something(sentence: str) -> bool:
+    """True if a user says with it that something is so, or works now."""
+    if len(sentence) > MAX_CONFIRMING_CHARS or _QUESTION.search(sentence):
+        return False
+    return any(
+        phrases.sections[CONFIRMS].search(sentence)
+        and not phrases.sections[REFUTES].search(sentence)
+        for phrases in iterate_languages(sentence)
+    )
+
+
+def accepts_something(message: str) -> bool:
+    """True if a whole message only accepts what was proposed."""
+    bare = message.strip(" \t\n.,!。！、~👍")
+    return any(phrases.sections[ACCEPTS].fullmatch(bare) for phrases in iterate_languages(bare))
+
+
+def fits_section(sentence: str, name: str) -> bool:
+    """True if a phrase of a section occurs in a sentence, in any language that it may be in."""
+    return any(phrases.sections[name].search(sentence) for phrases in iterate_languages(sentence))
 
 
 def remove_forbidding(clause: str) -> str:
@@ -129,10 +183,11 @@ def load_learned_phrases(code: str) -> LearnedPhrases:
     data = load_language(code)
     sections = {
         name: compile_statements(data[name])
-        for name in (*STATEMENTS, STANDING, PASSING)
+        for name in (*STATEMENTS, STANDING, CONCLUSION, CONFIRMS, PROPOSAL, PASSING)
         if name in data
     }
-    sections[AGAINST] = compile_statements({"contains": data[STANDING][AGAINST]})
+    for section, name in LISTS:
+        sections[name] = compile_statements({"contains": data[section][name]})
     return LearnedPhrases(frozenset(data["scripts"]), sections)
 
 
