@@ -40,10 +40,11 @@ class BorneConclusion(NamedTuple):
 
 
 class _Stretch:
-    """What is open while messages are read: the last conclusion, failures, what went well."""
+    """What is open while messages are read: what the agent said, failures, what went well."""
 
     def __init__(self) -> None:
-        self.conclusion: tuple[str, int] | None = None
+        # Looked through only where something may bear it out: agents say much.
+        self.said: list[tuple[str, int]] = []
         self.failed: dict[str, int] = {}  # command → place
         # A command, and where it failed and went well.
         self.overcome: tuple[str, int, int] | None = None
@@ -52,10 +53,7 @@ class _Stretch:
     def read_agent(self, text: str, place: int) -> BorneConclusion | None:
         """Take in what the agent says; a cause that it names after the fix is borne out by it."""
         self.calls += [call.command for call in parse_agent_calls(text) if call.command]
-        named = find_conclusion(text)
-        if not named:
-            return None
-        self.conclusion = (named, place)
+        self.said.append((text, place))
         return self.settle_by_command()
 
     def read_answer(self, text: str, place: int) -> BorneConclusion | None:
@@ -73,25 +71,41 @@ class _Stretch:
 
     def settle_by_command(self) -> BorneConclusion | None:
         """The conclusion, if a command that had failed has gone well in the same stretch."""
-        if self.conclusion is None or self.overcome is None:
+        if self.overcome is None:
             return None
-        (text, place), (command, since, at) = self.conclusion, self.overcome
+        command, since, at = self.overcome
+        conclusion = self.find_last_conclusion()
         # A failure that came later is another one.
-        if place < since:
+        if conclusion is None or conclusion[1] < since:
+            self.said = []
             return None
-        self.conclusion = self.overcome = None
+        self.said, self.overcome = [], None
         evidence = f"`{command[:MAX_COMMAND_CHARS]}` went well after it had failed"
-        return BorneConclusion(text, place, evidence[:MAX_EVIDENCE_CHARS], max(place, at))
+        return BorneConclusion(*conclusion, evidence, max(conclusion[1], at))
 
     def read_user(self, text: str, place: int) -> BorneConclusion | None:
         """Take in what the user says: a confirmation, an order to go on, or anything else."""
-        if accepts_something(text):
+        # A line of dashes says nothing either.
+        if accepts_something(text) or not any(map(str.isalnum, text)):
             return None
-        conclusion, self.conclusion, self.overcome = self.conclusion, None, None
-        said = find_confirmation(text)
-        if conclusion is None or not said or place - conclusion[1] > MAX_SPAN:
+        confirmed = find_confirmation(text)
+        conclusion = self.find_last_conclusion() if confirmed else None
+        self.said, self.overcome = [], None
+        if conclusion is None or place - conclusion[1] > MAX_SPAN:
             return None
-        return BorneConclusion(*conclusion, f"the user: “{said[:MAX_EVIDENCE_CHARS]}”", place)
+        evidence = f"the user: “{confirmed[:MAX_EVIDENCE_CHARS]}”"
+        return BorneConclusion(*conclusion, evidence, place)
+
+    def find_last_conclusion(self) -> tuple[str, int] | None:
+        """(the last cause that the agent named in this stretch, its place); None without one."""
+        return next(
+            (
+                (named, place)
+                for text, place in reversed(self.said)
+                if (named := find_conclusion(text))
+            ),
+            None,
+        )
 
 
 def find_borne_conclusions(
@@ -112,7 +126,7 @@ def find_borne_conclusions(
             borne = stretch.read_user(spoken, place) if spoken.strip() else None
         if borne:
             found.append(borne)
-    waiting = stretch.conclusion
+    waiting = stretch.find_last_conclusion()
     is_open = waiting is not None and waiting[1] >= len(messages) - MAX_SPAN
     return found, [waiting[1]] if waiting and is_open else []
 
@@ -126,9 +140,17 @@ def find_conclusion(text: str) -> str:
         sentence
         for line in iterate_sentences(spoken)
         for sentence in [strip_markup(line).replace("**", "").strip(" #>-*")]
-        if is_conclusion(sentence)
+        if is_conclusion(sentence) and is_whole(sentence)
     ]
     return "" if not named or find_prompt_injection(named[-1]) else named[-1]
+
+
+def is_whole(sentence: str) -> bool:
+    """True if nothing that is quoted or bracketed in a sentence was cut."""
+    pairs = ("“”", "「」", "()", "（）", "[]", "{}")
+    return sentence.count("`") % 2 == 0 == sentence.count('"') % 2 and all(
+        sentence.count(pair[0]) == sentence.count(pair[1]) for pair in pairs
+    )
 
 
 def find_confirmation(text: str) -> str:

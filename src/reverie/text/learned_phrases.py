@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reverie.text.prompt_phrases import (
     detect_scripts,
@@ -39,24 +39,20 @@ PROPOSAL, ACCEPTS = "proposal", "accepts"
 MAX_CONCLUSION_CHARS = 320
 # Characters of a sentence by which a user says that something is so.
 MAX_CONFIRMING_CHARS = 120
-LISTS = (
-    (STANDING, AGAINST),
-    (CONCLUSION, HEDGES),
-    (CONFIRMS, REFUTES),
-    ("approval", ACCEPTS),
-)
-"""Lists of phrases within a section: (section, list)."""
+LISTS = {AGAINST: STANDING, HEDGES: CONCLUSION, REFUTES: CONFIRMS, ACCEPTS: "approval"}
+"""Lists of phrases within a section: list → section."""
 DENSE_SCRIPTS = frozenset({"han", "kana", "hangul"})
 # Characters of a sentence that somebody says rather than pastes; Han, kana and Hangul say the same
 # in fewer.
 MIN_CHARS, MAX_CHARS = 12, 240
 MIN_DENSE_CHARS, MAX_DENSE_CHARS = 5, 140
 FEW_WORDS = 2
+NEVER = re.compile(r"(?!)")
 _QUESTION = re.compile(r"[?？؟][\s\W]*\Z|\A\W*¿")
 
 
 class LearnedPhrases(NamedTuple):
-    """The phrases of one language, compiled, by section."""
+    """The phrases of one language, by section."""
 
     scripts: frozenset[str]
     sections: Mapping[str, re.Pattern[str]]
@@ -168,8 +164,7 @@ def choose_languages(sentence: str) -> tuple[str, ...]:
 def find_section(phrases: LearnedPhrases, sentence: str) -> str:
     """The section of one language that a sentence fits; PASSING where that fits too."""
     for name in STATEMENTS:
-        expression = phrases.sections.get(name)
-        if expression is None or not expression.search(sentence):
+        if not phrases.sections[name].search(sentence):
             continue
         if _QUESTION.search(sentence) or phrases.sections[PASSING].search(sentence):
             return PASSING
@@ -177,18 +172,27 @@ def find_section(phrases: LearnedPhrases, sentence: str) -> str:
     return ""
 
 
+class _Sections(dict[str, re.Pattern[str]]):
+    """The sections of a language file as expressions, each compiled when it is first asked for."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._data = data
+
+    def __missing__(self, name: str) -> re.Pattern[str]:
+        within = LISTS.get(name)
+        section = self._data.get(within or name, {})
+        # What a file says nothing of fits nothing.
+        phrases = {"contains": section.get(name, ())} if within else section
+        self[name] = compile_statements(phrases)
+        return self[name]
+
+
 @lru_cache
 def load_learned_phrases(code: str) -> LearnedPhrases:
-    """The phrases of a language for what is worth keeping, compiled."""
+    """The phrases of a language for what is worth keeping."""
     data = load_language(code)
-    sections = {
-        name: compile_statements(data[name])
-        for name in (*STATEMENTS, STANDING, CONCLUSION, CONFIRMS, PROPOSAL, PASSING)
-        if name in data
-    }
-    for section, name in LISTS:
-        sections[name] = compile_statements({"contains": data[section][name]})
-    return LearnedPhrases(frozenset(data["scripts"]), sections)
+    return LearnedPhrases(frozenset(data["scripts"]), _Sections(data))
 
 
 def compile_statements(section: Mapping[str, list[str]]) -> re.Pattern[str]:
@@ -201,7 +205,8 @@ def compile_statements(section: Mapping[str, list[str]]) -> re.Pattern[str]:
         return [to_expression(phrase.replace(" … ", " (… |)")) for phrase in section.get(field, ())]
 
     begins = [rf"(?:\A|[,;:.!，、；：]\s*)\W*{phrase}" for phrase in compile_all("begins")]
-    return re.compile("|".join((*begins, *compile_all("contains"))), re.IGNORECASE)
+    phrases = (*begins, *compile_all("contains"))
+    return re.compile("|".join(phrases), re.IGNORECASE) if phrases else NEVER
 
 
 @lru_cache
