@@ -119,6 +119,8 @@ def list_line_notes(memory: Memory, now: float) -> list[str]:
     notes = ["contradicted elsewhere"] if memory.conflicts_with else []
     if memory.details.get(SAID_AGAIN):
         notes.append(f"said in {len(memory.sources)} sessions")
+    if memory.details.get("earlier"):
+        notes.append("something newer was said on this, see below")
     stale = outdated_notice(memory)
     if stale:
         notes.append(escape_line(stale))
