@@ -19,6 +19,7 @@ from reverie.core.kinds import INTENTION, LEARNING, NEGATIVE
 from reverie.extraction.agent_conclusions import BorneConclusion, find_borne_conclusions
 from reverie.extraction.extraction_rules import RULES, ExtractionRule
 from reverie.extraction.person_choices import (
+    read_accepted_proposal,
     read_dialog_choices,
     read_picked_option,
     read_refusal_words,
@@ -183,11 +184,15 @@ def extract_lessons(
     messages: Sequence[tuple[str, str]],
     *,
     fixes: bool = True,
+    before: str = "",
 ) -> ExtractionResult:
-    """The lessons of these messages (role, text); with `fixes`, of overcome errors too."""
+    """The lessons of these messages (role, text); with `fixes`, of overcome errors too.
+
+    `before` is what the agent said before them.
+    """
     found: list[CandidateLesson] = []
     rejected: list[RejectedCandidate] = []
-    context = SentenceContext()
+    context = SentenceContext(before, summarize_topic(before))
     for place, (role, text) in enumerate(messages):
         if role in ("user", "tool"):
             from_user = extract_spoken_lessons(role, text, place, context)
@@ -243,7 +248,9 @@ def extract_spoken_lessons(
         choices, text = read_dialog_choices(text), read_refusal_words(text)
     else:
         _, text = read_spoken_text(role, text)
-        picked = read_picked_option(text, context.before)
+        picked = read_picked_option(text, context.before) or read_accepted_proposal(
+            text, context.before
+        )
         choices = [picked] if picked else []
         text = "" if picked else text
     lessons = [

@@ -45,6 +45,7 @@ from reverie.reconciliation.merge_rules import (
 from reverie.reconciliation.reconcile_reader import load_merge_families
 from reverie.storage import Store
 from reverie.text.tokenization import fold_text, tokenize_query
+from reverie.transcripts.transcript_indexing import read_messages_before, read_spoken_messages
 
 LEARNED_FROM = ("turn",)
 # newest memories of a kind among which a retired duplicate of a lesson is looked for
@@ -85,7 +86,18 @@ def extract_turn_lessons(work: WorkContext, event: Event) -> ReaderDecision:
     numbers = [number for number, _, _ in numbered]
     source = LessonSource(home, event.session, event.at, numbers, detect_feelings(messages))
     # Fixes of errors show only over several turns: `multi_turn_lessons` finds them.
-    return decide_lessons(work, extract_lessons(messages, fixes=False), source, event.seq)
+    found = extract_lessons(messages, fixes=False, before=find_answered_text(work.store, event))
+    return decide_lessons(work, found, source, event.seq)
+
+
+def find_answered_text(store: Store, event: Event) -> str:
+    """What the agent said before a turn that begins with the user; "" for any other."""
+    spoken = read_spoken_messages(event)
+    if not event.session or not spoken or spoken[0].role != "user":
+        return ""
+    earlier = read_messages_before(store, event)
+    is_answer = bool(earlier) and earlier[-1].role == "assistant"
+    return earlier[-1].text if is_answer else ""
 
 
 def detect_feelings(messages: Sequence[tuple[str, str]]) -> dict[int, Feeling]:
