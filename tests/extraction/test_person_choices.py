@@ -1,5 +1,7 @@
 """A person's choices are kept with what they answer."""
 
+import pytest
+
 from reverie.extraction.person_choices import (
     read_dialog_choices,
     read_picked_option,
@@ -75,3 +77,39 @@ def test_a_document_and_a_brief_for_another_agent_are_nobodys_wishes():
     brief = "You are a senior reviewer. Always check the tests. Never push to main."
     assert extract_lessons([("user", brief)]).lessons == ()
     assert len(extract_lessons([("user", "Never push to main.")]).lessons) == 1
+
+
+@pytest.mark.parametrize(
+    ("proposal", "answer"),
+    [
+        ("I suggest a file cache instead of Redis.", "yes do that"),
+        ("The queue is small. Should we use Postgres for the queue?", "ok"),
+        ("I recommend SQLite over Postgres here. Shall I proceed?", "yes, go ahead"),
+        ("Je propose un cache fichier plutôt que Redis.", "vas-y"),
+        ("Propongo una caché en ficheros en vez de Redis.", "dale"),
+        ("Redis ではなくファイルキャッシュを提案します。", "はい"),
+        ("我建议用文件缓存而不是 Redis。", "好的"),
+        ("Ich schlage einen Dateicache statt Redis vor.", "ja, mach das"),
+    ],
+)
+def test_a_bare_approval_is_kept_as_the_proposal_that_it_accepts(proposal, answer):
+    found = extract_lessons([("assistant", proposal), ("user", answer)]).lessons
+    assert [one.kind for one in found] == ["decision"]
+    assert found[0].text.endswith(f"→ {answer}")
+    assert "proceed" not in found[0].text
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("Shall I commit?", "yes"),
+        ("I added the endpoint.", "ok"),
+        ("I suggest Redis. I would recommend a file cache for small sites.", "yes do that"),
+        ("I suggest a file cache. Which port should it use?", "yes"),
+        ("I suggest a file cache instead of Redis.", "no"),
+        ("I suggest a file cache instead of Redis.", "yes but why?"),
+        ("I suggest a file cache. It is small. It is fast. All tests pass.", "ok"),
+    ],
+)
+def test_an_approval_of_nothing_clear_is_no_decision(said, answer):
+    assert not extract_lessons([("assistant", said), ("user", answer)]).lessons

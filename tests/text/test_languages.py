@@ -6,10 +6,20 @@ import pytest
 
 from reverie.text import prompt_phrases
 from reverie.text.learned_phrases import (
+    CONCLUSION,
+    CONFIRMS,
     PASSING,
+    PROPOSAL,
+    STANDING,
     STATEMENTS,
+    accepts_something,
     classify_statement,
+    confirms_something,
     find_section,
+    forbids_something,
+    is_conclusion,
+    is_proposal,
+    is_standing_wish,
     load_learned_phrases,
 )
 from reverie.text.prompt_phrases import (
@@ -97,3 +107,66 @@ def test_where_were_we_is_understood_in_any_language_and_a_long_prompt_asks_some
     assert has_trait("前回どこまでやったっけ？", WHERE_WERE_WE)
     assert not has_trait("", WHERE_WERE_WE)
     assert not has_trait(f"Where were we? {'And now fix the parser. ' * 9}", WHERE_WERE_WE)
+
+
+@pytest.mark.parametrize(
+    ("example", "wanted"),
+    [
+        (example, wanted)
+        for code in list_languages()
+        for field, wanted in (("examples", True), ("not_examples", False))
+        for example in load_language(code)[STANDING][field]
+    ],
+)
+def test_a_wish_for_how_things_are_done_is_told_from_a_command(example, wanted):
+    assert is_standing_wish(example) == wanted
+
+
+@pytest.mark.parametrize(
+    ("judge", "example", "wanted"),
+    [
+        (judge, example, wanted)
+        for code in list_languages()
+        for section, judge in (
+            (CONCLUSION, is_conclusion),
+            (CONFIRMS, confirms_something),
+            (PROPOSAL, is_proposal),
+        )
+        for field, wanted in (("examples", True), ("not_examples", False))
+        for example in load_language(code)[section][field]
+    ],
+)
+def test_what_is_concluded_confirmed_or_proposed_is_told_from_the_rest(judge, example, wanted):
+    assert judge(example) == wanted
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "ok",
+        "yes, do that",
+        "ja, mach das",
+        "vas-y",
+        "dale",
+        "va bene",
+        "pode ser",
+        "давай",
+        "好的",
+        "就这么做吧",
+        "はい",
+        "はい、お願いします",
+        "네",
+        "그렇게 해줘",
+    ],
+)
+def test_a_bare_approval_is_one_and_a_longer_message_is_not(message):
+    assert accepts_something(message)
+    assert not accepts_something(f"{message} 42 x y")
+
+
+@pytest.mark.parametrize(
+    ("wish", "wanted"),
+    [("use redis", False), ("don't use redis", True), ("不要写注释", True), ("用中文", False)],
+)
+def test_a_wish_against_something_is_told_from_one_for_it(wish, wanted):
+    assert forbids_something(wish) == wanted

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from reverie.core import clock
 from reverie.core.code_anchors import outdated_notice
-from reverie.core.kinds import GROUPS, INTENTION, is_unverified, kind_of, retention
+from reverie.core.kinds import GROUPS, INTENTION, SAID_AGAIN, is_unverified, kind_of, retention
 from reverie.core.model import SAID, UNTRUSTED, Hint, Hit, Memory
 from reverie.text.escaping import escape_line
 from reverie.text.injection_fence import FENCE, FENCE_END
@@ -117,6 +117,10 @@ def get_shown_confidence(memory: Memory, now: float) -> int:
 def list_line_notes(memory: Memory, now: float) -> list[str]:
     """What else the agent must know of a memory: contradicted, stale, due."""
     notes = ["contradicted elsewhere"] if memory.conflicts_with else []
+    if memory.details.get(SAID_AGAIN):
+        notes.append(f"said in {len(memory.sources)} sessions")
+    if memory.details.get("earlier"):
+        notes.append("something newer was said on this, see below")
     stale = outdated_notice(memory)
     if stale:
         notes.append(escape_line(stale))

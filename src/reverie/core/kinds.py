@@ -365,6 +365,7 @@ GROUPS = (
 
 MATURITIES = ("raw", "validated", "escalated", "dismissed")
 CURATE = "curate"  # in details: the setting that it was written under, if not CURATE_INFERRED
+SAID_AGAIN = "said_again"  # in details: a wish that several sessions said, in its own words
 # What waits for a review: nothing, what was inferred, whatever a model wrote.
 CURATE_NOTHING, CURATE_INFERRED, CURATE_MODEL = "off", "inferred", "model"
 

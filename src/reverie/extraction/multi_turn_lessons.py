@@ -18,7 +18,12 @@ from reverie.extraction.rule_extraction import (
     ExtractionResult,
     extract_lessons,
 )
-from reverie.extraction.turn_learning import ALREADY_KNOWN, LessonSource, decide_lessons
+from reverie.extraction.turn_learning import (
+    ALREADY_KNOWN,
+    SPEAKERS,
+    LessonSource,
+    decide_lessons,
+)
 from reverie.pipeline.conversation_events import lesson_space_of, numbered_messages, session_events
 from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
 from reverie.storage import Store
@@ -68,7 +73,7 @@ def extract_observed_lessons(
             numbers.append(number)
             seqs.append(turn.seq)
     found = extract_lessons(messages)
-    observed = tuple(lesson for lesson in found.lessons if lesson.provenance == "observed")
+    observed = tuple(lesson for lesson in found.lessons if lesson.provenance in SPEAKERS)
     last = turns[-1]
     source = LessonSource(lesson_space_of(last), last.session, last.at, numbers)
     decision = decide_lessons(work, ExtractionResult(observed, (), found.open_failures), source)

@@ -1,15 +1,22 @@
-"""What a person chose: an answer in a dialog of the host, or "option 2" after options were named.
+"""What a person chose: an answer in a dialog of the host, "option 2" after options were named, or
+"yes, do that" to a proposal.
 
-Both say nothing by themselves, so each is kept with what it answers. A host hands on the answers
-of its dialogs, and what was said when a tool was refused, as a tool's result; the words are the
-person's all the same.
+None of them says anything by itself, so each is kept with what it answers. A host hands on the
+answers of its dialogs, and what was said when a tool was refused, as a tool's result; the words are
+the person's all the same.
 """
 
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from reverie.text.learned_phrases import load_approvals, load_words
+from reverie.text.learned_phrases import (
+    accepts_something,
+    is_proposal,
+    load_approvals,
+    load_words,
+)
+from reverie.transcripts.message_passages import iterate_sentences, read_spoken_text
 
 MAX_CHOICE_CHARS = 400
 # A longer answer is a document that somebody pasted into the dialog.
@@ -19,6 +26,8 @@ MAX_PICK_CHARS = 32
 # What may stand beside the option's name and words that are known, in characters.
 MAX_PICK_REST = 10
 MIN_OPTIONS = 2
+# Sentences at the end of a message among which a proposal is that is being answered.
+LAST_SENTENCES = 2
 MAX_OPTION_CHARS = 240
 
 _DIALOG = re.compile(r"\A\s*(?:=> )?User has answered your questions?: ")
@@ -94,6 +103,32 @@ def read_picked_option(text: str, before: str) -> PersonChoice | None:
         return None
     picked = f"{labels[0]}: {options[labels[0]]} (“{said}”)"
     return PersonChoice(picked[:MAX_CHOICE_CHARS])
+
+
+def read_accepted_proposal(text: str, before: str) -> PersonChoice | None:
+    """What the message before proposed in one clear sentence, if a bare "yes, do that" accepts it.
+
+    Nothing where it asked or proposed several things, or only whether to go on.
+    """
+    said = " ".join(text.split())
+    if not 0 < len(said) <= MAX_PICK_CHARS or not accepts_something(said):
+        return None
+    _, spoken = read_spoken_text("assistant", before)
+    sentences = [line.replace("*", "").strip(" #>-") for line in iterate_sentences(spoken)]
+    proposed = [sentence for sentence in sentences if is_proposal(sentence)]
+    asked = [sentence for sentence in sentences if sentence.endswith(("?", "？"))]
+    if len(proposed) != 1 or proposed[0] not in sentences[-LAST_SENTENCES:]:
+        return None
+    # "I suggest a file cache. Shall I go on?" asks one thing.
+    is_one = all(one == proposed[0] or asks_to_go_on(one) for one in asked)
+    if not is_one or asks_to_go_on(proposed[0]) or list_options(before):
+        return None
+    return PersonChoice(f"{proposed[0]} → {said}"[:MAX_CHOICE_CHARS])
+
+
+def asks_to_go_on(question: str) -> bool:
+    """True for a question that only asks whether to go on."""
+    return load_approvals()[0].search(question) is not None
 
 
 def names_choice(said: str, label: str) -> bool:

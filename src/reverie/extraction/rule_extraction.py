@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 
 from reverie.activity.error_lessons import find_error_fixes, list_fix_files
 from reverie.core.kinds import INTENTION, LEARNING, NEGATIVE
+from reverie.extraction.agent_conclusions import BorneConclusion, find_borne_conclusions
 from reverie.extraction.extraction_rules import RULES, ExtractionRule
 from reverie.extraction.person_choices import (
+    read_accepted_proposal,
     read_dialog_choices,
     read_picked_option,
     read_refusal_words,
@@ -67,6 +69,7 @@ PROVENANCE_REASONS = {
     "user_stated": "the user said so",
     "observed": "seen in the session: the command failed, this was done, "
     "the same command went well",
+    "inferred": "the agent concluded it, and it was borne out",
 }
 
 
@@ -88,6 +91,7 @@ class CandidateLesson(NamedTuple):
     personal: bool = False  # about the user, wherever they work
     explicit: bool = False  # asked for, not only said: holds even after the same was forgotten
     later: ReminderPhrase = ReminderPhrase("")  # of what is to be done later: when
+    evidence: str = ""  # of what the agent concluded: what bore it out
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -100,6 +104,8 @@ class CandidateLesson(NamedTuple):
         details = {"rule": self.rule, "because": PROVENANCE_REASONS[self.provenance]}
         if self.about:
             details["about"] = self.about
+        if self.evidence:
+            details["evidence"] = self.evidence
         return details
 
 
@@ -178,11 +184,15 @@ def extract_lessons(
     messages: Sequence[tuple[str, str]],
     *,
     fixes: bool = True,
+    before: str = "",
 ) -> ExtractionResult:
-    """The lessons of these messages (role, text); with `fixes`, of overcome errors too."""
+    """The lessons of these messages (role, text); with `fixes`, of overcome errors too.
+
+    `before` is what the agent said before them.
+    """
     found: list[CandidateLesson] = []
     rejected: list[RejectedCandidate] = []
-    context = SentenceContext()
+    context = SentenceContext(before, summarize_topic(before))
     for place, (role, text) in enumerate(messages):
         if role in ("user", "tool"):
             from_user = extract_spoken_lessons(role, text, place, context)
@@ -205,8 +215,26 @@ def extract_lessons(
                     files=files,
                 )
             )
+    if fixes:
+        borne, waiting = find_borne_conclusions(messages)
+        found += map(to_concluded_lesson, borne)
+        open_failures = sorted({*open_failures, *waiting})
     found.sort(key=lambda lesson: lesson.last)
     return ExtractionResult(tuple(found), tuple(rejected), tuple(open_failures))
+
+
+def to_concluded_lesson(borne: BorneConclusion) -> CandidateLesson:
+    """What an agent concluded, as a lesson that rests on the conclusion and its evidence."""
+    return CandidateLesson(
+        capitalize_first(borne.text),
+        LEARNING,
+        "inferred",
+        "concluded",
+        borne.place,
+        borne.evidence_place,
+        files=find_file_names(borne.text),
+        evidence=borne.evidence,
+    )
 
 
 def extract_spoken_lessons(
@@ -220,7 +248,9 @@ def extract_spoken_lessons(
         choices, text = read_dialog_choices(text), read_refusal_words(text)
     else:
         _, text = read_spoken_text(role, text)
-        picked = read_picked_option(text, context.before)
+        picked = read_picked_option(text, context.before) or read_accepted_proposal(
+            text, context.before
+        )
         choices = [picked] if picked else []
         text = "" if picked else text
     lessons = [

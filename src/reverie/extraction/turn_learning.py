@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reverie.core import clock, config
+from reverie.core.authorship import apply_curate_setting
 from reverie.core.errors import BadInput
 from reverie.core.kinds import EXCERPT, INTENTION, is_unverified
 from reverie.core.model import EMPTY_MAPPING, Add, Change, Event, Filter, Memory, visible_spaces
@@ -44,6 +45,7 @@ from reverie.reconciliation.merge_rules import (
 from reverie.reconciliation.reconcile_reader import load_merge_families
 from reverie.storage import Store
 from reverie.text.tokenization import fold_text, tokenize_query
+from reverie.transcripts.transcript_indexing import read_messages_before, read_spoken_messages
 
 LEARNED_FROM = ("turn",)
 # newest memories of a kind among which a retired duplicate of a lesson is looked for
@@ -55,6 +57,8 @@ MAX_TALLIED_EVENTS = 10_000
 LEARNING_VERBS = ("learn", "gather", "extract", "answer")
 MAX_EXAMPLE_CHARS = 200
 ALREADY_KNOWN = "known already"
+# Who said what a lesson says, by its provenance; of any other the user.
+SPEAKERS = {"observed": "", "inferred": "assistant"}
 TIME_PASSED = "its time has passed"
 # A turn is read some moments after it was spoken, so what has come due meanwhile is due now.
 # An old transcript is read years after: its reminders, more than a day late, are dropped.
@@ -82,7 +86,18 @@ def extract_turn_lessons(work: WorkContext, event: Event) -> ReaderDecision:
     numbers = [number for number, _, _ in numbered]
     source = LessonSource(home, event.session, event.at, numbers, detect_feelings(messages))
     # Fixes of errors show only over several turns: `multi_turn_lessons` finds them.
-    return decide_lessons(work, extract_lessons(messages, fixes=False), source, event.seq)
+    found = extract_lessons(messages, fixes=False, before=find_answered_text(work.store, event))
+    return decide_lessons(work, found, source, event.seq)
+
+
+def find_answered_text(store: Store, event: Event) -> str:
+    """What the agent said before a turn that begins with the user; "" for any other."""
+    spoken = read_spoken_messages(event)
+    if not event.session or not spoken or spoken[0].role != "user":
+        return ""
+    earlier = read_messages_before(store, event)
+    is_answer = bool(earlier) and earlier[-1].role == "assistant"
+    return earlier[-1].text if is_answer else ""
 
 
 def detect_feelings(messages: Sequence[tuple[str, str]]) -> dict[int, Feeling]:
@@ -120,7 +135,8 @@ def decide_lessons(
         else Season()
     )
     for lesson in found.lessons:
-        memory = stamp_season(build_lesson_memory(lesson, source, now, work.policy), season)
+        memory = build_lesson_memory(lesson, source, now, work.policy, work.settings.curate)
+        memory = stamp_season(memory, season)
         if lesson.kind == INTENTION:
             planned = schedule_intention(memory, lesson.later, source.at, work)
             if planned is None:
@@ -213,6 +229,7 @@ def build_lesson_memory(
     source: LessonSource,
     now: float,
     policy: Policy,
+    curate: str,
 ) -> Memory:
     """A lesson as a memory; what is about the user goes to the user's own space."""
     home, tags = source.home, lesson.tags
@@ -224,7 +241,7 @@ def build_lesson_memory(
     feeling = source.feelings.get(lesson.last)
     if feeling:
         details[FIELD] = feeling_to_details(feeling)
-    observed = lesson.provenance == "observed"
+    speaker = SPEAKERS.get(lesson.provenance, "user")
     numbers = source.message_numbers
     memory = build_memory(
         clock.new_id(),
@@ -236,15 +253,18 @@ def build_lesson_memory(
         tags=[tag[:MAX_TAG_CHARS] for tag in tags],
         at=source.at,
         session=source.session,
-        speaker="" if observed else "user",
+        speaker=speaker,
         files=lesson.files,
         triggers=lesson.triggers,
         messages=(numbers[lesson.first], numbers[lesson.last]),
         details=details,
         policy=policy,
     )
-    # An observed lesson quotes an error message, which others wrote.
-    return screen_for_injection(memory) if observed else memory
+    if lesson.evidence:
+        # Said once and borne out once.
+        memory = apply_curate_setting(memory._replace(strength=2), curate)
+    # An observed lesson quotes an error message, which others wrote; an agent may quote a page.
+    return memory if speaker == "user" else screen_for_injection(memory)
 
 
 def find_verbatim_duplicates(

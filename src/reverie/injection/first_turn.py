@@ -15,7 +15,7 @@ from reverie.core.model import Hit, visible_spaces
 from reverie.retrieval import search_memories
 from reverie.retrieval.search_query import SearchQuery
 from reverie.storage import Store
-from reverie.transcripts.joint_search import surface_talk
+from reverie.transcripts.joint_search import add_talk
 
 
 class InjectionTurn(NamedTuple):
@@ -83,7 +83,7 @@ def prepare_by_words(
     try:
         query = query._replace(exclude=turn.find_excluded_ids(store))
         found = search_memories(store, query)
-        found += surface_talk(store, query, found)
+        found = add_talk(store, query, found)
         known = {hit.memory.id for hit in found}
         others = [hit for hit in besides if hit.memory.id not in known]
         return turn.render([*found, *others], settings)

@@ -21,7 +21,7 @@ from reverie.retrieval.search_query import SearchQuery
 from reverie.storage import Store
 from reverie.text.host_messages import HostMessage
 from reverie.text.injection_fence import remove_injections
-from reverie.transcripts.joint_search import surface_talk
+from reverie.transcripts.joint_search import add_talk
 
 if TYPE_CHECKING:
     from reverie.llm.language_model import LanguageModel
@@ -122,7 +122,7 @@ def prepare_injection(
     else:
         found = choose_hits(store, query, llm, settings, attention, window, changed=changed)
     hits = order_restated_last(store, found.hits)
-    hits += surface_talk(store, query, hits, find_exchange_before(window))
+    hits = add_talk(store, query, hits, find_exchange_before(window))
     return PreparedBlock(turn.render(hits, settings), vector, found.judged, query)
 
 

@@ -23,6 +23,7 @@ from reverie.core.errors import EmbedderUnavailable, ReverieError
 from reverie.extraction import (
     multi_turn_lessons,
     retrieval_feedback,
+    said_again,
     session_episodes,
     turn_learning,
     working_memory_reader,
@@ -69,6 +70,7 @@ READERS: tuple[EventReader, ...] = (
     working_memory_reader.READER,
     turn_learning.READER,
     multi_turn_lessons.READER,
+    said_again.READER,
     episode_reader.READER,
     remedy_reader.READER,
     session_episodes.END_READER,
@@ -83,6 +85,7 @@ READERS: tuple[EventReader, ...] = (
 LEARNERS = (
     turn_learning.READER,
     multi_turn_lessons.READER,
+    said_again.READER,
     episode_reader.READER,
     remedy_reader.READER,
 )

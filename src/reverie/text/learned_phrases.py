@@ -8,9 +8,9 @@ venting, for once) is nothing to be kept. English has rules of its own, in `extr
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reverie.text.prompt_phrases import (
     detect_scripts,
@@ -30,17 +30,29 @@ STATEMENTS = (
 )
 """What a sentence to be kept may be."""
 PASSING = "passing"
+# A short wish for how things are done, and words that forbid.
+STANDING, AGAINST = "standing", "against"
+# How an agent concludes or proposes something, and how a user says that it is so.
+CONCLUSION, HEDGES, CONFIRMS, REFUTES = "conclusion", "hedges", "confirms", "refutes"
+PROPOSAL, ACCEPTS = "proposal", "accepts"
+# Characters of a conclusion or proposal of an agent's.
+MAX_CONCLUSION_CHARS = 320
+# Characters of a sentence by which a user says that something is so.
+MAX_CONFIRMING_CHARS = 120
+LISTS = {AGAINST: STANDING, HEDGES: CONCLUSION, REFUTES: CONFIRMS, ACCEPTS: "approval"}
+"""Lists of phrases within a section: list → section."""
 DENSE_SCRIPTS = frozenset({"han", "kana", "hangul"})
 # Characters of a sentence that somebody says rather than pastes; Han, kana and Hangul say the same
 # in fewer.
 MIN_CHARS, MAX_CHARS = 12, 240
 MIN_DENSE_CHARS, MAX_DENSE_CHARS = 5, 140
 FEW_WORDS = 2
+NEVER = re.compile(r"(?!)")
 _QUESTION = re.compile(r"[?？؟][\s\W]*\Z|\A\W*¿")
 
 
 class LearnedPhrases(NamedTuple):
-    """The phrases of one language, compiled, by section."""
+    """The phrases of one language, by section."""
 
     scripts: frozenset[str]
     sections: Mapping[str, re.Pattern[str]]
@@ -53,17 +65,86 @@ def classify_statement(sentence: str) -> str:
     shortest, longest = (MIN_DENSE_CHARS, MAX_DENSE_CHARS) if dense else (MIN_CHARS, MAX_CHARS)
     if not shortest <= len(sentence) <= longest:
         return ""
+    plain = sentence if _QUESTION.search(sentence) else sentence.rstrip(" .!。！")
+    found = (find_section(phrases, plain) for phrases in iterate_languages(sentence))
+    return next(filter(None, found), "")
+
+
+def is_standing_wish(clause: str) -> bool:
+    """True if a clause, short as it may be, is a wish for how things are done.
+
+    One such wish is of the moment more often than not: it is a rule if it is said again in other
+    sessions.
+    """
+    if len(clause) > MAX_CHARS or _QUESTION.search(clause):
+        return False
+    for phrases in iterate_languages(clause):
+        if phrases.sections[STANDING].search(clause):
+            return not phrases.sections[PASSING].search(clause)
+    return False
+
+
+def forbids_something(clause: str) -> bool:
+    """True if a wish is against something, by the words of its language."""
+    return fits_section(clause, AGAINST)
+
+
+def is_conclusion(sentence: str) -> bool:
+    """True if an agent says with it, without a doubt, what the cause of something is."""
+    return is_said_plainly(sentence, CONCLUSION) and not fits_section(sentence, HEDGES)
+
+
+def is_proposal(sentence: str) -> bool:
+    """True if an agent proposes with it how something be done."""
+    return is_said_plainly(sentence, PROPOSAL, may_ask=True)
+
+
+def is_said_plainly(sentence: str, section: str, *, may_ask: bool = False) -> bool:
+    """True if a sentence of usual length fits a section."""
+    shortest = MIN_DENSE_CHARS if detect_scripts(sentence) & DENSE_SCRIPTS else MIN_CHARS
+    if not shortest <= len(sentence) <= MAX_CONCLUSION_CHARS:
+        return False
+    return (may_ask or not _QUESTION.search(sentence)) and fits_section(sentence, section)
+
+
+def confirms_something(sentence: str) -> bool:
+    """True if a user says with it that something is so, or works now."""
+    if len(sentence) > MAX_CONFIRMING_CHARS or _QUESTION.search(sentence):
+        return False
+    return any(
+        phrases.sections[CONFIRMS].search(sentence)
+        and not phrases.sections[REFUTES].search(sentence)
+        for phrases in iterate_languages(sentence)
+    )
+
+
+def accepts_something(message: str) -> bool:
+    """True if a whole message only accepts what was proposed."""
+    bare = message.strip(" \t\n.,!。！、~👍")
+    return any(phrases.sections[ACCEPTS].fullmatch(bare) for phrases in iterate_languages(bare))
+
+
+def fits_section(sentence: str, name: str) -> bool:
+    """True if a phrase of a section occurs in a sentence, in any language that it may be in."""
+    return any(phrases.sections[name].search(sentence) for phrases in iterate_languages(sentence))
+
+
+def remove_forbidding(clause: str) -> str:
+    """A clause without the words that forbid."""
+    for phrases in iterate_languages(clause):
+        clause = phrases.sections[AGAINST].sub("", clause)
+    return clause
+
+
+def iterate_languages(sentence: str) -> Iterator[LearnedPhrases]:
+    """The phrases of the languages that a sentence may be in."""
+    scripts = detect_scripts(sentence)
     # A sentence with kana is not Chinese; Latin letters occur in sentences of every script.
     written = scripts - {"latin"} or scripts
-    plain = sentence if _QUESTION.search(sentence) else sentence.rstrip(" .!。！")
     for code in choose_languages(sentence) if written == {"latin"} else list_languages():
         phrases = load_learned_phrases(code)
-        if not written or not written <= phrases.scripts:
-            continue
-        found = find_section(phrases, plain)
-        if found:
-            return found
-    return ""
+        if written and written <= phrases.scripts:
+            yield phrases
 
 
 def choose_languages(sentence: str) -> tuple[str, ...]:
@@ -83,8 +164,7 @@ def choose_languages(sentence: str) -> tuple[str, ...]:
 def find_section(phrases: LearnedPhrases, sentence: str) -> str:
     """The section of one language that a sentence fits; PASSING where that fits too."""
     for name in STATEMENTS:
-        expression = phrases.sections.get(name)
-        if expression is None or not expression.search(sentence):
+        if not phrases.sections[name].search(sentence):
             continue
         if _QUESTION.search(sentence) or phrases.sections[PASSING].search(sentence):
             return PASSING
@@ -92,14 +172,27 @@ def find_section(phrases: LearnedPhrases, sentence: str) -> str:
     return ""
 
 
+class _Sections(dict[str, re.Pattern[str]]):
+    """The sections of a language file as expressions, each compiled when it is first asked for."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._data = data
+
+    def __missing__(self, name: str) -> re.Pattern[str]:
+        within = LISTS.get(name)
+        section = self._data.get(within or name, {})
+        # What a file says nothing of fits nothing.
+        phrases = {"contains": section.get(name, ())} if within else section
+        self[name] = compile_statements(phrases)
+        return self[name]
+
+
 @lru_cache
 def load_learned_phrases(code: str) -> LearnedPhrases:
-    """The phrases of a language for what is worth keeping, compiled."""
+    """The phrases of a language for what is worth keeping."""
     data = load_language(code)
-    sections = {
-        name: compile_statements(data[name]) for name in (*STATEMENTS, PASSING) if name in data
-    }
-    return LearnedPhrases(frozenset(data["scripts"]), sections)
+    return LearnedPhrases(frozenset(data["scripts"]), _Sections(data))
 
 
 def compile_statements(section: Mapping[str, list[str]]) -> re.Pattern[str]:
@@ -112,7 +205,8 @@ def compile_statements(section: Mapping[str, list[str]]) -> re.Pattern[str]:
         return [to_expression(phrase.replace(" … ", " (… |)")) for phrase in section.get(field, ())]
 
     begins = [rf"(?:\A|[,;:.!，、；：]\s*)\W*{phrase}" for phrase in compile_all("begins")]
-    return re.compile("|".join((*begins, *compile_all("contains"))), re.IGNORECASE)
+    phrases = (*begins, *compile_all("contains"))
+    return re.compile("|".join(phrases), re.IGNORECASE) if phrases else NEVER
 
 
 @lru_cache

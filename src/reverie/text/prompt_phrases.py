@@ -33,8 +33,9 @@ SCRIPTS = {
 TRAITS = ("general_question", "small_talk", "small_edit", "of_ours")
 """What a language file has phrases for that tell whether a prompt may bring up talk."""
 WHERE_WERE_WE, DECIDES, LEFT_OPEN = "where_were_we", "decides", "left_open"
-SESSION_TRAITS = (WHERE_WERE_WE, DECIDES, LEFT_OPEN)
-"""What it has phrases for that summaries of sessions need (`has_trait`)."""
+AMENDS = "amends"
+SESSION_TRAITS = (WHERE_WERE_WE, DECIDES, LEFT_OPEN, AMENDS)
+"""What it has phrases for that tell of what was said before (`has_trait`)."""
 
 
 @lru_cache(maxsize=100)

@@ -12,9 +12,15 @@ from collections.abc import Sequence
 from reverie.core.model import SAID, Hit
 from reverie.retrieval.search_query import SearchQuery
 from reverie.storage import Store
+from reverie.text.prompt_phrases import AMENDS, has_trait
 from reverie.text.tokenization import fold_text
-from reverie.transcripts.passage_hits import to_hit
-from reverie.transcripts.passage_search import PassageQuery, RankedPassage, search_passages
+from reverie.transcripts.passage_hits import EARLIER, to_hit
+from reverie.transcripts.passage_search import (
+    PassageQuery,
+    RankedPassage,
+    search_passages,
+    shares_subject,
+)
 from reverie.transcripts.talk_gate import is_hopeless, may_surface
 
 # Passages that are looked at to decide whether any may come up, and of which a block takes some;
@@ -37,7 +43,48 @@ def answer_with_talk(store: Store, query: SearchQuery, memories: Sequence[Hit]) 
     talk = [
         to_hit(one)._replace(score=to_chance(one)) for one in leave_out_repeated(found, memories)
     ]
-    return merge_by_score(memories, talk)[: query.limit]
+    merged = merge_by_score(memories, talk)
+    return put_amending_first(merged, query.text)[: query.limit]
+
+
+def put_amending_first(hits: Sequence[Hit], question: str) -> list[Hit]:
+    """The hits, with a passage by which the user settles anew what a memory says before that."""
+    ordered = list(hits)
+    for hit in hits:
+        if not is_amending(hit):
+            continue
+        here = ordered.index(hit)
+        place = next(
+            (at for at, other in enumerate(ordered) if amends_memory(hit, other, question)), here
+        )
+        if place < here:
+            ordered.insert(place, ordered.pop(here)._replace(score=ordered[place].score))
+    return ordered
+
+
+def mark_amended(memories: Sequence[Hit], talk: Sequence[Hit], question: str) -> list[Hit]:
+    """The memories, marked where a passage that comes up beside them settles anew what they say."""
+    amending = list(filter(is_amending, talk))
+    return [
+        hit._replace(memory=hit.memory._replace(details={**hit.memory.details, EARLIER: True}))
+        if any(amends_memory(one, hit, question) for one in amending)
+        else hit
+        for hit in memories
+    ]
+
+
+def is_amending(hit: Hit) -> bool:
+    """True for a passage of the user's, who may settle something anew with it."""
+    return hit.memory.provenance == SAID and hit.memory.speaker == "user"
+
+
+def amends_memory(hit: Hit, other: Hit, question: str) -> bool:
+    """True if what a passage settles anew is what a memory says, which is older."""
+    said, memory = hit.memory, other.memory
+    if memory.provenance == SAID or memory.at >= said.at or memory.session == said.session:
+        return False
+    is_marked = has_trait(said.text, AMENDS)
+    return shares_subject(said.text, memory.text, question, is_marked=is_marked)
 
 
 def leave_out_repeated(
@@ -67,23 +114,24 @@ def merge_by_score(memories: Sequence[Hit], talk: Sequence[Hit]) -> list[Hit]:
     return [*merged, *left, *right]
 
 
-def surface_talk(
+def add_talk(
     store: Store,
     query: SearchQuery,
     memories: Sequence[Hit],
     context: str = "",
 ) -> list[Hit]:
-    """What of past conversations may come up at a prompt beside these memories, best first;
-    usually nothing. `context` is what was said just before.
+    """The memories for a prompt, and behind them what of past conversations may come up beside
+    them, best first; usually nothing. `context` is what was said just before.
     """
     if is_hopeless(query.text):
-        return []
+        return list(memories)
     asked = to_passage_query(query, MAX_SURFACING)._replace(context=context)
     found = search_passages(store.transcripts, asked)
     if not may_surface(query.text, found):
-        return []
+        return list(memories)
     most = MAX_SURFACING if asked.vector is not None else MAX_BY_WORDS
-    return list(map(to_hit, leave_out_repeated(found, memories)[:most]))
+    talk = list(map(to_hit, leave_out_repeated(found, memories)[:most]))
+    return [*mark_amended(memories, talk, query.text), *talk]
 
 
 def to_passage_query(query: SearchQuery, limit: int) -> PassageQuery:

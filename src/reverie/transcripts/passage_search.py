@@ -5,7 +5,8 @@ highest, and what the user said counts USER_BONUS more. Chosen on three sets: 10
 real projects (needs met within 600 tokens .63), 36 of `bench.transcripts.unseen`, half `dev` (parts
 .96), and 72 questions about long chats (gold messages .46); without the bonus .59, .85 and .33,
 with words over their highest alone, however weak that is, .62, .90 and .43. Without a vector, words
-decide. Of passages about one thing the newest comes first, for it may amend the others.
+decide. Of passages about one thing the newest comes first, for it may amend the others; what the
+user says to settle a thing anew comes before what it amends.
 
 Always true: only conversations in the spaces that are asked for, and never the one that asks; ties
 break by number.
@@ -16,8 +17,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from reverie.storage.indexed_transcripts import FoundPassage, TranscriptIndex
-from reverie.text.domain_stopwords import stems_of
+from reverie.text.domain_stopwords import domain_stop_stems, stems_of
 from reverie.text.function_words import tokenize_content
+from reverie.text.prompt_phrases import AMENDS, detect_scripts, has_trait
 from reverie.text.tokenization import fold_text
 
 # Passages that each channel proposes; fewer where words decide alone, as in a hook.
@@ -43,6 +45,13 @@ SMALL_POOL, RARE_WORD_BM25 = 20, 2.0
 LEAST_BM25 = 12.0
 # A newer passage takes the place of an older one if its score is at least this share of that one's.
 CLOSE_SCORE = 0.88
+# Scripts of which words are looked for in pairs of letters.
+PAIRED_SCRIPTS = {"han", "kana", "hangul"}
+# What the user said later goes before what it may amend, from the first share of its score where it
+# says that it settles a thing anew ("after all", "instead"), from the second where it does not.
+# The two have a word of the question in common, or two others (letters in pairs: twice as many), or
+# this cosine; without such a phrase two words, of which one is the question's.
+AMENDING_SCORE, LATER_SCORE, AMENDING_COSINE, AMENDING_WORDS = 0.3, 0.6, 0.6, 2
 
 
 class PassageQuery(NamedTuple):
@@ -76,7 +85,8 @@ def search_passages(index: TranscriptIndex, asked: PassageQuery) -> list[RankedP
     """
     if asked.limit <= 0 or not asked.text.strip():
         return []
-    return put_newest_first(pick_best(gather_passages(index, asked), asked), asked.text)
+    best = pick_best(gather_passages(index, asked), asked)
+    return lift_amendments(put_newest_first(best, asked.text), asked.text)
 
 
 def pick_best(pool: Sequence[RankedPassage], asked: PassageQuery) -> list[RankedPassage]:
@@ -223,6 +233,75 @@ def put_newest_first(best: Sequence[RankedPassage], question: str) -> list[Ranke
             is_earlier = best[source].found.passage.at < best[newest[0]].found.passage.at
             ordered[place] = best[source]._replace(is_earlier=is_earlier)
     return ordered
+
+
+def lift_amendments(ranked: Sequence[RankedPassage], question: str) -> list[RankedPassage]:
+    """The passages, with what the user said to settle a thing anew before what that amends; the
+    latter is marked as earlier.
+    """
+    ordered = list(ranked)
+    amending = [one for one in ranked if one.found.passage.role == "user"]
+    for one in sorted(amending, key=lambda one: one.found.passage.at):
+        is_marked = has_trait(one.found.passage.text, AMENDS)
+        older = [
+            other for other in ordered if is_amended(other, one, question, is_marked=is_marked)
+        ]
+        if not older:
+            continue
+        place = min(map(ordered.index, older))
+        here = next(at for at, other in enumerate(ordered) if other.found.num == one.found.num)
+        marked = {other.found.num for other in older}
+        ordered = [
+            other._replace(is_earlier=True) if other.found.num in marked else other
+            for other in ordered
+        ]
+        if here > place:
+            lifted = ordered.pop(here)
+            # Memories stand among passages by their scores.
+            ordered.insert(place, lifted._replace(score=ordered[place].score))
+    return ordered
+
+
+def is_amended(
+    other: RankedPassage,
+    one: RankedPassage,
+    question: str,
+    *,
+    is_marked: bool,
+) -> bool:
+    """True if a passage is about what the user settles anew in a later one, of another session;
+    `is_marked` if that says so ("after all").
+    """
+    said, before = one.found.passage, other.found.passage
+    if before.at >= said.at or other.found.session == one.found.session:
+        return False
+    if one.score < (AMENDING_SCORE if is_marked else LATER_SCORE) * other.score:
+        return False
+    # What an agent said is amended by who says so only.
+    if not is_marked and before.role != "user":
+        return False
+    if shares_subject(said.text, before.text, question, is_marked=is_marked):
+        return True
+    if not is_marked or one.vector is None or other.vector is None:
+        return False
+    has_word = bool(find_shared_words(said.text, before.text))
+    return has_word and float(one.vector @ other.vector) >= AMENDING_COSINE
+
+
+def shares_subject(one: str, other: str, question: str, *, is_marked: bool) -> bool:
+    """True if two texts have enough words in common, those of the question above all."""
+    shared = find_shared_words(one, other)
+    asked = len(shared & stems_of(question))
+    needed = AMENDING_WORDS if detect_scripts(one) & PAIRED_SCRIPTS else 1
+    has_two = len(shared) >= AMENDING_WORDS * needed
+    if is_marked:
+        return asked >= needed or has_two
+    return asked >= needed and has_two
+
+
+def find_shared_words(one: str, other: str) -> frozenset[str]:
+    """The words that two texts have in common, but those of nearly every session."""
+    return (stems_of(one) & stems_of(other)) - domain_stop_stems()
 
 
 def is_same_topic(
