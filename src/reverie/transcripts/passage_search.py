@@ -47,11 +47,10 @@ LEAST_BM25 = 12.0
 CLOSE_SCORE = 0.88
 # Scripts of which words are looked for in pairs of letters.
 PAIRED_SCRIPTS = {"han", "kana", "hangul"}
-# What the user said later goes before what it may amend, from the first share of its score where it
-# says that it settles a thing anew ("after all", "instead"), from the second where it does not.
-# The two have a word of the question in common, or two others (letters in pairs: twice as many), or
-# this cosine; without such a phrase two words, of which one is the question's.
-AMENDING_SCORE, LATER_SCORE, AMENDING_COSINE, AMENDING_WORDS = 0.3, 0.6, 0.6, 2
+# What the user said to settle a thing anew ("after all", "instead") goes before what it may amend,
+# from this share of its score: the two have a word of the question in common, or two others (twice
+# as many pairs of letters), or this cosine.
+AMENDING_SCORE, AMENDING_COSINE, AMENDING_WORDS = 0.3, 0.6, 2
 
 
 class PassageQuery(NamedTuple):
@@ -240,12 +239,13 @@ def lift_amendments(ranked: Sequence[RankedPassage], question: str) -> list[Rank
     latter is marked as earlier.
     """
     ordered = list(ranked)
-    amending = [one for one in ranked if one.found.passage.role == "user"]
+    amending = [
+        one
+        for one in ranked
+        if one.found.passage.role == "user" and has_trait(one.found.passage.text, AMENDS)
+    ]
     for one in sorted(amending, key=lambda one: one.found.passage.at):
-        is_marked = has_trait(one.found.passage.text, AMENDS)
-        older = [
-            other for other in ordered if is_amended(other, one, question, is_marked=is_marked)
-        ]
+        older = [other for other in ordered if is_amended(other, one, question)]
         if not older:
             continue
         place = min(map(ordered.index, older))
@@ -262,41 +262,26 @@ def lift_amendments(ranked: Sequence[RankedPassage], question: str) -> list[Rank
     return ordered
 
 
-def is_amended(
-    other: RankedPassage,
-    one: RankedPassage,
-    question: str,
-    *,
-    is_marked: bool,
-) -> bool:
-    """True if a passage is about what the user settles anew in a later one, of another session;
-    `is_marked` if that says so ("after all").
-    """
+def is_amended(other: RankedPassage, one: RankedPassage, question: str) -> bool:
+    """True if a passage is about what the user settles anew in a later one, of another session."""
     said, before = one.found.passage, other.found.passage
     if before.at >= said.at or other.found.session == one.found.session:
         return False
-    if one.score < (AMENDING_SCORE if is_marked else LATER_SCORE) * other.score:
+    if one.score < AMENDING_SCORE * other.score:
         return False
-    # What an agent said is amended by who says so only.
-    if not is_marked and before.role != "user":
-        return False
-    if shares_subject(said.text, before.text, question, is_marked=is_marked):
+    if shares_subject(said.text, before.text, question):
         return True
-    if not is_marked or one.vector is None or other.vector is None:
+    if one.vector is None or other.vector is None:
         return False
     has_word = bool(find_shared_words(said.text, before.text))
     return has_word and float(one.vector @ other.vector) >= AMENDING_COSINE
 
 
-def shares_subject(one: str, other: str, question: str, *, is_marked: bool) -> bool:
+def shares_subject(one: str, other: str, question: str) -> bool:
     """True if two texts have enough words in common, those of the question above all."""
     shared = find_shared_words(one, other)
-    asked = len(shared & stems_of(question))
     needed = AMENDING_WORDS if detect_scripts(one) & PAIRED_SCRIPTS else 1
-    has_two = len(shared) >= AMENDING_WORDS * needed
-    if is_marked:
-        return asked >= needed or has_two
-    return asked >= needed and has_two
+    return len(shared & stems_of(question)) >= needed or len(shared) >= AMENDING_WORDS * needed
 
 
 def find_shared_words(one: str, other: str) -> frozenset[str]:
