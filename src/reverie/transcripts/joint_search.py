@@ -121,17 +121,29 @@ def add_talk(
     context: str = "",
 ) -> list[Hit]:
     """The memories for a prompt, and behind them what of past conversations may come up beside
-    them, best first; usually nothing. `context` is what was said just before.
+    them (`surface_talk`).
+    """
+    talk = surface_talk(store, query, memories, context)
+    return [*mark_amended(memories, talk, query.text), *talk]
+
+
+def surface_talk(
+    store: Store,
+    query: SearchQuery,
+    memories: Sequence[Hit],
+    context: str = "",
+) -> list[Hit]:
+    """What of past conversations may come up at a prompt beside these memories, best first;
+    usually nothing. `context` is what was said just before.
     """
     if is_hopeless(query.text):
-        return list(memories)
+        return []
     asked = to_passage_query(query, MAX_SURFACING)._replace(context=context)
     found = search_passages(store.transcripts, asked)
     if not may_surface(query.text, found):
-        return list(memories)
+        return []
     most = MAX_SURFACING if asked.vector is not None else MAX_BY_WORDS
-    talk = list(map(to_hit, leave_out_repeated(found, memories)[:most]))
-    return [*mark_amended(memories, talk, query.text), *talk]
+    return list(map(to_hit, leave_out_repeated(found, memories)[:most]))
 
 
 def to_passage_query(query: SearchQuery, limit: int) -> PassageQuery:
