@@ -8,7 +8,7 @@ venting, for once) is nothing to be kept. English has rules of its own, in `extr
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -30,13 +30,34 @@ STATEMENTS = (
 )
 """What a sentence to be kept may be."""
 PASSING = "passing"
+DENIES, ASSERTS, REASONS = "denies", "asserts", "reasons"
+LISTS = {DENIES: "correction", ASSERTS: "correction", REASONS: "rule"}
+"""Lists of phrases within a section: list → section."""
 DENSE_SCRIPTS = frozenset({"han", "kana", "hangul"})
 # Characters of a sentence that somebody says rather than pastes; Han, kana and Hangul say the same
 # in fewer.
 MIN_CHARS, MAX_CHARS = 12, 240
 MIN_DENSE_CHARS, MAX_DENSE_CHARS = 5, 140
 FEW_WORDS = 2
+NEVER = re.compile(r"(?!)")
 _QUESTION = re.compile(r"[?？؟][\s\W]*\Z|\A\W*¿")
+# What somebody else says, or a document: of a sentence with it only the rest is its writer's.
+_QUOTE = re.compile(r"«[^«»]+»|„[^„“”]+[“”]|“[^“”]+”|\"[^\"]+\"|「[^「」]+」|『[^『』]+』")
+# A quotation of fewer characters is a name.
+MIN_SPEECH_CHARS = {True: 7, False: 16}
+# What names something technical: a number, a path, a file, an identifier, an abbreviation.
+_TOKEN = (
+    r"(?-i:\d|`|\w[/_]\w|[ (]/\w|\w\.[a-zA-Z]|[a-z][A-Z]|\b[A-Z]{2}|--\w"
+    r"|[\u0400-\u9fff\uac00-\ud7a3][ ]?[A-Za-z]|[A-Za-z][ ]?[\u0400-\u9fff\uac00-\ud7a3])"
+)
+# In languages that write only names with a capital letter, one within a sentence names something.
+_NAME = r"(?-i:(?<=[a-z\u00df-\u00ff,'] )[A-Z]\w)"
+# What may stand before a question or a supposition: "well," "by the way:".
+_OPENER = r"(?:\A\W*(?:[^\s,;:]+ ?){1,2}[,:;、，：；]\s*|\A)\W*"
+_CLAUSE = r"(?:\A|[,;:.!–—、，：；！]\s*)\W*"
+_COMMA = re.compile(r"\s*[,;，；、]\s*|\s+[-–—]+\s+")
+# Characters of a clause at the end that makes a question of the whole: "right", "对吧".
+MAX_TAG_CHARS = 12
 
 
 class LearnedPhrases(NamedTuple):
@@ -53,17 +74,61 @@ def classify_statement(sentence: str) -> str:
     shortest, longest = (MIN_DENSE_CHARS, MAX_DENSE_CHARS) if dense else (MIN_CHARS, MAX_CHARS)
     if not shortest <= len(sentence) <= longest:
         return ""
+    plain = remove_speech(sentence, is_dense=bool(dense))
+    plain = plain if _QUESTION.search(plain) else plain.rstrip(" .!。！")
+    found = (find_section(phrases, plain) for phrases in iterate_languages(sentence))
+    return next(filter(None, found), "")
+
+
+def find_statement(sentence: str) -> tuple[str, str]:
+    """Which of STATEMENTS a sentence is, and the part that is: a request behind it may be none."""
+    section = classify_statement(sentence)
+    if section != PASSING:
+        return section, sentence
+    for comma in reversed(list(_COMMA.finditer(sentence))):
+        head, tail = sentence[: comma.start()], sentence[comma.end() :]
+        if len(tail) <= MAX_TAG_CHARS:
+            break
+        found = classify_statement(head)
+        if found not in ("", PASSING):
+            return found, head
+    return section, sentence
+
+
+def denies_something(sentence: str) -> bool:
+    """True if a sentence only says that something is not so: what follows it puts it right."""
+    bare = sentence.strip(" \t.,:;!。，！…-–—")
+    return any(
+        phrases.sections[DENIES].fullmatch(bare) is not None
+        for phrases in iterate_languages(sentence)
+    )
+
+
+def fits_list(sentence: str, name: str) -> bool:
+    """True if a phrase of one of LISTS occurs in a sentence that is no question and not passing."""
+    if _QUESTION.search(sentence) or len(sentence) > MAX_CHARS:
+        return False
+    return any(
+        phrases.sections[name].search(sentence) and not phrases.sections[PASSING].search(sentence)
+        for phrases in iterate_languages(sentence)
+    )
+
+
+def remove_speech(sentence: str, *, is_dense: bool) -> str:
+    """A sentence without what it quotes; a name in quotation marks stays."""
+    shortest = MIN_SPEECH_CHARS[is_dense]
+    return _QUOTE.sub(lambda found: found[0] if len(found[0]) < shortest else " ", sentence)
+
+
+def iterate_languages(sentence: str) -> Iterator[LearnedPhrases]:
+    """The phrases of the languages that a sentence may be in."""
+    scripts = detect_scripts(sentence)
     # A sentence with kana is not Chinese; Latin letters occur in sentences of every script.
     written = scripts - {"latin"} or scripts
-    plain = sentence if _QUESTION.search(sentence) else sentence.rstrip(" .!。！")
     for code in choose_languages(sentence) if written == {"latin"} else list_languages():
         phrases = load_learned_phrases(code)
-        if not written or not written <= phrases.scripts:
-            continue
-        found = find_section(phrases, plain)
-        if found:
-            return found
-    return ""
+        if written and written <= phrases.scripts:
+            yield phrases
 
 
 def choose_languages(sentence: str) -> tuple[str, ...]:
@@ -83,8 +148,7 @@ def choose_languages(sentence: str) -> tuple[str, ...]:
 def find_section(phrases: LearnedPhrases, sentence: str) -> str:
     """The section of one language that a sentence fits; PASSING where that fits too."""
     for name in STATEMENTS:
-        expression = phrases.sections.get(name)
-        if expression is None or not expression.search(sentence):
+        if not phrases.sections[name].search(sentence):
             continue
         if _QUESTION.search(sentence) or phrases.sections[PASSING].search(sentence):
             return PASSING
@@ -96,14 +160,23 @@ def find_section(phrases: LearnedPhrases, sentence: str) -> str:
 def load_learned_phrases(code: str) -> LearnedPhrases:
     """The phrases of a language for what is worth keeping, compiled."""
     data = load_language(code)
+    token = _TOKEN if data.get("capital_nouns") else f"(?:{_TOKEN}|{_NAME})"
     sections = {
-        name: compile_statements(data[name]) for name in (*STATEMENTS, PASSING) if name in data
+        name: compile_statements(
+            data.get(name, {}), head=_OPENER if name == PASSING else _CLAUSE, token=token
+        )
+        for name in (*STATEMENTS, PASSING)
     }
+    for name, within in LISTS.items():
+        sections[name] = compile_statements({"contains": data.get(within, {}).get(name, ())})
     return LearnedPhrases(frozenset(data["scripts"]), sections)
 
 
-def compile_statements(section: Mapping[str, list[str]]) -> re.Pattern[str]:
-    """One expression for all phrases of a section; `begins` counts after a comma too.
+def compile_statements(
+    section: Mapping[str, Sequence[str]], head: str = _CLAUSE, token: str = _TOKEN
+) -> re.Pattern[str]:
+    """One expression for all phrases of a section; `begins` counts behind `head` only, and
+    `with_token` where the sentence names something technical.
 
     A gap between two words may be empty here.
     """
@@ -111,8 +184,11 @@ def compile_statements(section: Mapping[str, list[str]]) -> re.Pattern[str]:
     def compile_all(field: str) -> list[str]:
         return [to_expression(phrase.replace(" … ", " (… |)")) for phrase in section.get(field, ())]
 
-    begins = [rf"(?:\A|[,;:.!，、；：]\s*)\W*{phrase}" for phrase in compile_all("begins")]
-    return re.compile("|".join((*begins, *compile_all("contains"))), re.IGNORECASE)
+    begins = [f"{head}{phrase}" for phrase in compile_all("begins")]
+    phrases = [*begins, *compile_all("contains")]
+    if told := compile_all("with_token"):
+        phrases.append(rf"\A(?=.*?{token}).*?(?:{'|'.join(told)})")
+    return re.compile("|".join(phrases), re.IGNORECASE) if phrases else NEVER
 
 
 @lru_cache
