@@ -76,8 +76,12 @@ def classify_statement(sentence: str) -> str:
         return ""
     plain = remove_speech(sentence, is_dense=bool(dense))
     plain = plain if _QUESTION.search(plain) else plain.rstrip(" .!。！")
-    found = (find_section(phrases, plain) for phrases in iterate_languages(sentence))
-    return next(filter(None, found), "")
+    languages = tuple(iterate_languages(sentence))
+    found = next(filter(None, (find_section(phrases, plain) for phrases in languages)), "")
+    # Of few words nobody can tell which of two languages they are: what one calls passing is.
+    if found and any(phrases.sections[PASSING].search(plain) for phrases in languages):
+        return PASSING
+    return found
 
 
 def find_statement(sentence: str) -> tuple[str, str]:
