@@ -53,8 +53,8 @@ _TOKEN = (
 # In languages that write only names with a capital letter, one within a sentence names something.
 _NAME = r"(?-i:(?<=[a-z\u00df-\u00ff,'] )[A-Z]\w)"
 # What may stand before a question or a supposition: "well," "by the way:".
-_OPENER = r"(?:\A\W*(?:[^\s,;:]+ ?){1,2}[,:;、，：；]\s*|\A)\W*"
-_CLAUSE = r"(?:\A|[,;:.!–—、，：；！]\s*)\W*"
+_OPENER = r"(?:\A\W*(?:[^\s,;:]+ ?){1,2}(?:[,:;]\s+|[、，：；]\s*)|\A)\W*"
+_CLAUSE = r"(?:\A|[,;:.!–—]\s+|[、，：；！]\s*)\W*"
 _COMMA = re.compile(r"\s*[,;，；、]\s*|\s+[-–—]+\s+")
 # Characters of a clause at the end that makes a question of the whole: "right", "对吧".
 MAX_TAG_CHARS = 12
@@ -144,6 +144,8 @@ def choose_languages(sentence: str) -> tuple[str, ...]:
         if (common := load_language(code).get("common_words"))
     }
     most = max(counts.values(), default=0)
+    if not most and len(words) > 2 * FEW_WORDS:
+        return ()
     # Two words of a short sentence are often common in several languages.
     enough = most - 1 if most <= FEW_WORDS else most
     return tuple(code for code, count in counts.items() if count >= enough)
