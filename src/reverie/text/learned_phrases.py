@@ -57,7 +57,7 @@ _OPENER = r"(?:\A\W*(?:[^\s,;:]+ ?){1,2}(?:[,:;]\s+|[、，：；]\s*)|\A)\W*"
 _CLAUSE = r"(?:\A|[,;:.!–—]\s+|[、，：；！]\s*)\W*"
 _COMMA = re.compile(r"\s*[,;，；、]\s*|\s+[-–—]+\s+")
 # Characters of a clause at the end that makes a question of the whole: "right", "对吧".
-MAX_TAG_CHARS = 12
+MAX_TAG_CHARS = {True: 4, False: 12}
 
 
 class LearnedPhrases(NamedTuple):
@@ -87,11 +87,12 @@ def classify_statement(sentence: str) -> str:
 def find_statement(sentence: str) -> tuple[str, str]:
     """Which of STATEMENTS a sentence is, and the part that is: a request behind it may be none."""
     section = classify_statement(sentence)
-    if section != PASSING:
+    if section not in ("", PASSING):
         return section, sentence
+    longest_tag = MAX_TAG_CHARS[bool(detect_scripts(sentence) & DENSE_SCRIPTS)]
     for comma in reversed(list(_COMMA.finditer(sentence))):
         head, tail = sentence[: comma.start()], sentence[comma.end() :]
-        if len(tail) <= MAX_TAG_CHARS:
+        if len(tail) <= longest_tag:
             break
         found = classify_statement(head)
         if found not in ("", PASSING):
@@ -182,7 +183,7 @@ def compile_statements(
     section: Mapping[str, Sequence[str]], head: str = _CLAUSE, token: str = _TOKEN
 ) -> re.Pattern[str]:
     """One expression for all phrases of a section; `begins` counts behind `head` only, and
-    `with_token` where the sentence names something technical.
+    `with_token` where the sentence names something technical and no phrase of `unless` occurs.
 
     A gap between two words may be empty here.
     """
@@ -193,7 +194,9 @@ def compile_statements(
     begins = [f"{head}{phrase}" for phrase in compile_all("begins")]
     phrases = [*begins, *compile_all("contains")]
     if told := compile_all("with_token"):
-        phrases.append(rf"\A(?=.*?{token}).*?(?:{'|'.join(told)})")
+        # What is asked for or goes wrong is no fact, whatever it names.
+        unlike = "|".join(compile_all("unless")) or NEVER.pattern
+        phrases.append(rf"\A(?!.*?(?:{unlike}))(?=.*?{token}).*?(?:{'|'.join(told)})")
     return re.compile("|".join(phrases), re.IGNORECASE) if phrases else NEVER
 
 
