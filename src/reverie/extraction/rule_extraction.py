@@ -29,7 +29,14 @@ from reverie.extraction.tool_families import find_replaced_tool
 from reverie.memory.reminder_phrases import ReminderPhrase, parse_reminder_phrase
 from reverie.text.forbidden_acts import find_program_triggers
 from reverie.text.injection_fence import remove_injections
-from reverie.text.learned_phrases import PASSING, classify_statement
+from reverie.text.learned_phrases import (
+    ASSERTS,
+    PASSING,
+    REASONS,
+    denies_something,
+    find_statement,
+    fits_list,
+)
 from reverie.text.own_sentences import separate_sentences, split_sentences
 from reverie.text.text_signals import derive_tags, derive_triggers, find_file_names
 from reverie.transcripts.message_passages import read_spoken_text
@@ -280,10 +287,10 @@ def extract_user_lessons(
     for number, sentence in enumerate(own):
         if number == joined:
             continue
-        is_denial = _DENIAL.match(sentence) is not None
+        is_denial = _DENIAL.match(sentence) is not None or denies_something(sentence)
         judged = judge_sentence(sentence, context._replace(denied=is_denial or open_denial))
         if judged is None and not is_document:
-            judged = judge_statement(sentence)
+            judged = judge_statement(sentence, denied=open_denial)
         if is_document and isinstance(judged, CandidateLesson) and not judged.explicit:
             judged = RejectedCandidate(judged.text, "document", judged.rule)
         # "no." and then, in the next sentence, what is right
@@ -334,9 +341,16 @@ def judge_sentence(
     return passing
 
 
-def judge_statement(sentence: str) -> CandidateLesson | None:
-    """The lesson that a sentence is by the phrases of the language files; None where it is none."""
-    section = classify_statement(sentence)
+def judge_statement(sentence: str, *, denied: bool = False) -> CandidateLesson | None:
+    """The lesson that a sentence is by the phrases of the language files; None where it is none.
+
+    After "no, that is wrong" it puts something right where it says how that is.
+    """
+    if denies_something(sentence):
+        return None
+    section, sentence = find_statement(sentence)
+    if not section and denied and fits_list(sentence, ASSERTS):
+        section = "correction"
     if section in ("", PASSING):
         return None
     kind, provenance = STATEMENT_KINDS[section]
@@ -477,12 +491,12 @@ def find_refusal_reason(
 
 
 def is_continuation(found: CandidateLesson, following: str) -> bool:
-    """True if the next sentence says why a prohibition holds, or what to do instead."""
-    return (
-        found.kind in (NEGATIVE, "correction")
-        and _GOES_ON.match(following) is not None
-        and len(found.text) + len(following) < MAX_LESSON_CHARS // 2
-    )
+    """True if the next sentence says why a wish holds, or what to do instead."""
+    if len(found.text) + len(following) >= MAX_LESSON_CHARS // 2:
+        return False
+    if found.rule.startswith(SPOKEN) and fits_list(following, REASONS):
+        return True
+    return found.kind in (NEGATIVE, "correction") and _GOES_ON.match(following) is not None
 
 
 def goes_with(found: CandidateLesson, following: CandidateLesson) -> bool:

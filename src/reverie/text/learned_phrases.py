@@ -8,7 +8,7 @@ venting, for once) is nothing to be kept. English has rules of its own, in `extr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -39,7 +39,16 @@ PROPOSAL, ACCEPTS = "proposal", "accepts"
 MAX_CONCLUSION_CHARS = 320
 # Characters of a sentence by which a user says that something is so.
 MAX_CONFIRMING_CHARS = 120
-LISTS = {AGAINST: STANDING, HEDGES: CONCLUSION, REFUTES: CONFIRMS, ACCEPTS: "approval"}
+DENIES, ASSERTS, REASONS = "denies", "asserts", "reasons"
+LISTS = {
+    AGAINST: STANDING,
+    HEDGES: CONCLUSION,
+    REFUTES: CONFIRMS,
+    ACCEPTS: "approval",
+    DENIES: "correction",
+    ASSERTS: "correction",
+    REASONS: "rule",
+}
 """Lists of phrases within a section: list → section."""
 DENSE_SCRIPTS = frozenset({"han", "kana", "hangul"})
 # Characters of a sentence that somebody says rather than pastes; Han, kana and Hangul say the same
@@ -49,6 +58,23 @@ MIN_DENSE_CHARS, MAX_DENSE_CHARS = 5, 140
 FEW_WORDS = 2
 NEVER = re.compile(r"(?!)")
 _QUESTION = re.compile(r"[?？؟][\s\W]*\Z|\A\W*¿")
+# What somebody else says, or a document: of a sentence with it only the rest is its writer's.
+_QUOTE = re.compile(r"«[^«»]+»|„[^„“”]+[“”]|“[^“”]+”|\"[^\"]+\"|「[^「」]+」|『[^『』]+』")
+# A quotation of fewer characters is a name.
+MIN_SPEECH_CHARS = {True: 7, False: 16}
+# What names something technical: a number, a path, a file, an identifier, an abbreviation.
+_TOKEN = (
+    r"(?-i:\d|`|\w[/_]\w|[ (]/\w|\w\.[a-zA-Z]|[a-z][A-Z]|\b[A-Z]{2}|--\w"
+    r"|[\u0400-\u9fff\uac00-\ud7a3][ ]?[A-Za-z]|[A-Za-z][ ]?[\u0400-\u9fff\uac00-\ud7a3])"
+)
+# In languages that write only names with a capital letter, one within a sentence names something.
+_NAME = r"(?-i:(?<=[a-z\u00df-\u00ff,'] )[A-Z]\w)"
+# What may stand before a question or a supposition: "well," "by the way:".
+_OPENER = r"(?:\A\W*(?:[^\s,;:]+ ?){1,2}(?:[,:;]\s+|[、，：；]\s*)|\A)\W*"
+_CLAUSE = r"(?:\A|[,;:.!–—]\s+|[、，：；！]\s*)\W*"
+_COMMA = re.compile(r"\s*[,;，；、]\s*|\s+[-–—]+\s+")
+# Characters of a clause at the end that makes a question of the whole: "right", "对吧".
+MAX_TAG_CHARS = {True: 4, False: 12}
 
 
 class LearnedPhrases(NamedTuple):
@@ -65,9 +91,39 @@ def classify_statement(sentence: str) -> str:
     shortest, longest = (MIN_DENSE_CHARS, MAX_DENSE_CHARS) if dense else (MIN_CHARS, MAX_CHARS)
     if not shortest <= len(sentence) <= longest:
         return ""
-    plain = sentence if _QUESTION.search(sentence) else sentence.rstrip(" .!。！")
-    found = (find_section(phrases, plain) for phrases in iterate_languages(sentence))
-    return next(filter(None, found), "")
+    plain = remove_speech(sentence, is_dense=bool(dense))
+    plain = plain if _QUESTION.search(plain) else plain.rstrip(" .!。！")
+    languages = tuple(iterate_languages(sentence))
+    found = next(filter(None, (find_section(phrases, plain) for phrases in languages)), "")
+    # Of few words nobody can tell which of two languages they are: what one calls passing is.
+    if found and any(phrases.sections[PASSING].search(plain) for phrases in languages):
+        return PASSING
+    return found
+
+
+def find_statement(sentence: str) -> tuple[str, str]:
+    """Which of STATEMENTS a sentence is, and the part that is: a request behind it may be none."""
+    section = classify_statement(sentence)
+    if section not in ("", PASSING):
+        return section, sentence
+    longest_tag = MAX_TAG_CHARS[bool(detect_scripts(sentence) & DENSE_SCRIPTS)]
+    for comma in reversed(list(_COMMA.finditer(sentence))):
+        head, tail = sentence[: comma.start()], sentence[comma.end() :]
+        if len(tail) <= longest_tag:
+            break
+        found = classify_statement(head)
+        if found not in ("", PASSING):
+            return found, head
+    return section, sentence
+
+
+def denies_something(sentence: str) -> bool:
+    """True if a sentence only says that something is not so: what follows it puts it right."""
+    bare = sentence.strip(" \t.,:;!。，！…-–—")
+    return any(
+        phrases.sections[DENIES].fullmatch(bare) is not None
+        for phrases in iterate_languages(sentence)
+    )
 
 
 def is_standing_wish(clause: str) -> bool:
@@ -136,6 +192,22 @@ def remove_forbidding(clause: str) -> str:
     return clause
 
 
+def fits_list(sentence: str, name: str) -> bool:
+    """True if a phrase of one of LISTS occurs in a sentence that is no question and not passing."""
+    if _QUESTION.search(sentence) or len(sentence) > MAX_CHARS:
+        return False
+    return any(
+        phrases.sections[name].search(sentence) and not phrases.sections[PASSING].search(sentence)
+        for phrases in iterate_languages(sentence)
+    )
+
+
+def remove_speech(sentence: str, *, is_dense: bool) -> str:
+    """A sentence without what it quotes; a name in quotation marks stays."""
+    shortest = MIN_SPEECH_CHARS[is_dense]
+    return _QUOTE.sub(lambda found: found[0] if len(found[0]) < shortest else " ", sentence)
+
+
 def iterate_languages(sentence: str) -> Iterator[LearnedPhrases]:
     """The phrases of the languages that a sentence may be in."""
     scripts = detect_scripts(sentence)
@@ -156,6 +228,8 @@ def choose_languages(sentence: str) -> tuple[str, ...]:
         if (common := load_language(code).get("common_words"))
     }
     most = max(counts.values(), default=0)
+    if not most and len(words) > 2 * FEW_WORDS:
+        return ()
     # Two words of a short sentence are often common in several languages.
     enough = most - 1 if most <= FEW_WORDS else most
     return tuple(code for code, count in counts.items() if count >= enough)
@@ -175,16 +249,17 @@ def find_section(phrases: LearnedPhrases, sentence: str) -> str:
 class _Sections(dict[str, re.Pattern[str]]):
     """The sections of a language file as expressions, each compiled when it is first asked for."""
 
-    def __init__(self, data: Mapping[str, Any]) -> None:
+    def __init__(self, data: Mapping[str, Any], token: str) -> None:
         super().__init__()
-        self._data = data
+        self._data, self._token = data, token
 
     def __missing__(self, name: str) -> re.Pattern[str]:
         within = LISTS.get(name)
         section = self._data.get(within or name, {})
         # What a file says nothing of fits nothing.
         phrases = {"contains": section.get(name, ())} if within else section
-        self[name] = compile_statements(phrases)
+        head = _OPENER if name == PASSING else _CLAUSE
+        self[name] = compile_statements(phrases, head=head, token=self._token)
         return self[name]
 
 
@@ -192,11 +267,15 @@ class _Sections(dict[str, re.Pattern[str]]):
 def load_learned_phrases(code: str) -> LearnedPhrases:
     """The phrases of a language for what is worth keeping."""
     data = load_language(code)
-    return LearnedPhrases(frozenset(data["scripts"]), _Sections(data))
+    token = _TOKEN if data.get("capital_nouns") else f"(?:{_TOKEN}|{_NAME})"
+    return LearnedPhrases(frozenset(data["scripts"]), _Sections(data, token))
 
 
-def compile_statements(section: Mapping[str, list[str]]) -> re.Pattern[str]:
-    """One expression for all phrases of a section; `begins` counts after a comma too.
+def compile_statements(
+    section: Mapping[str, Sequence[str]], head: str = _CLAUSE, token: str = _TOKEN
+) -> re.Pattern[str]:
+    """One expression for all phrases of a section; `begins` counts behind `head` only, and
+    `with_token` where the sentence names something technical and no phrase of `unless` occurs.
 
     A gap between two words may be empty here.
     """
@@ -204,8 +283,12 @@ def compile_statements(section: Mapping[str, list[str]]) -> re.Pattern[str]:
     def compile_all(field: str) -> list[str]:
         return [to_expression(phrase.replace(" … ", " (… |)")) for phrase in section.get(field, ())]
 
-    begins = [rf"(?:\A|[,;:.!，、；：]\s*)\W*{phrase}" for phrase in compile_all("begins")]
-    phrases = (*begins, *compile_all("contains"))
+    begins = [f"{head}{phrase}" for phrase in compile_all("begins")]
+    phrases = [*begins, *compile_all("contains")]
+    if told := compile_all("with_token"):
+        # What is asked for or goes wrong is no fact, whatever it names.
+        unlike = "|".join(compile_all("unless")) or NEVER.pattern
+        phrases.append(rf"\A(?!.*?(?:{unlike}))(?=.*?{token}).*?(?:{'|'.join(told)})")
     return re.compile("|".join(phrases), re.IGNORECASE) if phrases else NEVER
 
 
