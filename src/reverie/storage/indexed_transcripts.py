@@ -35,6 +35,14 @@ class IndexedConversation(NamedTuple):
     passages: Sequence[TranscriptPassage]
 
 
+class PassageUse(NamedTuple):
+    """A passage that was given to an agent whose words then held it."""
+
+    key: int  # of the passage
+    given: int  # the event that gave it
+    event: int  # the event with those words
+
+
 class FoundPassage(NamedTuple):
     """A passage that search found, and the conversation that holds it."""
 
@@ -43,6 +51,7 @@ class FoundPassage(NamedTuple):
     space: str
     session: str
     event: int
+    uses: int  # how often an agent that was given it used it
     passage: TranscriptPassage
 
     @property
@@ -107,8 +116,9 @@ class TranscriptIndex(Protocol):
         generation: str,
         *,
         is_end: bool,
+        uses: Sequence[PassageUse] = (),
     ) -> int:
-        """Make these the passages of the events (after, last], and `last` the cursor.
+        """Make these the passages and uses of the events (after, last], and `last` the cursor.
 
         One transaction. Passages that are there already keep their numbers and vectors, others of
         these events go, and of all later ones too if the log ends there (`is_end`). Returns how

@@ -29,6 +29,8 @@ SCRIPTS = {
     "hangul": (("\uac00", "\ud7a3"),),
 }
 """Characters that tell a script, by the name that language files use."""
+PAIRED_SCRIPTS = {"han", "kana", "hangul"}
+"""Those of which words are looked for in pairs of letters."""
 
 TRAITS = ("general_question", "small_talk", "small_edit", "of_ours")
 """What a language file has phrases for that tell whether a prompt may bring up talk."""

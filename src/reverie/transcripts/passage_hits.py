@@ -27,6 +27,8 @@ def to_hit(one: RankedPassage) -> Hit:
         why.append(f"words {one.bm25:.1f}")
     if one.cosine is not None:
         why.append(f"meaning {one.cosine:.2f}")
+    if uses := one.found.uses:
+        why.append(f"used {uses} time{'s' if uses > 1 else ''}")
     memory = to_said_memory(one.found)
     if one.is_earlier:
         why.append("a newer one on this stands before it")

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from reverie.storage.indexed_transcripts import FoundPassage, TranscriptIndex
 from reverie.text.domain_stopwords import domain_stop_stems, stems_of
 from reverie.text.function_words import tokenize_content
-from reverie.text.prompt_phrases import AMENDS, detect_scripts, has_trait
+from reverie.text.prompt_phrases import AMENDS, PAIRED_SCRIPTS, detect_scripts, has_trait
 from reverie.text.tokenization import fold_text
 
 # Passages that each channel proposes; fewer where words decide alone, as in a hook.
@@ -31,6 +31,9 @@ PASSAGES_PER_STEP = 64
 MEANING_SHARE = 0.6
 # What it counts that the user said it and not the agent.
 USER_BONUS = 0.15
+# What it counts that agents that were given it used it, at most; so many uses are the most. Small:
+# what is used is given again.
+USE_BONUS, MOST_USES = 0.06, 3
 # The cosine that a passage without a vector is taken to have.
 USUAL_COSINE = 0.3
 # What a word of the exchange before counts against one of the question itself.
@@ -45,8 +48,6 @@ SMALL_POOL, RARE_WORD_BM25 = 20, 2.0
 LEAST_BM25 = 12.0
 # A newer passage takes the place of an older one if its score is at least this share of that one's.
 CLOSE_SCORE = 0.88
-# Scripts of which words are looked for in pairs of letters.
-PAIRED_SCRIPTS = {"han", "kana", "hangul"}
 # What the user said to settle a thing anew ("after all", "instead") goes before what it may amend,
 # from this share of its score: the two have a word of the question in common, or two others (twice
 # as many pairs of letters), or this cosine.
@@ -141,10 +142,12 @@ def gather_passages(index: TranscriptIndex, asked: PassageQuery) -> list[RankedP
 
 
 def bound_score(bm25: float, cosine: float | None, highest: float) -> float:
-    """The most that a passage can score: as one that the user said (`score_passage`)."""
+    """The most that a passage can score: as one that the user said and agents used
+    (`score_passage`).
+    """
     meaning = USUAL_COSINE if cosine is None else cosine
     words = bm25 / highest
-    return MEANING_SHARE * meaning + (1.0 - MEANING_SHARE) * words + USER_BONUS
+    return MEANING_SHARE * meaning + (1.0 - MEANING_SHARE) * words + USER_BONUS + USE_BONUS
 
 
 def correct_small_pool(pool: Sequence[RankedPassage], text: str) -> list[RankedPassage]:
@@ -205,6 +208,7 @@ def score_passage(one: RankedPassage, highest: float) -> float:
     words = one.bm25 / highest
     cosine = USUAL_COSINE if one.cosine is None else one.cosine
     bonus = USER_BONUS if one.found.passage.role == "user" else 0.0
+    bonus += USE_BONUS * min(one.found.uses, MOST_USES) / MOST_USES
     return MEANING_SHARE * cosine + (1.0 - MEANING_SHARE) * words + bonus
 
 

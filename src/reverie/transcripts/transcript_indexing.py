@@ -15,7 +15,7 @@ from reverie.embedding import Embedder
 from reverie.pipeline.conversation_events import iterate_messages, lesson_space_of
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import GENERATION, Store
-from reverie.storage.indexed_transcripts import IndexedConversation, TranscriptPassage
+from reverie.storage.indexed_transcripts import IndexedConversation, TranscriptPassage, id_to_key
 from reverie.transcripts.message_passages import (
     SpokenMessage,
     cut_passages,
@@ -23,11 +23,13 @@ from reverie.transcripts.message_passages import (
     is_telling,
     read_spoken_text,
 )
+from reverie.transcripts.passage_uses import LoggedAnswer, LoggedTurn, find_uses
 
 MESSAGE_VERBS = ("turn", "heard")
 # Events that are read in one step.
 EVENTS_PER_STEP = 200
-# Newest events before a turn in which the message that it answers is looked for.
+# Newest events before a turn in which the message that it answers is looked for, and the passages
+# that it may use.
 EVENTS_BEFORE = 4
 
 
@@ -53,35 +55,50 @@ def index_conversations(work: WorkContext, most: int = EVENTS_PER_STEP) -> int:
     # Where fewer came than were asked for, the log ends here.
     is_end = len(events) < most
     last = events[-1].seq if events else after
-    index.replace(read_conversations(work, events), (after, last), generation, is_end=is_end)
+    conversations, answers = read_conversations(work, events)
+    uses = find_uses(index, after, conversations, answers)
+    index.replace(conversations, (after, last), generation, is_end=is_end, uses=uses)
     return len(events)
 
 
 def read_conversations(
     work: WorkContext,
     events: Sequence[Event],
-) -> list[IndexedConversation]:
-    """The passages of the messages in some events, by event: those that are young enough."""
+) -> tuple[list[IndexedConversation], list[LoggedAnswer]]:
+    """The passages of the messages in some events, by event: those that are young enough. And what
+    each event answers.
+    """
     store, days = work.store, work.settings.talk_days
     oldest = work.now - days * 86_400.0 if days else float("-inf")
     found: list[IndexedConversation] = []
-    before: dict[tuple[str, str], list[SpokenMessage]] = {}
+    answers: list[LoggedAnswer] = []
+    recent: dict[tuple[str, str], list[LoggedTurn]] = {}
     for event in events:
         place = (event.space, event.session)
-        if place not in before:
-            before[place] = read_messages_before(store, event)
-        spoken = read_spoken_messages(event)
-        passages = make_passages(before[place], spoken)
-        before[place] = [*before[place], *spoken][-EVENTS_BEFORE:]
+        before = recent[place] if place in recent else read_turns_before(store, event)
+        turn = read_turn(event)
+        passages = make_passages(join_messages(before), turn.spoken)
+        answers.append(LoggedAnswer(turn, before))
+        recent[place] = [*before, turn][-EVENTS_BEFORE:]
         if passages and event.at >= oldest:
             found.append(
                 IndexedConversation(lesson_space_of(event), event.session, event.seq, passages)
             )
-    return found
+    return found, answers
 
 
 def read_messages_before(store: Store, event: Event) -> list[SpokenMessage]:
     """The last messages of a conversation before an event, in order."""
+    return join_messages(read_turns_before(store, event))
+
+
+def join_messages(turns: Sequence[LoggedTurn]) -> list[SpokenMessage]:
+    """The last messages of some turns, in order."""
+    return [message for one in turns for message in one.spoken][-EVENTS_BEFORE:]
+
+
+def read_turns_before(store: Store, event: Event) -> list[LoggedTurn]:
+    """The last turns of a conversation before an event, in order."""
     earlier = store.events(
         session=event.session,
         space=event.space,
@@ -90,8 +107,16 @@ def read_messages_before(store: Store, event: Event) -> list[SpokenMessage]:
         newest=True,
         limit=EVENTS_BEFORE,
     )
-    messages = [message for one in reversed(earlier) for message in read_spoken_messages(one)]
-    return messages[-EVENTS_BEFORE:]
+    return list(map(read_turn, reversed(earlier)))
+
+
+def read_turn(event: Event) -> LoggedTurn:
+    """What was said in an event, and which passages were given with it."""
+    given = event.payload.get("given") or ()
+    # A purge blanks ids.
+    keys = (id_to_key(id) for id in given if isinstance(id, str))
+    passages = [key for key in keys if key is not None]
+    return LoggedTurn(event.seq, read_spoken_messages(event), passages)
 
 
 def read_spoken_messages(event: Event) -> list[SpokenMessage]:

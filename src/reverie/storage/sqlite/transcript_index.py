@@ -20,6 +20,7 @@ from reverie.storage import Names
 from reverie.storage.indexed_transcripts import (
     FoundPassage,
     IndexedConversation,
+    PassageUse,
     TranscriptCount,
     TranscriptPassage,
     make_passage_key,
@@ -47,6 +48,7 @@ READ_AGAIN = "read again"
 MAX_EVENT = 2**63 - 1
 PASSAGES = """
     select p.num, p.key, c.space, c.session, p.event,
+           (select count(*) from use where use.key = p.key),
            p.message, p.part, p.role, p.at, p.text, p.context
     from passage p join conversation c on c.num = p.conversation
 """
@@ -71,6 +73,11 @@ NOTE_CHANGE = """
     insert into changed (num)
     select v.num from vector v, packing where v.num = ? and packing.snapshot <> ''
 """
+DELETE_USES = "delete from use where key = (select key from passage where num = ?)"
+INSERT_USE = """
+    insert or replace into use (key, given, event)
+    select distinct key, ?2, ?3 from passage where key = ?1
+"""
 FORGET_PACKED = "update packing set snapshot = '', rows = 0, version = random()"
 
 
@@ -78,8 +85,8 @@ class SqliteTranscriptIndex(DerivedDatabase):
     """Past conversations in passages, with their words and vectors."""
 
     schema = Path(__file__).with_suffix(".sql")
-    edition = 2  # to be raised, too, when `to_index_text` or how messages are cut changes
-    tables = ("vector", "waiting", "changed", "passage", "conversation", "reading")
+    edition = 3  # to be raised, too, when `to_index_text` or how messages are cut changes
+    tables = ("vector", "waiting", "changed", "use", "passage", "conversation", "reading")
     worded = ("passage", "passages of conversations")
 
     def __init__(self, path: str) -> None:
@@ -98,6 +105,7 @@ class SqliteTranscriptIndex(DerivedDatabase):
         generation: str,
         *,
         is_end: bool,
+        uses: Sequence[PassageUse] = (),
     ) -> int:
         after, last = events
         added = 0
@@ -107,6 +115,8 @@ class SqliteTranscriptIndex(DerivedDatabase):
             for one in conversations:
                 added += put_passages(db, one, stale)
             delete_passages(db, list(stale.values()))
+            db.execute("delete from use where event > ? and event <= ?", (after, until))
+            db.executemany(INSERT_USE, uses)
             db.execute("delete from reading")
             db.execute("insert into reading values (?, ?)", (last, generation))
         return added
@@ -258,6 +268,9 @@ class SqliteTranscriptIndex(DerivedDatabase):
         )
         if strays := self._count(stray):
             return f"{strays:,} passages belong to no conversation"
+        unknown = "select count(*) from use where key not in (select key from passage)"
+        if unknowns := self._count(unknown):
+            return f"{unknowns:,} uses belong to no passage"
         return self._verify_words()
 
     # Finding
@@ -367,7 +380,9 @@ def put_passages(
 
 
 def delete_passages(db: Connection, rows: Sequence[PassageRow]) -> None:
-    """Delete passages, given as (number, text, context), with their words and vectors."""
+    """Delete passages, given as (number, text, context), with their words, vectors and
+    uses.
+    """
     for num, text, context in rows:
         # A row of a contentless FTS5 table is deleted by giving FTS5 its text again.
         db.execute(
@@ -378,6 +393,7 @@ def delete_passages(db: Connection, rows: Sequence[PassageRow]) -> None:
     note_changes(db, nums)
     db.executemany("delete from waiting where num = ?", nums)
     db.executemany("delete from vector where num = ?", nums)
+    db.executemany(DELETE_USES, nums)
     db.executemany("delete from passage where num = ?", nums)
 
 
@@ -398,5 +414,5 @@ def adopt_model(db: Connection, model: str) -> None:
 
 def to_found_passage(row: Sequence[Any]) -> FoundPassage:
     """The passage in a row of PASSAGES."""
-    num, key, space, session, event, *said = row
-    return FoundPassage(num, key, space, session, event, TranscriptPassage(*said))
+    num, key, space, session, event, uses, *said = row
+    return FoundPassage(num, key, space, session, event, uses, TranscriptPassage(*said))

@@ -59,6 +59,16 @@ create table changed (
     num   integer not null
 );
 
+-- Passages that were given and then used: `given` is the event that gave them, `event` the one in which they were used.
+-- By key, so that a use is found again whatever number the passage has.
+create table use (
+    key   integer not null,
+    given integer not null,
+    event integer not null,
+    primary key (key, given)
+) without rowid;
+create index use_by_event on use (event);
+
 -- How far the event log was read, and which generation of the store that was.
 create table reading (
     cursor     integer not null,
