@@ -201,6 +201,8 @@ def purge_from_conversations(index: TranscriptIndex, gone: PurgedMemories) -> li
     """Drop conversations that repeat these memories from their index; the rest of them is read
     again from the log, which is blanked by now. Returns files that may still hold something.
     """
+    # Who read the log before that must not write it into the index afterwards.
+    index.start_over()
     repeats = make_repeat_check(gone)
     found = {
         (space, session)

@@ -98,6 +98,9 @@ def run_scrub(
     pending = has_unfinished_erasure(work)
     yours = tuple(iter_user_files(work, clean))
     finds = [*scrub_store(work, clean, progress, write=write)]
+    if write and finds:
+        # Who read them before they were cleaned must not write them into the index afterwards.
+        work.store.transcripts.start_over()
     derived = list(scan_indexes(work, clean, progress))
     left: list[Path] = []
     if write and (finds or pending or derived):

@@ -225,7 +225,7 @@ def has_work_left(work: WorkContext) -> bool:
     """True if a text waits for its vector, or an event, page or shared file to be read."""
     return (
         any(has_ready_event(work, reader) for reader in READERS)
-        or has_unread_conversations(work.store)
+        or has_unread_conversations(work.store, work.settings)
         or has_llm_work(work)
         or mirror_sync.has_mirror_work(work)
         or shared_files.has_share_work(work)

@@ -117,13 +117,18 @@ class TranscriptIndex(Protocol):
         *,
         is_end: bool,
         uses: Sequence[PassageUse] = (),
+        since: tuple[int, str] | None = None,
     ) -> int:
         """Make these the passages and uses of the events (after, last], and `last` the cursor.
 
         One transaction. Passages that are there already keep their numbers and vectors, others of
         these events go, and of all later ones too if the log ends there (`is_end`). Returns how
-        many are new.
+        many are new. With `since`, nothing happens if the cursor is another by now.
         """
+        ...
+
+    def start_over(self) -> None:
+        """Have the log read again from the beginning; who reads it just now writes nothing more."""
         ...
 
     def drop(self, space: str, session: str) -> int:

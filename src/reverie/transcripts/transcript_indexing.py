@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from reverie.core.config import Settings
 from reverie.core.model import Event
 from reverie.embedding import Embedder
 from reverie.pipeline.conversation_events import iterate_messages, lesson_space_of
@@ -33,10 +34,15 @@ EVENTS_PER_STEP = 200
 EVENTS_BEFORE = 4
 
 
-def has_unread_conversations(store: Store) -> bool:
+def name_reading(store: Store, settings: Settings) -> str:
+    """What the index was read from: another name when all of the log has to be read again."""
+    return f"{store.meta(GENERATION) or ''} {settings.talk_days or ''}".strip()
+
+
+def has_unread_conversations(store: Store, settings: Settings) -> bool:
     """True if messages wait to be indexed."""
     cursor, generation = store.transcripts.cursor()
-    if generation != (store.meta(GENERATION) or ""):
+    if generation != name_reading(store, settings):
         cursor = 0
     return bool(store.events(after=cursor, verbs=MESSAGE_VERBS, limit=1))
 
@@ -45,7 +51,7 @@ def index_conversations(work: WorkContext, most: int = EVENTS_PER_STEP) -> int:
     """Read the next events with messages, at most so many; returns how many were read."""
     store, index = work.store, work.store.transcripts
     cursor, known = index.cursor()
-    generation = store.meta(GENERATION) or ""
+    generation = name_reading(store, work.settings)
     after = cursor if known == generation else 0
     if work.settings.talk_days and known == generation:
         index.drop_before(work.now - work.settings.talk_days * 86_400.0)
@@ -57,7 +63,16 @@ def index_conversations(work: WorkContext, most: int = EVENTS_PER_STEP) -> int:
     last = events[-1].seq if events else after
     conversations, answers = read_conversations(work, events)
     uses = find_uses(index, after, conversations, answers)
-    index.replace(conversations, (after, last), generation, is_end=is_end, uses=uses)
+    # Another process may have read on meanwhile, or erased what was read here: then this is dropped
+    # and the log read anew.
+    index.replace(
+        conversations,
+        (after, last),
+        generation,
+        is_end=is_end,
+        uses=uses,
+        since=(cursor, known),
+    )
     return len(events)
 
 

@@ -106,10 +106,13 @@ class SqliteTranscriptIndex(DerivedDatabase):
         *,
         is_end: bool,
         uses: Sequence[PassageUse] = (),
+        since: tuple[int, str] | None = None,
     ) -> int:
         after, last = events
         added = 0
         with self._connections().writing() as db:
+            if since is not None and since != read_cursor(db):
+                return 0
             until = MAX_EVENT if is_end else last
             stale = select_passages(db, "p.event > ? and p.event <= ?", after, until)
             for one in conversations:
@@ -120,6 +123,11 @@ class SqliteTranscriptIndex(DerivedDatabase):
             db.execute("delete from reading")
             db.execute("insert into reading values (?, ?)", (last, generation))
         return added
+
+    def start_over(self) -> None:
+        with self._connections().writing() as db:
+            db.execute("delete from reading")
+            db.execute("insert into reading values (0, ?)", (READ_AGAIN,))
 
     def drop(self, space: str, session: str) -> int:
         return self._drop_where("c.space = ? and c.session = ?", space, session, reread=True)
@@ -332,6 +340,12 @@ PassageKey = tuple[str, str, int, int]
 
 PassageRow = tuple[int, str, str]
 """Number, text and context."""
+
+
+def read_cursor(db: Connection) -> tuple[int, str]:
+    """(the last event that was read, what it was read from); (0, "") at the start."""
+    row = db.execute("select cursor, generation from reading").fetchone()
+    return (row[0], row[1]) if row else (0, "")
 
 
 def select_passages(db: Connection, condition: str, *args: object) -> dict[PassageKey, PassageRow]:
