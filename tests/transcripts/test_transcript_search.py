@@ -4,6 +4,7 @@ import pytest
 
 from reverie.core.errors import NotFound
 from reverie.core.model import SAID
+from reverie.transcripts.talk_gate import is_hopeless
 
 CACHE = [
     {"role": "user", "content": "How should we cache the package metadata?"},
@@ -160,3 +161,23 @@ def test_a_question_that_was_only_asked_is_no_answer(mind):
     mind.learn([{"role": "user", "content": ask}], space="me/demo", session="s1")
     mind.settle()
     assert not said(mind.recall(ask, space="me/demo"))
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["where were we?", "is it in there?", "Was machen wir denn jetzt?", "on fait quoi ici?"],
+)
+def test_a_prompt_of_function_words_alone_brings_up_nothing(prompt):
+    assert is_hopeless(prompt)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "which cache did we choose?",
+        "Warum haben wir den Cache verworfen?",
+        "为什么没有用结巴分词？",
+    ],
+)
+def test_a_short_prompt_that_names_its_subject_is_looked_for(prompt):
+    assert not is_hopeless(prompt)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from reverie.text.tokenization import tokenize_query
+from reverie.text.tokenization import STOP_WORDS, tokenize_query
 
 # A text is in a language of whose words so many occur in it, and so large a share of its terms.
 MIN_WORDS, MIN_SHARE = 2, 0.2
@@ -27,16 +27,27 @@ def tokenize_content(text: str) -> list[str]:
     return drop_function_words(tokenize_query(text))
 
 
+def count_telling_words(text: str) -> int:
+    """How many different words of a question say what it is about."""
+    terms = tokenize_query(text)
+    words = find_function_words(terms) | STOP_WORDS
+    return sum(term not in words for term in terms)
+
+
 def drop_function_words(terms: Sequence[str]) -> list[str]:
-    """The terms without the function words of the language of which most occur among them."""
+    """The terms without the function words of their language, unless nothing else is left."""
+    found = find_function_words(terms)
+    return [term for term in terms if term not in found] or list(terms)
+
+
+def find_function_words(terms: Sequence[str]) -> frozenset[str]:
+    """The function words among some terms, of the language of which most occur; none in English."""
     found = max(
         (words.intersection(terms) for words in load_function_words().values()),
         key=len,
-        default=frozenset(),
+        default=frozenset[str](),
     )
-    if len(found) < max(MIN_WORDS, MIN_SHARE * len(terms)):
-        return list(terms)
-    return [term for term in terms if term not in found] or list(terms)
+    return found if len(found) >= max(MIN_WORDS, MIN_SHARE * len(terms)) else frozenset()
 
 
 @lru_cache(maxsize=1)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from reverie.text.function_words import tokenize_content
+from reverie.text.function_words import count_telling_words, tokenize_content
 from reverie.text.prompt_phrases import TRAITS, read_prompt_traits
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def says_too_little(prompt: str) -> bool:
     """True if a prompt has too few words to look for; one fewer is enough where it asks for what
     was agreed here: "which cache did we choose?".
     """
-    terms = len(tokenize_content(prompt))
-    return terms < MIN_TERMS and not (
-        terms == MIN_TERMS - 1 and "of_ours" in read_prompt_traits(prompt)
+    words = count_telling_words(prompt)
+    return words < MIN_TERMS and not (
+        words == MIN_TERMS - 1 and "of_ours" in read_prompt_traits(prompt)
     )
 
 

@@ -12,6 +12,7 @@ from reverie.interfaces.cli import memory_view
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.data_commands import (
     FAILED,
+    describe_conversations,
     format_amounts,
     stats_to_json,
 )
@@ -220,12 +221,14 @@ def show_status(cli: CliContext) -> None:
         )
         trouble = json.loads(mind.store.meta("trouble") or "{}")
         left_alone = find_unsynced_shares(mind)
+        talk = mind.store.transcripts.count(None, mind.work.embedding_model)
     values: dict[str, Any] = {
         "home": str(cli.settings.home),
         "space": cli.space,
         "on": not cli.settings.is_off(cli.space, environment.host_session()),
         "off_sessions": cli.settings.off_sessions,
         **stats_to_json(counts),
+        "conversations": talk._asdict(),
         "settling": settler,
         "embedder": cli.settings.embedder,
         "model_present": worker.is_embedder_ready(cli.settings),
@@ -269,6 +272,7 @@ def render_status(values: dict[str, Any]) -> "View":
             "memory": "on" if values["on"] else "off (reverie on switches it on)",
             "off in sessions": ", ".join(values["off_sessions"]),
             **format_amounts(values),
+            "conversations": describe_conversations(values["conversations"]),
             "settling": "somebody is at it" if values["settling"] else "nobody just now",
             "model": f"{values['embedder']}: {model}",
             "providers": f"{', '.join(values['providers_missing'])}: not in this ONNX Runtime, so "
