@@ -153,6 +153,23 @@ def test_every_prompt_is_answered_by_words(agent):
     assert HERON in agent.say("Which host is the staging server?", session="c1")
 
 
+def test_a_passage_that_a_hook_gave_and_the_agent_used_counts_as_used(agent):
+    """What the hook gave is in the log with the turn, and the answer comes with the next one."""
+    ask = "Where do the nightly orchard exports of the warehouse go?"
+    with open_mind(agent.home) as mind:
+        said = "The nightly orchard exports of the warehouse go to the heron bucket."
+        mind.learn([{"role": "assistant", "content": said}], space=agent.space, session="s0")
+        mind.settle()
+    assert "heron bucket" in agent.say(ask)
+    agent.tell("Stop", last_assistant_message="They go to the heron bucket.")
+    agent.settled()
+    wait_until(lambda: not is_worker_alive(agent.room.lock))
+    with open_mind(agent.home) as mind:
+        mind.settle()
+        found = mind.recall(ask, space=agent.space, kinds=["said"])
+        assert next(hit for hit in found if hit.memory.session == "s0").why[-1] == "used 1 time"
+
+
 @pytest.mark.proves("CC-43")
 def test_nothing_is_injected_twice_without_a_worker(agent):
     """No worker takes anything in: what was given is known to the session's own list."""

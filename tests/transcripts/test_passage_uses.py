@@ -5,6 +5,7 @@ import pytest
 from reverie.core.model import SAID, Event
 from reverie.transcripts.passage_uses import uses_passage
 from reverie.transcripts.transcript_indexing import index_conversations
+from tests.support.helpers import open_mind
 
 ASK = "where do the nightly orchard exports of the warehouse go?"
 HERON, EGRET = (
@@ -99,6 +100,21 @@ def test_uses_are_the_same_whatever_the_steps_in_which_the_log_is_read(talked, m
     while index_conversations(talked.work, most):
         pass
     assert uses_of(talked) == [1]
+
+
+def test_another_process_sees_the_uses_and_finds_the_same_where_both_read(tmp_path):
+    with open_mind(tmp_path) as one, open_mind(tmp_path) as other:
+        for session, text in (("s1", HERON), ("s2", EGRET)):
+            hear(one, text, session)
+        one.settle()
+        ask_and_answer(one, ANSWER)
+        assert uses_of(other) == uses_of(one) == [1]
+        one.context.store.transcripts.clear()
+        assert index_conversations(one.work, 1)
+        while index_conversations(other.work, 2) or index_conversations(one.work, 1):
+            pass
+        assert uses_of(other) == uses_of(one) == [1]
+        assert other.context.store.transcripts.verify() == ""
 
 
 def test_an_answer_that_is_erased_is_no_use_any_more(talked):

@@ -60,6 +60,7 @@ from reverie.retrieval.rescoring import can_surface
 from reverie.runtime.background_thread import BackgroundThread
 from reverie.text.host_messages import HostMessage
 from reverie.text.injection_fence import FENCE_END
+from reverie.transcripts.passage_hits import find_memories_or_passages
 
 if TYPE_CHECKING:
     from reverie import Mind
@@ -185,8 +186,10 @@ class HookConsumer:
         self._close_session(session)
 
     def _drop_purged(self, spooled: SpooledEvent) -> SpooledEvent:
-        """The event without memories that were purged since they were given, and their reasons."""
-        there = index_memories(self.mind.store.get(spooled.ids))
+        """The event without what was purged since it was given, memories and passages, and the
+        reasons for that.
+        """
+        there = index_memories(find_memories_or_passages(self.mind.store, spooled.ids))
         if len(there) == len(set(spooled.ids)):
             return spooled
         why = dict(zip(spooled.ids, spooled.why, strict=False))
