@@ -54,10 +54,20 @@ def test_what_a_host_puts_into_a_message_is_nobodys_word():
 
 
 def test_what_a_person_answers_in_a_dialog_is_the_persons_word():
-    answer = '=> User has answered your questions: "Which scope?"="GitHub + npm". You can continue.'
+    answer = '=> User has answered your questions: "Which scope?"="GitHub + npm". '
+    answer += "You can now continue with the user's answers in mind."
     role, text = read_spoken_text("tool", answer)
     assert role == "user"
-    assert "GitHub + npm" in text
+    assert text == '"Which scope?"="GitHub + npm"'
+    refused = (
+        "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it "
+        "was a file edit, the new_string was NOT written to the file). {}:\nuse the old table"
+    )
+    for told in (
+        "To tell you how to proceed, the user said",
+        "The user provided the following reason for the rejection",
+    ):
+        assert read_spoken_text("tool", refused.format(told)) == ("user", "use the old table")
     assert read_spoken_text("tool", "total 12\ndrwxr-xr-x") == ("", "")
 
 

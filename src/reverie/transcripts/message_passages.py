@@ -46,11 +46,16 @@ _TOOL_LINE = (
     r"|@@ |\+\+\+ |--- a/|at \S+ \(|File \"|\$ |>>> |\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)"
 )
 _SENTENCE_END = r"(?<=[.!?…])[\"')\]]*\s+(?=\S)|(?<=[。！？])"
-# How a host tells what the person chose in its question dialogs, and why a tool was refused.
-_ANSWERED = r"^\s*(?:=> )?User has answered your questions?: "
+# How a host hands on, as a tool's result, what the person chose in its question dialogs and why a
+# tool was refused, in its own words from the beginning: any program may print "rejected".
+_ANSWERED = r"\s*(?:=> )?User has answered your questions?: (?=\")"
+_ANSWERS_END = r"\.?\s*You can now continue with the user's answers in mind\.?\s*\Z"
 _REFUSED = (
-    r"(?s)(?:doesn't want to proceed with this tool use|rejected).{0,400}?"
-    r"(?:the user said|told you|reason)[^:]{0,60}:\s*"
+    r"\s*(?:=> )?(?:Error: )?"
+    r"(?:The user doesn't want to proceed with|Permission for) this tool use(?: was denied)?"
+    r"\. The tool use was rejected(?: \([^()\n]{0,200}\))?\.\s+"
+    r"(?:To tell you how to proceed, )?[Tt]he user (?:said|provided the following reason for the "
+    r"rejection):\s*"
 )
 
 
@@ -70,15 +75,24 @@ def read_spoken_text(role: str, text: str) -> tuple[str, str]:
     result and is the person's all the same.
     """
     if role == "tool":
-        for form in (_ANSWERED, _REFUSED):
-            found = compile_once(form).search(text)
-            if found:
-                return "user", text[found.end() :]
-        return "", ""
+        told = read_dialog_answers(text) or read_refusal_words(text)
+        return ("user", told) if told else ("", "")
     if role not in SPOKEN or compile_once(_HOST_MESSAGE).match(text):
         return "", ""
     spoken = compile_once(_HOST_BLOCK).sub("\n", remove_injections(text))
     return role, compile_once(_FENCED).sub("\n", spoken)
+
+
+def read_dialog_answers(text: str) -> str:
+    """What a person answered in a dialog of the host, of a tool's result; "" for another result."""
+    found = compile_once(_ANSWERED).match(text)
+    return compile_once(_ANSWERS_END).sub("", text[found.end() :]) if found else ""
+
+
+def read_refusal_words(text: str) -> str:
+    """What a person said when refusing a tool, of a tool's result; "" where nothing was said."""
+    found = compile_once(_REFUSED).match(text)
+    return text[found.end() :].strip() if found else ""
 
 
 def cut_passages(text: str) -> list[str]:
