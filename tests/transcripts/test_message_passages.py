@@ -106,3 +106,11 @@ def test_a_short_answer_comes_with_the_end_of_what_it_answers():
     assert find_context(answer, []) == ""
     assert is_telling("Aにしよう", find_context(answer, [asked]))
     assert not is_telling("ok", "")
+
+
+def test_what_a_message_answers_is_told_without_tool_calls():
+    asked = 'Shall we use A, a file cache, or B, Redis?\n[AskUserQuestion {"questions": "…"}]'
+    asked += '\n[mcp__a-b__ask {"x": 1}]'
+    before = [SpokenMessage(0, "assistant", asked, 0.0)]
+    answer = SpokenMessage(1, "user", "Aにしよう", 1.0)
+    assert find_context(answer, before) == "Shall we use A, a file cache, or B, Redis?"

@@ -20,6 +20,7 @@ from reverie.transcripts.message_passages import (
     cut_passages,
     is_telling,
     iterate_sentences,
+    join_lines,
 )
 
 # Characters that are shown of one request, answer, decision or open end; of the name of a file.
@@ -100,7 +101,7 @@ def find_decisions(said: Sequence[SpokenMessage], kept: Sequence[str]) -> tuple[
         chosen = quote_beginning(message.text, MAX_PART_CHARS)
         before = said[place - 1] if place else None
         if before is not None and before.role == "assistant" and not is_telling(chosen, ""):
-            question = " ".join(before.text[-4 * ANSWERED_CHARS :].split())[-ANSWERED_CHARS:]
+            question = join_lines(before.text)[-ANSWERED_CHARS:]
             chosen = f"{chosen} (to “…{question}”)"
         found.append(chosen)
     return tuple(dict.fromkeys(filter(None, found)))[:MAX_DECISIONS]

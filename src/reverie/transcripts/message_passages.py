@@ -49,8 +49,8 @@ _HOST_MESSAGE = (
 )
 # A tool call or its result, as hosts and exports write them in a line.
 _TOOL_LINE = (
-    r"^\s*(?:\[\w+ \{|<tool|</tool|Tool use:|Tool result|\|[-:| ]+\|\s*$|[-=*_]{3,}\s*$|diff --git"
-    r"|@@ |\+\+\+ |--- a/|at \S+ \(|File \"|\$ |>>> |\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)"
+    r"^\s*(?:\[[\w.:-]+ \{|<tool|</tool|Tool use:|Tool result|\|[-:| ]+\|\s*$|[-=*_]{3,}\s*$"
+    r"|diff --git|@@ |\+\+\+ |--- a/|at \S+ \(|File \"|\$ |>>> |\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)"
 )
 _SENTENCE_END = r"(?<=[.!?…])[\"')\]]*\s+(?=\S)|(?<=[。！？])"
 # How a host hands on, as a tool's result, what the person chose in its question dialogs and why a
@@ -130,6 +130,11 @@ def iterate_sentences(text: str) -> Iterator[str]:
                 yield sentence.strip()
 
 
+def join_lines(text: str) -> str:
+    """A text on one line, without lines that programs wrote."""
+    return " ".join(" ".join(iterate_sentences(text)).split())
+
+
 def find_context(message: SpokenMessage, before: Sequence[SpokenMessage]) -> str:
     """What a message answers: of the user's short one the end of what the assistant said before, of
     the assistant's the beginning of what the user had asked.
@@ -137,9 +142,9 @@ def find_context(message: SpokenMessage, before: Sequence[SpokenMessage]) -> str
     if message.role == "user":
         if len(message.text) > SHORT_CHARS or not before or before[-1].role == "user":
             return ""
-        return " ".join(before[-1].text[-CONTEXT_CHARS:].split())
+        return join_lines(before[-1].text)[-CONTEXT_CHARS:]
     asked = next((one.text for one in reversed(before) if one.role == "user"), "")
-    return " ".join(asked[:CONTEXT_CHARS].split())
+    return join_lines(asked)[:CONTEXT_CHARS]
 
 
 def is_telling(text: str, context: str) -> bool:
