@@ -114,3 +114,19 @@ def test_what_a_message_answers_is_told_without_tool_calls():
     before = [SpokenMessage(0, "assistant", asked, 0.0)]
     answer = SpokenMessage(1, "user", "Aにしよう", 1.0)
     assert find_context(answer, before) == "Shall we use A, a file cache, or B, Redis?"
+
+
+PYTHON_TRACE = (
+    'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    go()\n'
+    "ValueError: never call go() twice"
+)
+NODE_TRACE = "TypeError: x is no function\n    at go (a.js:3:1)\n    at main (a.js:9:1)"
+
+
+def test_a_pasted_trace_is_nobodys_word():
+    for trace in (PYTHON_TRACE, NODE_TRACE):
+        assert not read_spoken_text("user", trace)[1].strip()
+        _, said = read_spoken_text("user", f"Why this?\n{trace}\nPlease use the new api.")
+        assert cut_passages(said) == ["Why this? Please use the new api."]
+    log = "2026-10-01 12:00:00 ERROR Never restart\n[WARN] use --safe\nnpm ERR! use node 20"
+    assert cut_passages(log) == []

@@ -57,13 +57,13 @@ def summarize_session(
 ) -> SessionSummary | None:
     """The summary of a session; None for one in which nothing was asked or hardly anything said."""
     said = [message for message in messages if not find_prompt_injection(message.text)]
-    asked = [message for message in said if message.role == "user" and is_telling(message.text, "")]
+    quotes = [quote_beginning(one.text, MAX_PART_CHARS) for one in said if one.role == "user"]
+    asked = list(dict.fromkeys(quote for quote in quotes if is_telling(quote, "")))
     if not asked or sum(len(message.text) for message in said) < MIN_SPOKEN_CHARS:
         return None
-    requests = dict.fromkeys(quote_beginning(one.text, MAX_PART_CHARS) for one in asked)
     answer = find_last_answer(said)
     return SessionSummary(
-        asked=tuple(dict.fromkeys(list(requests)[:1] + list(requests)[-1:])),
+        asked=tuple(dict.fromkeys(asked[:1] + asked[-1:])),
         done=quote_beginning(answer.text, MAX_DONE_CHARS) if answer else "",
         decided=find_decisions(said, facts.decisions),
         changed=tuple(facts.changed),

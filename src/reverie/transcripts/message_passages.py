@@ -47,10 +47,19 @@ _HOST_MESSAGE = (
     r"|This session is being continued from a previous conversation"
     r"|(?:# )?[A-Z]\w+ Command\n)"
 )
+# A pasted trace with the error that it ends or begins with: of Python, then of others.
+_TRACE = (
+    r"(?m)^[ \t]*Traceback \(most recent call last\):[ \t]*\n(?:(?:[ \t]+\S|File \").*(?:\n|\Z))*"
+    r"(?:[A-Za-z_][\w.]*(?::.*|[ \t]*)$)?"
+    r"|^[ \t]*(?:Uncaught |Exception in thread \"[^\"\n]*\" )?[\w.$]*(?:Error|Exception)(?::.*)?\n"
+    r"(?:[ \t]+at \S.*(?:\n|\Z))+"
+    r"|^(?:During handling of the above exception|The above exception was the direct cause).*$"
+)
 # A tool call or its result, as hosts and exports write them in a line.
 _TOOL_LINE = (
     r"^\s*(?:\[[\w.:-]+ \{|<tool|</tool|Tool use:|Tool result|\|[-:| ]+\|\s*$|[-=*_]{3,}\s*$"
-    r"|diff --git|@@ |\+\+\+ |--- a/|at \S+ \(|File \"|\$ |>>> |\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)"
+    r"|diff --git|@@ |\+\+\+ |--- a/|at \S+ \(|File \"|\$ |>>> |\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
+    r"|\[(?:INFO|WARN|WARNING|ERROR|DEBUG|FATAL|TRACE)\]|npm (?:ERR|WARN))"
 )
 _SENTENCE_END = r"(?<=[.!?…])[\"')\]]*\s+(?=\S)|(?<=[。！？])"
 # How a host hands on, as a tool's result, what the person chose in its question dialogs and why a
@@ -87,7 +96,8 @@ def read_spoken_text(role: str, text: str) -> tuple[str, str]:
     if role not in SPOKEN or compile_once(_HOST_MESSAGE).match(text):
         return "", ""
     spoken = compile_once(_HOST_BLOCK).sub("\n", remove_injections(text))
-    return role, compile_once(_FENCED).sub("\n", spoken)
+    spoken = compile_once(_FENCED).sub("\n", spoken)
+    return role, compile_once(_TRACE).sub("\n", spoken)
 
 
 def read_dialog_answers(text: str) -> str:
