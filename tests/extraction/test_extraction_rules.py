@@ -770,6 +770,37 @@ def test_text_is_split_into_sentences():
     )
 
 
+def test_what_others_are_quoted_with_by_name_is_not_the_writers_own():
+    chat = "from slack:\nBob: we decided to use Kafka for everything\nwhat do you think?"
+    assert separate_sentences(chat).own == ("from slack:", "what do you think?")
+    two = "Bob Miller: we decided to use Kafka\n- Alice: never deploy on Fridays please\nis it so?"
+    assert separate_sentences(two).own == ("is it so?",)
+    log = "[WARN] use --safe\nnpm ERR! use node 20\nCONTRIBUTING: We never use tabs."
+    assert separate_sentences(log).own == ()
+    trace = "what is this?\nValueError: please use the new api"
+    assert separate_sentences(trace).own == ("what is this?",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wichtig: nie am Freitag ausliefern",
+        "Note: never deploy on Fridays\nRule: always use tabs",
+        "PS: never use tabs",
+        "CONTRIBUTING: we never use tabs",
+        "Alice: never deploy on Fridays",
+        "[WARN] use --safe\nIMPORTANT: never use tabs",
+        "Backend: always use Rust\nFrontend: never use React",
+        "Kafka: version 3\nRedis: version 7",
+        "Backend: always use Rust\nKafka: never use it\nRedis: always expire",
+        "ask the team: never deploy on Fridays",
+    ],
+)
+def test_a_label_before_a_colon_is_not_another_persons_name(text):
+    own = separate_sentences(text).own
+    assert own == tuple(line for line in text.split("\n") if not line.startswith("[WARN]"))
+
+
 # Errors
 
 

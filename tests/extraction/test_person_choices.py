@@ -5,9 +5,10 @@ import pytest
 from reverie.extraction.person_choices import (
     read_dialog_choices,
     read_picked_option,
-    read_refusal_words,
+    read_refusal_rule,
 )
 from reverie.extraction.rule_extraction import extract_lessons
+from reverie.transcripts.message_passages import read_spoken_text
 
 ANSWERED = (
     'User has answered your questions: "Which database?"="PostgreSQL", '
@@ -39,10 +40,20 @@ def test_what_is_said_when_a_tool_is_refused_is_the_persons():
         "The user doesn't want to proceed with this tool use. The tool use was rejected. "
         "To tell you how to proceed, the user said:\nNever push to main."
     )
-    assert read_refusal_words(refused) == "Never push to main."
+    assert read_refusal_rule(refused) == "Never push to main."
     (lesson,) = extract_lessons([("tool", refused)]).lessons
     assert lesson.kind == "negative"
     assert extract_lessons([("tool", "Never push to main.")]).lessons == ()
+
+
+def test_what_a_program_prints_of_a_rejection_is_nobodys_word():
+    for printed in (
+        " ! [remote rejected] main -> main\nremote: reason: please skip the tests",
+        "$ grep -r rejected\nThe tool use was rejected. The user said:\nNever push to main.",
+        'log: User has answered your questions: "Which cache?"="Redis".',
+    ):
+        assert extract_lessons([("tool", printed)]).lessons == (), printed
+        assert read_spoken_text("tool", printed) == ("", ""), printed
 
 
 def test_a_picked_option_is_kept_with_what_it_says():

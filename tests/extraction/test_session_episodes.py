@@ -72,6 +72,26 @@ def test_a_request_without_an_answer_and_a_failed_command_are_left_open():
     assert failed.left_open[0] == "`make test` failed last"
 
 
+def test_a_choice_is_told_without_the_call_that_asked_for_it():
+    called = f'{ANSWER}\n[AskUserQuestion {{"questions": "…"}}]'
+    summary = summarize_session(say(ASKED, called, CHOICE, LAST), SessionFacts())
+    assert summary is not None
+    assert "AskUserQuestion" not in summary.decided[0]
+    assert "Redis or Postgres" in summary.decided[0]
+
+
+def test_a_pasted_trace_is_not_what_was_asked(mind, clock):
+    trace = 'Traceback (most recent call last):\n  File "a.py", line 3, in load_the_sample_rows\n'
+    trace += "ValueError: the upload client has no such method"
+    pasted = f"{trace}\n\nplease use the new api of the upload client"
+    speak(mind, clock, (pasted, ANSWER, CHOICE, LAST))
+    speak(mind, clock, (trace, ANSWER), session="s2")
+    clock.tick(SILENT_SECONDS + 1)
+    mind.settle()
+    (summary,) = browse_sessions(mind)
+    assert "Asked: please use the new api of the upload client. Done:" in summary.text
+
+
 def test_a_session_in_which_nothing_was_asked_has_no_summary():
     assert summarize_session(say("hi", "Hello!"), SessionFacts()) is None
     assert summarize_session([], SessionFacts()) is None

@@ -16,7 +16,12 @@ from reverie.text.learned_phrases import (
     load_approvals,
     load_words,
 )
-from reverie.transcripts.message_passages import iterate_sentences, read_spoken_text
+from reverie.transcripts.message_passages import (
+    iterate_sentences,
+    read_dialog_answers,
+    read_refusal_words,
+    read_spoken_text,
+)
 
 MAX_CHOICE_CHARS = 400
 # A longer answer is a document that somebody pasted into the dialog.
@@ -30,15 +35,10 @@ MIN_OPTIONS = 2
 LAST_SENTENCES = 2
 MAX_OPTION_CHARS = 240
 
-_DIALOG = re.compile(r"\A\s*(?:=> )?User has answered your questions?: ")
 _ANSWER = re.compile(
     r"\"(?P<question>[^\n]{3,400}?)\"=\"(?P<answer>.{1,4000}?)\""
-    r"(?=, \"|\. You can now|,? user notes:|,? selected markdown:|\s*\Z)",
+    r"(?=, \"|,? user notes:|,? selected markdown:|\s*\Z)",
     re.DOTALL,
-)
-_REFUSAL = re.compile(
-    r"(?s)(?:doesn't want to proceed with this tool use|tool use was rejected).{0,400}?"
-    r"the user said:\s*(?P<said>.+)"
 )
 _REFUSED_DIALOG = re.compile(r"\AThe user wants to clarify these questions")
 _LABEL = re.compile(r"(?<![A-Za-z0-9.])(?P<label>[A-Da-d]|[1-9])(?![A-Za-z0-9.])")
@@ -58,12 +58,9 @@ class PersonChoice(NamedTuple):
 
 def read_dialog_choices(text: str) -> list[PersonChoice]:
     """What a person answered in a dialog of the host, of a tool's result."""
-    start = _DIALOG.match(text)
-    if start is None:
-        return []
     asks_to_go_on, decides_nothing = load_approvals()
     found: list[str] = []
-    for answered in _ANSWER.finditer(text, start.end()):
+    for answered in _ANSWER.finditer(read_dialog_answers(text)):
         question = " ".join(answered["question"].split())
         answer = " ".join(answered["answer"].split())
         if len(answer) > MAX_ANSWER_CHARS:
@@ -79,12 +76,10 @@ def read_dialog_choices(text: str) -> list[PersonChoice]:
     return [PersonChoice(choice) for choice in found]
 
 
-def read_refusal_words(text: str) -> str:
-    """What a person said when refusing a tool, of a tool's result; "" where nothing was said."""
-    found = _REFUSAL.search(text)
-    if found is None or _REFUSED_DIALOG.match(found["said"]):
-        return ""
-    return found["said"].strip()
+def read_refusal_rule(text: str) -> str:
+    """What a person said when refusing a tool, of a tool's result; "" for a dialog put off."""
+    said = read_refusal_words(text)
+    return "" if _REFUSED_DIALOG.match(said) else said
 
 
 def read_picked_option(text: str, before: str) -> PersonChoice | None:

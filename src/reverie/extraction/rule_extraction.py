@@ -22,7 +22,7 @@ from reverie.extraction.person_choices import (
     read_accepted_proposal,
     read_dialog_choices,
     read_picked_option,
-    read_refusal_words,
+    read_refusal_rule,
 )
 from reverie.extraction.refusal_rules import INTENTION_REFUSALS, REFUSALS
 from reverie.extraction.tool_families import find_replaced_tool
@@ -252,7 +252,7 @@ def extract_spoken_lessons(
 ) -> ExtractionResult:
     """The lessons of a user's message, or of a tool's result that hands on a person's words."""
     if role == "tool":
-        choices, text = read_dialog_choices(text), read_refusal_words(text)
+        choices, text = read_dialog_choices(text), read_refusal_rule(text)
     else:
         _, text = read_spoken_text(role, text)
         picked = read_picked_option(text, context.before) or read_accepted_proposal(

@@ -20,6 +20,7 @@ from reverie.transcripts.message_passages import (
     cut_passages,
     is_telling,
     iterate_sentences,
+    join_lines,
 )
 
 # Characters that are shown of one request, answer, decision or open end; of the name of a file.
@@ -56,13 +57,13 @@ def summarize_session(
 ) -> SessionSummary | None:
     """The summary of a session; None for one in which nothing was asked or hardly anything said."""
     said = [message for message in messages if not find_prompt_injection(message.text)]
-    asked = [message for message in said if message.role == "user" and is_telling(message.text, "")]
+    quotes = [quote_beginning(one.text, MAX_PART_CHARS) for one in said if one.role == "user"]
+    asked = list(dict.fromkeys(quote for quote in quotes if is_telling(quote, "")))
     if not asked or sum(len(message.text) for message in said) < MIN_SPOKEN_CHARS:
         return None
-    requests = dict.fromkeys(quote_beginning(one.text, MAX_PART_CHARS) for one in asked)
     answer = find_last_answer(said)
     return SessionSummary(
-        asked=tuple(dict.fromkeys(list(requests)[:1] + list(requests)[-1:])),
+        asked=tuple(dict.fromkeys(asked[:1] + asked[-1:])),
         done=quote_beginning(answer.text, MAX_DONE_CHARS) if answer else "",
         decided=find_decisions(said, facts.decisions),
         changed=tuple(facts.changed),
@@ -100,7 +101,7 @@ def find_decisions(said: Sequence[SpokenMessage], kept: Sequence[str]) -> tuple[
         chosen = quote_beginning(message.text, MAX_PART_CHARS)
         before = said[place - 1] if place else None
         if before is not None and before.role == "assistant" and not is_telling(chosen, ""):
-            question = " ".join(before.text[-4 * ANSWERED_CHARS :].split())[-ANSWERED_CHARS:]
+            question = join_lines(before.text)[-ANSWERED_CHARS:]
             chosen = f"{chosen} (to “…{question}”)"
         found.append(chosen)
     return tuple(dict.fromkeys(filter(None, found)))[:MAX_DECISIONS]

@@ -71,8 +71,41 @@ _MACHINE = re.compile(
     r"\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|FATAL|TRACE|NOTICE)\b[\]:\s]|[ewi]: |Traceback |at \S+\("
     r"|File \"|"
     r"(?:error|warning|fatal|hint|note)(?:\[\w+\])?: |npm (?:ERR|WARN)|FAIL(?:ED)?\b|E {2,}|={4,}"
-    r"|-{4,}|\* What went)"
+    r"|-{4,}|\* What went|[A-Za-z_][\w.]*(?:Error|Exception): )"
 )
+
+# Lines that another person wrote: "Alice: never deploy on Fridays", under "from slack:" or where
+# there are two or more of them in which somebody speaks.
+_SPEAKER = re.compile(
+    r"^\s*(?:[-*•]\s+)?\W?(?P<name>[A-Z][a-zà-ÿ'’-]+(?: [A-Z][\w.'’-]*)?)(?: \([^()\n]{1,40}\))?"
+    r":\s+(?P<said>\S.*)"
+)
+_SPEECH = re.compile(
+    r"\b(?:i|we|us|you|my|our|your|let's|please|never|always|don't|yes|no|ok|ich|wir|ihr|bitte|nie|"
+    r"immer|ja|nein)\b|\?\s*$",
+    re.IGNORECASE,
+)
+_TALK_FOLLOWS = re.compile(
+    r"\b(?:slack|teams|discord|whatsapp|telegram|signal|irc|jira|chat|channel|standup|meeting|zoom|"
+    r"colleagues?|team|kollegen|besprechung)\b[^:\n]{0,40}:\s*$",
+    re.IGNORECASE,
+)
+# What stands before a colon and is nobody's name.
+_LABEL = re.compile(
+    r"(?:note|notes|rule|rules|ps|important|attention|warning|hint|tip|caution|remember|reminder|"
+    r"todo|fyi|edit|update|also|correction|decision|decided|preference|question|questions|"
+    r"answer|context|goal|goals|plan|problem|issue|fix|bug|task|first|second|third|finally|"
+    r"example|reason|result|style|naming|format|language|tests|testing|test|database|cache|"
+    r"backend|frontend|server|client|deploy|deployment|build|api|ui|design|security|"
+    r"performance|code|docs|commits|git|wichtig|achtung|hinweis|merke|regel|regeln|frage|"
+    r"fragen|antwort|ziel|grund|beispiel|aufgabe|fehler|korrektur|entscheidung|nochmal|"
+    r"außerdem|zusatz|stil|sprache|datenbank|importante|nota|regla|aviso|regra|règle|remarque|"
+    r"attenzione|regola)\Z",
+    re.IGNORECASE,
+)
+MIN_SPEAKERS = 2
+# "CONTRIBUTING: We never …": a line of a file among lines of a log.
+_FILE_LINE = re.compile(r"^\s*(?P<name>[A-Z][A-Z_.-]{3,}): ")
 
 
 def strip_markup(text: str) -> str:
@@ -95,6 +128,7 @@ def separate_sentences(text: str) -> MessageSentences:
     pasting = False
     lines = strip_markup(text).rstrip().split("\n")
     first, last = find_document(lines)
+    of_others = find_lines_of_others(lines)
     for number, line in enumerate(lines):
         if not line.strip():
             continue
@@ -103,7 +137,7 @@ def separate_sentences(text: str) -> MessageSentences:
             # A form's heading starts a ticket that lasts to the end; a document ends by itself.
             pasting = pasting or not in_document
             quoted += split_sentences(_MARKUP_TAG.sub(" ", line).lstrip("> |#"))
-        elif pasting or _MACHINE.match(line):
+        elif pasting or number in of_others or _MACHINE.match(line):
             quoted += split_sentences(line.lstrip("> |#"))
         else:
             pasting = number < len(lines) - 1 and _PASTE_FOLLOWS.search(line) is not None
@@ -154,6 +188,34 @@ def find_document(lines: Sequence[str]) -> tuple[int, int]:
     if len(tags) >= MIN_DOCUMENT_MARKS and tags[0] < tags[-1]:
         return tags[0], tags[-1]
     return 1, 0
+
+
+def find_lines_of_others(lines: Sequence[str]) -> set[int]:
+    """The numbers of the lines that begin with another person's name, or with a file's in a log.
+
+    Where one line begins with a label, as "Note:", the others do, too.
+    """
+    spoken, announced, logged = set[int](), set[int](), set[int]()
+    speaks = is_labelled = is_announced = is_log = False
+    for number, line in enumerate(lines):
+        if not line.strip():
+            continue
+        speaker, file = _SPEAKER.match(line), _FILE_LINE.match(line)
+        if speaker and _LABEL.match(speaker["name"]):
+            speaker, is_labelled = None, True
+        if speaker:
+            spoken.add(number)
+            speaks = speaks or _SPEECH.search(speaker["said"]) is not None
+            if is_announced:
+                announced.add(number)
+        is_announced = _TALK_FOLLOWS.search(line) is not None or (is_announced and bool(speaker))
+        is_file = file is not None and not _LABEL.match(file["name"])
+        is_log = _MACHINE.match(line) is not None or (is_log and is_file)
+        if is_log:
+            logged.add(number)
+    if speaks and not is_labelled and len(spoken) >= MIN_SPEAKERS:
+        announced |= spoken
+    return announced | logged
 
 
 def limit_sentences(found: list[str]) -> tuple[str, ...]:
