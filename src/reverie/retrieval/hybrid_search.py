@@ -45,8 +45,9 @@ MAX_IDENTIFIER_CHARS = 100  # what is longer is data
 # Identifiers of one question that are looked up: each is a search of its own.
 MAX_IDENTIFIERS = 8
 # Unrelated texts in English are alike by this much at most; in a language that the model hardly
-# knows by .4, whatever they say: what is above counts nothing for the gate.
-USUAL_LIKENESS = 0.2
+# knows by .4, whatever they say: what is above counts nothing for the gate. Where there are so few
+# memories, their mean is half what the question is about.
+USUAL_LIKENESS, FEW_MEMORIES = 0.2, 3
 # Where a neighbouring turn matches better than the candidate by this much, `why` says so.
 BESIDE_COSINE, BESIDE_BM25 = 0.05, 1.5
 # Letters with digits, a compound with _ / : # or an inner dot, camelCase; not 2nd or 5pm. It is
@@ -115,7 +116,8 @@ def to_gate_signals(
     """
     dense = np.nan_to_num(pool.dense[rows], nan=pool.mean)
     z = (dense - pool.mean) / max(pool.spread, MIN_SPREAD)
-    dense = dense - max(0.0, pool.mean - USUAL_LIKENESS)
+    usual = max(0.0, pool.mean - USUAL_LIKENESS) * (memories - 1) / (memories - 1 + FEW_MEMORIES)
+    dense = dense - usual
     chances = values[rows]
     # Neither 0 nor 1: their log-odds would be infinite.
     odds_for = np.log(np.clip(chances, 1e-9, 1.0))
