@@ -126,6 +126,41 @@ def test_what_is_known_is_not_read_again(user, monkeypatch):
     assert len(heard(home_of(user))["one"]) == 3
 
 
+ERASED = "Always deploy the Mirabelle service from the release branch."
+
+
+@pytest.mark.parametrize("grown", [(), ("And never at night.",)])
+def test_what_was_erased_stays_erased(user, grown):
+    """Also when the file is touched or grows: the session goes on under its name."""
+    said = (ERASED, "Deploys of Mirabelle go from release.", "The key is Zitrone77.", "Fine.")
+    path = write_talk(user, "one", *said)
+    past()
+    with open_mind(home_of(user)) as mind:
+        here = config.project_space_of(user / "project")
+        (kept,) = [one for one in mind.browse(space=here) if "Mirabelle" in one.text]
+        mind.data.purge(kept.id)
+        assert ERASED not in str(heard(home_of(user)))
+    write_talk(user, "one", *said, *grown)
+    os.utime(path, (1, 1))
+    past()
+    logged = heard(home_of(user))
+    assert list(logged) == ["one"] and "Always deploy the Mirabelle" not in str(logged)
+    assert [text for _, text in logged["one"]][4:] == list(grown)
+    with open_mind(home_of(user)) as mind:
+        assert not [one for one in mind.browse(space=here) if "Mirabelle" in one.text]
+
+
+def test_a_session_goes_on_under_its_name_when_rules_change(user):
+    """Stricter ones or laxer ones: what is known is not learned again."""
+    said = ("Mail the report to zwetschge@example.org please.", "I prefer tabs in Go.", "Ok.")
+    rules = home_of(user) / "config.toml"
+    for rule, more in (("mask", ()), ("off", ("First.",)), ("mask", ("First.", "Second."))):
+        rules.write_text(f'contact = "{rule}"\n')
+        write_talk(user, "one", *said, *more)
+        past()
+    assert [len(texts) for texts in heard(home_of(user)).values()] == [5]
+
+
 def test_nobody_elses_words_are_the_users(user):
     """Sidechains, notes of the host and what tools answered."""
     result = [{"type": "tool_result", "tool_use_id": "t", "content": "I prefer red buttons."}]
