@@ -14,6 +14,7 @@ import time
 import pytest
 
 from reverie.core import config
+from reverie.core.model import Event
 from reverie.interfaces.cli import past_learning
 from tests.porting.test_past_formats import AIDER, SPECSTORY, lines, rollout, write_cursor
 from tests.support.helpers import open_mind, run_command, toy_home, wait_until
@@ -224,18 +225,24 @@ def test_a_copy_of_a_known_session_is_left(user):
     assert list(heard(home_of(user))) == [name]
 
 
+def record_turn(user, session, second, *texts):
+    """Write down what hooks recorded of a session of `write_talk`, from a second on."""
+    said = [
+        {"role": "assistant" if number % 2 else "user", "text": text}
+        for number, text in enumerate(texts)
+    ]
+    here = config.project_space_of(user / "project")
+    with open_mind(home_of(user)) as mind:
+        turn = {"messages": said, "first": 0}
+        mind.store.append([Event("turn", here, 1772359200.0 + second, session, turn)])
+
+
 def test_what_hooks_recorded_is_not_taken_in_twice(user):
     """Only what was said before they came."""
     path = write_talk(
         user, "one", "Deploys go out on Tuesdays only.", "Noted.", "And now to tests."
     )
-    here = config.project_space_of(user / "project")
-    begun = 1772359202.0  # when the third message was said
-    with open_mind(home_of(user)) as mind:
-        from reverie.core.model import Event
-
-        said = {"messages": [{"role": "user", "text": "And now to tests."}], "first": 0}
-        mind.store.append([Event("turn", here, begun, "one", said)])
+    record_turn(user, "one", 2, "And now to tests.")
     past()
     assert [text for _, text in heard(home_of(user))["one-before"]] == [
         "Deploys go out on Tuesdays only.",
@@ -243,6 +250,17 @@ def test_what_hooks_recorded_is_not_taken_in_twice(user):
     ]
     path.write_bytes(path.read_bytes() + b"\n")
     assert past()["taken"]["known"] == 1
+
+
+def test_a_session_that_is_off_is_left(user):
+    """Also what was said before hooks recorded it."""
+    write_talk(user, "one", "Deploys go out on Tuesdays only.", "Noted.", "And now to tests.")
+    record_turn(user, "one", 2, "And now to tests.")
+    run_command("off", "--session", "one")
+    taken = past()["taken"]
+    assert (taken["sessions"], taken["off"]) == (0, 1) and not heard(home_of(user))
+    run_command("on", "--session", "one")
+    assert past()["taken"]["sessions"] == 1
 
 
 def test_bad_files_are_named_and_disturb_no_other(user):

@@ -282,6 +282,7 @@ def learn_past_conversation(
 ) -> None:
     """Learn one conversation, as far as it was not recorded while it was held."""
     name, said = conversation.session, list(conversation.messages)
+    mind.context.writable_space(space, name)
     live = mind.store.events(session=name, verbs=("turn",), limit=1)
     if live:
         # Hooks recorded it from there on.
