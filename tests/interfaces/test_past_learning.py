@@ -280,6 +280,38 @@ def test_bad_files_are_named_and_disturb_no_other(user):
     assert "bad.jsonl: Line 2 is not JSON" in told.stderr
 
 
+def test_names_that_are_no_text_are_cleaned(user):
+    """Half a sign in the name of a session, a folder or a file."""
+    write_talk(user, "one", "Deploys go out on Tuesdays only.", "Noted.")
+    for name, session, folder in (
+        ("a", "s\ud800", "/w"),
+        ("b", "b", "/w\udfff"),
+        ("c", "c\0", "/\0"),
+    ):
+        write_claude(user, name, *claude_lines(session, folder, "Tabs in Go.", "Yes."))
+    write_claude(user, "d\udcff", *claude_lines("", "/w", "Tabs in Lisp.", "Yes."))
+    taken = past()["taken"]
+    assert (taken["sessions"], taken["skipped"]) == (5, [])
+    assert set(heard(home_of(user))) == {"one", "s\ufffd", "b", "c␀", "d\ufffd"}
+
+
+def test_a_surprise_in_one_file_disturbs_no_other(user, monkeypatch):
+    """It is named and counted."""
+    write_talk(user, "one", "Deploys go out on Tuesdays only.", "Noted.")
+    bad = write_talk(user, "two", "Tabs in Go.", "Yes.")
+    original = past_learning.read_past_session
+
+    def read(session):
+        if session.path == bad:
+            raise KeyError("surprise")
+        return original(session)
+
+    monkeypatch.setattr(past_learning, "read_past_session", read)
+    taken = past()["taken"]
+    assert taken["sessions"] == 1
+    assert taken["skipped"] == [{"file": str(bad), "error": "KeyError: 'surprise'"}]
+
+
 def test_off_is_honoured(user):
     """Nothing of a project where memory is off is read; once it is on, it is taken in."""
     write_talk(user, "one", "Deploys go out on Tuesdays only.", "Noted.")

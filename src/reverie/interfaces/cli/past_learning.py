@@ -270,6 +270,10 @@ def learn_past_session(
     except ReverieError as err:
         report.skipped.append({"file": session.title, "error": str(err)})
         return
+    except Exception as err:
+        # Whatever stands in one file, the others are taken in.
+        report.skipped.append({"file": session.title, "error": f"{type(err).__name__}: {err}"})
+        return
     note_taken_in(mind.store, session)
 
 
