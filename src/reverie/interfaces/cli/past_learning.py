@@ -294,7 +294,10 @@ def learn_past_conversation(
         name = f"{name}-before"
     # A page may be what a program wrote of another's session, which has its own transcript.
     is_copy = session.recorder in PAGE_PATTERNS and not was_taken_in(mind.store, session)
-    if not said or (is_copy and mind.store.events(session=name, verbs=MESSAGE_VERBS, limit=1)):
+    # One that has its name from its file is not what has that name in another project.
+    where = space if session.path.stem in name else None
+    heard = is_copy and mind.store.events(session=name, space=where, verbs=MESSAGE_VERBS, limit=1)
+    if not said or heard:
         report.known += 1
         return
     messages = [{"role": one.role, "content": one.text, "at": one.at} for one in said]
