@@ -19,7 +19,11 @@ from typing import NamedTuple
 
 from reverie.core.errors import BadInput, BadTranscript
 from reverie.porting.cursor_chats import list_cursor_chats, read_cursor_chat
-from reverie.porting.transcript_formats import RecordedTranscript, read_transcript
+from reverie.porting.transcript_formats import (
+    RecordedConversation,
+    RecordedTranscript,
+    read_transcript,
+)
 from reverie.storage import Store
 from reverie.text.text_cleaning import clean_text
 
@@ -136,4 +140,14 @@ def read_past_session(session: PastSession) -> RecordedTranscript:
         transcript = read_transcript(session.path.read_bytes(), session.path.stem)
     except OSError as err:
         raise BadTranscript(f"It cannot be read: {err.strerror}") from err
-    return replace(transcript, folder=transcript.folder or session.folder)
+    conversations = tuple(date_conversation(one, session.at) for one in transcript.conversations)
+    folder = transcript.folder or session.folder
+    return replace(transcript, folder=folder, conversations=conversations)
+
+
+def date_conversation(conversation: RecordedConversation, at: float) -> RecordedConversation:
+    """The conversation; where nobody knows when anything in it was said, `at` this moment."""
+    if any(one.at is not None for one in conversation.messages):
+        return conversation
+    messages = tuple(replace(one, at=at) for one in conversation.messages)
+    return replace(conversation, messages=messages)
