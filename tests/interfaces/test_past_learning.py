@@ -255,7 +255,7 @@ def record_turn(user, session, second, *texts):
     ]
     here = config.project_space_of(user / "project")
     with open_mind(home_of(user)) as mind:
-        turn = {"messages": said, "first": 0}
+        turn = {"messages": said, "first": int(second)}
         mind.store.append([Event("turn", here, 1772359200.0 + second, session, turn)])
 
 
@@ -272,6 +272,30 @@ def test_what_hooks_recorded_is_not_taken_in_twice(user):
     ]
     path.write_bytes(path.read_bytes() + b"\n")
     assert past()["taken"]["known"] == 1
+
+
+def test_what_hooks_missed_is_taken_in(user):
+    """Before them, while they were off, and after; each message once, also as both go on."""
+    said = ["Go on.", "Begun.", "Tabs in Go.", "Ok.", "Go on.", "Done."]
+    write_talk(user, "one", *said)
+    record_turn(user, "one", 2.5, "Tabs in Go.", "Ok.")
+    record_turn(user, "one", 4.5, "Go on.", "Done.")
+    for _ in range(2):
+        past()
+        assert [text for _, text in heard(home_of(user))["one-before"]] == ["Go on.", "Begun."]
+        said += ["Lark parses the shop.", "Fine."]
+        write_talk(user, "one", *said)
+        record_turn(user, "one", len(said) - 1.5, *said[-2:])
+    said += ["Deploys go out on Tuesdays only.", "Noted."]
+    write_talk(user, "one", *said)
+    past()
+    record_turn(user, "one", 90, "Deploys go out on Tuesdays only.", "Noted.")
+    said += ["The printer is called Kiwi.", "Yes."]
+    write_talk(user, "one", *said)
+    past()
+    logged = heard(home_of(user))
+    assert list(logged) == ["one-before"]
+    assert [text for _, text in logged["one-before"]] == [*said[:2], *said[-4:]]
 
 
 def test_a_session_that_is_off_is_left(user):

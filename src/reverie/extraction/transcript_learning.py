@@ -80,7 +80,7 @@ def learn_transcript(
     given = check_messages(transcript)
     messages = []
     for number, message in enumerate(given):
-        messages += split_message(message, number)
+        messages += (one for one in split_message(message, number) if one.text)
     lines = [
         (message.place, redacted["role"], redacted["text"])
         for message, redacted in zip(messages, redact_messages(messages, work.policy), strict=True)
