@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from reverie.core.errors import BadInput, Disabled, NotFound
 from reverie.core.model import Event
 from reverie.extraction.multi_turn_lessons import TURN_INTERVAL
+from reverie.extraction.past_conversations import fits_text
 from reverie.interfaces.cli.app import app
 from reverie.testing import make_conversation, memory
 
@@ -445,3 +446,19 @@ def test_learn_a_folder_and_what_a_crash_left(run, tmp_path):
         app, ["learn", str(folder), "--space", SPACE, "--home", str(tmp_path / "home2")]
     )
     assert "is unfinished" in told.stderr and "taken out" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("written", "text", "fits"),
+    [
+        ("as it was", " as it was\n", True),
+        ("as it was", "as it is", False),
+        ("[purged]", "anything", True),
+        ("mail [REDACTED:email] and [purged]. Bye", "mail a@b.org and the rest. Bye", True),
+        ("mail [REDACTED:email] and [purged]. Bye", "mail a@b.org or the rest. Bye", False),
+        ("a [purged] a", "a", False),
+    ],
+)
+def test_a_text_with_gaps_fits_what_it_was(written, text, fits):
+    """What stands between the gaps is there, in order."""
+    assert fits_text(written, text) is fits

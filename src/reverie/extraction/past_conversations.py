@@ -5,17 +5,23 @@ once. Texts are as they were written down: redacted, and of very long ones the b
 end.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from reverie.core.model import Event, Memory
+from reverie.core.private_passages import CUT_MARK
 from reverie.pipeline.conversation_events import iterate_messages
+from reverie.privacy import MARK_PATTERN
+from reverie.storage.erased_texts import PURGED
 from reverie.text.tokenization import shorten_line
 
 # Events that hold messages: as they came, or taken from a transcript.
 MESSAGE_VERBS = ("turn", "heard")
 # characters of a conversation's first words
 MAX_OPENING_CHARS = 120
+# What stands where something was taken out of a text.
+_GAP = re.compile(f"{MARK_PATTERN.pattern}|{re.escape(PURGED)}|{re.escape(CUT_MARK)}")
 
 
 class PastMessage(NamedTuple):
@@ -47,6 +53,28 @@ def collect_messages(events: Iterable[Event]) -> list[PastMessage]:
         for number, role, text, at in iterate_messages(event):
             found.setdefault((number, role, text), PastMessage(number, role, text, at))
     return sorted(found.values(), key=lambda message: message.number)
+
+
+def has_gap(text: str) -> bool:
+    """True if something was taken out of a text: a secret, what was erased, its middle."""
+    return bool(_GAP.search(text))
+
+
+def fits_text(written: str, text: str) -> bool:
+    """True if `written` is the text, perhaps with gaps: what stands between them is in it."""
+    text = text.strip()
+    first, *pieces = _GAP.split(written.strip())
+    if not pieces:
+        return first == text
+    if not text.startswith(first):
+        return False
+    place = len(first)
+    for piece in pieces[:-1]:
+        found = text.find(piece, place)
+        if found < 0:
+            return False
+        place = found + len(piece)
+    return text[place:].endswith(pieces[-1])
 
 
 def build_past_conversation(

@@ -2,14 +2,21 @@
 
 Its messages are written down like turns (as `heard`), so that they can be read and searched later;
 its lessons are kept in the same transaction. The same transcript twice adds nothing; one that has
-grown adds what is new; another one of the same name is another conversation.
+grown adds what is new, and nothing of what was erased since; another one of the same name is
+another conversation.
 """
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from reverie.core.model import Add, Event, Memory
-from reverie.extraction.past_conversations import MESSAGE_VERBS, collect_messages
+from reverie.extraction.past_conversations import (
+    MESSAGE_VERBS,
+    PastMessage,
+    collect_messages,
+    fits_text,
+    has_gap,
+)
 from reverie.extraction.rule_extraction import RejectedCandidate, extract_lessons
 from reverie.extraction.turn_learning import (
     ALREADY_KNOWN,
@@ -73,7 +80,7 @@ def learn_transcript(
     given = check_messages(transcript)
     messages = []
     for number, message in enumerate(given):
-        messages += split_message(message, number)
+        messages += (one for one in split_message(message, number) if one.text)
     lines = [
         (message.place, redacted["role"], redacted["text"])
         for message, redacted in zip(messages, redact_messages(messages, work.policy), strict=True)
@@ -87,13 +94,15 @@ def learn_transcript(
     )
     # One transaction: of two processes that learn the same file, one finds it known.
     with work.store.transaction():
-        session = choose_session_name(work, home, session or f"transcript-{digest[:12]}", whole)
+        name = session or f"transcript-{digest[:12]}"
+        session, last_known = choose_session_name(work, home, name, whole)
         earlier = work.store.events(
             session=session,
             verbs=("learn",),
             limit=MAX_EVENTS,
         )
-        if any(event.payload.get("transcript") == digest for event in earlier):
+        is_known = any(event.payload.get("transcript") == digest for event in earlier)
+        if is_known or (lines and lines[-1][0] <= last_known):
             return LearnReport(
                 session,
                 messages=len(given),
@@ -102,7 +111,7 @@ def learn_transcript(
         numbers = [message.place for message in messages]
         feelings = detect_feelings(whole.spoken)
         source = LessonSource(home, session, last_moment, numbers, feelings)
-        report = store_transcript(work, source, whole)
+        report = store_transcript(work, source, whole, last_known)
         return report._replace(redacted=list_redacted_kinds(whole))
 
 
@@ -111,15 +120,15 @@ def choose_session_name(
     home: str,
     session: str,
     transcript: Transcript,
-) -> str:
-    """The session's name, with some digits behind it if another conversation was learned by it.
+) -> tuple[str, int]:
+    """The session's name, with some digits behind it if another conversation was learned by it, and
+    the number of the last message that was learned by that name, -1 for none.
 
     Files of one name in two folders are two conversations, and so is whatever comes next from
     stdin.
     """
     lines = transcript.lines
     opening = fingerprint_text("\n".join(lines[0][1:])).hex() if lines else transcript.digest
-    last = lines[-1][0] if lines else -1
     # The name itself, if what is known by it is the beginning of this conversation.
     for name in (session, f"{session}-{opening[:6]}"):
         heard = work.store.events(
@@ -128,10 +137,36 @@ def choose_session_name(
             space=home,
             limit=MAX_EVENTS,
         )
-        known = {line[:3] for line in collect_messages(heard) if line.number <= last}
-        if known <= set(lines):
-            return name
-    return f"{session}-{transcript.digest[:6]}"
+        known = collect_messages(heard)
+        if is_beginning(known, transcript):
+            return name, known[-1].number if known else -1
+    return f"{session}-{transcript.digest[:6]}", -1
+
+
+def is_beginning(known: Sequence[PastMessage], transcript: Transcript) -> bool:
+    """True if what the log has of a conversation is the beginning of this one.
+
+    The log may have lost to an erasure what the transcript still has, and the rules by which
+    secrets are taken out may have changed.
+    """
+    said: dict[int, list[tuple[str, str, str]]] = {}
+    for message, (number, role, text) in zip(transcript.messages, transcript.lines, strict=True):
+        said.setdefault(number, []).append((role, text, message.text))
+    for one in known:
+        # At the very same moment, a text with a gap is what has become of that message.
+        same_time = one.number in said and transcript.moments[one.number] == one.at
+        fits = (
+            one.role == role
+            and (
+                any(fits_text(one.text, given) for given in (text, raw))
+                or fits_text(text, one.text)
+                or (same_time and (has_gap(one.text) or has_gap(text)))
+            )
+            for role, text, raw in said.get(one.number, ())
+        )
+        if one.number in said and not any(fits):
+            return False
+    return True
 
 
 def list_redacted_kinds(transcript: Transcript) -> tuple[str, ...]:
@@ -150,9 +185,18 @@ def store_transcript(
     work: WorkContext,
     source: LessonSource,
     transcript: Transcript,
+    last_known: int,
 ) -> LearnReport:
-    """Write down the messages that the log does not have, and keep what all of them teach."""
+    """Write down the messages that the log does not have, and keep what teach those of them that
+    come after the last one that was learned from.
+    """
+    # What was learned from may have been erased since: it is only what the rest refers to.
     gained = extract_lessons(transcript.spoken)
+    numbers = source.message_numbers
+    gained = gained._replace(
+        lessons=tuple(one for one in gained.lessons if numbers[one.last] > last_known),
+        rejected=tuple(one for one in gained.rejected if numbers[one.place] > last_known),
+    )
     decision = decide_lessons(work, gained, source)
     new_events = build_heard_events(work, source, transcript)
     if new_events:

@@ -23,6 +23,8 @@ _SPECSTORY_SESSION = r"<!-- [^\n]{0,60}?Session ([\w-]{8,64}) \(([^)\n]*)\) -->"
 # "_**User (2026-07-13 13:40Z)**_", "_**Agent (model 2026-07-13 13:41:01Z)**_", "_**Assistant**_"
 _SPECSTORY_HEAD = r"(?m)^_\*\*(User|Agent|Assistant)\b([^\n*]*)\*\*_[ \t]*$"
 _SPECSTORY_DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?(?: ?(?:Z|[+-]\d\d:?\d\d))?"
+# "2025-03-01_12-00Z-title": how the file of an export is called.
+_SPECSTORY_FILE = r"^(\d{4}-\d\d-\d\d)_(\d\d)-(\d\d)(?:-\d\d)?(Z|[+-]\d{4})?(?![0-9])"
 _TOOL_BLOCK = (
     r"(?s)<tool-use\b.*?(?:</tool-use>|\Z)|<think>.*?(?:</think>|\Z)"
     r"|<details>\s*<summary>(?:Tool use|Thought).*?(?:</details>|\Z)"
@@ -52,9 +54,15 @@ def read_chat_page(text: str, name: str) -> list[PageMessage] | None:
 
 
 def read_specstory_page(text: str, name: str) -> Iterator[PageMessage]:
-    """The messages of an export; its session is the one that it names."""
+    """The messages of an export; its session is the one that it names.
+
+    Where no message has a time, all have that of the page.
+    """
     session = compile_once(_SPECSTORY_SESSION).search(text[:2_000])
-    for head, body in split_by_heads(text, _SPECSTORY_HEAD):
+    parts = list(split_by_heads(text, _SPECSTORY_HEAD))
+    is_dated = any(compile_once(_SPECSTORY_DATE).search(head[2]) for head, _ in parts)
+    usual = None if is_dated else date_specstory_page(session[2] if session else "", name)
+    for head, body in parts:
         role = "user" if head[1] == "User" else "assistant"
         # "_**Agent (claude-opus - sidechain)**_" is an agent that the agent started.
         if "sidechain" in head[2].lower():
@@ -65,8 +73,16 @@ def read_specstory_page(text: str, name: str) -> Iterator[PageMessage]:
             session[1] if session else name,
             role,
             said.strip().removesuffix("---").strip(),
-            parse_page_time(date[0]) if date else None,
+            parse_page_time(date[0]) if date else usual,
         )
+
+
+def date_specstory_page(date: str, name: str) -> float | None:
+    """When a page was begun, by the date beside its session, or by the name of its file."""
+    found = compile_once(_SPECSTORY_FILE).search(name)
+    named = "{} {}:{}{}".format(*found.groups("")) if found else ""
+    dates = (parse_page_time(text) for text in (date, named) if text)
+    return next((at for at in dates if at is not None), None)
 
 
 def read_aider_page(text: str, name: str) -> Iterator[PageMessage]:

@@ -19,8 +19,13 @@ from typing import NamedTuple
 
 from reverie.core.errors import BadInput, BadTranscript
 from reverie.porting.cursor_chats import list_cursor_chats, read_cursor_chat
-from reverie.porting.transcript_formats import RecordedTranscript, read_transcript
+from reverie.porting.transcript_formats import (
+    RecordedConversation,
+    RecordedTranscript,
+    read_transcript,
+)
 from reverie.storage import Store
+from reverie.text.text_cleaning import clean_text
 
 # Pages in a working tree, by the program that writes them.
 PAGE_PATTERNS = {"aider": ".aider.chat.history.md", "specstory": ".specstory/history/*.md"}
@@ -47,12 +52,15 @@ class PastSession(NamedTuple):
     @property
     def key(self) -> str:
         """The name in the store under which the stamp of what was taken in is kept."""
-        return META_PREFIX + sha256(f"{self.path}#{self.part}".encode()).hexdigest()[:24]
+        return (
+            META_PREFIX
+            + sha256(f"{self.path}#{self.part}".encode(errors="surrogatepass")).hexdigest()[:24]
+        )
 
     @property
     def title(self) -> str:
         """Its name for people."""
-        return f"{self.path} ({self.part})" if self.part else str(self.path)
+        return clean_text(f"{self.path} ({self.part})" if self.part else str(self.path))
 
 
 def list_pages(tree: Path, recorder: str) -> Iterator[Path]:
@@ -100,7 +108,7 @@ def peek_folder(path: Path) -> str:
     with path.open("rb") as file:
         found = _CWD.search(file.read(PEEKED_BYTES))
     try:
-        return str(loads(found[1])) if found else ""
+        return clean_text(str(loads(found[1]))) if found else ""
     except ValueError:
         return ""
 
@@ -132,4 +140,14 @@ def read_past_session(session: PastSession) -> RecordedTranscript:
         transcript = read_transcript(session.path.read_bytes(), session.path.stem)
     except OSError as err:
         raise BadTranscript(f"It cannot be read: {err.strerror}") from err
-    return replace(transcript, folder=transcript.folder or session.folder)
+    conversations = tuple(date_conversation(one, session.at) for one in transcript.conversations)
+    folder = transcript.folder or session.folder
+    return replace(transcript, folder=folder, conversations=conversations)
+
+
+def date_conversation(conversation: RecordedConversation, at: float) -> RecordedConversation:
+    """The conversation; where nobody knows when anything in it was said, `at` this moment."""
+    if any(one.at is not None for one in conversation.messages):
+        return conversation
+    messages = tuple(replace(one, at=at) for one in conversation.messages)
+    return replace(conversation, messages=messages)

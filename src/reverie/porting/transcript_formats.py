@@ -157,7 +157,7 @@ def find_work_folder(entries: Iterable[Entry]) -> str:
         about = entry.get("payload") if isinstance(entry.get("payload"), Mapping) else entry
         folder = about.get("cwd") if isinstance(about, Mapping) else None
         if isinstance(folder, str) and folder:
-            return folder
+            return clean_text(folder)
     return ""
 
 
@@ -327,7 +327,7 @@ def group_by_session(
     """A conversation for each session, in order."""
     sessions: dict[str, list[RecordedMessage]] = {}
     for session, message in messages:
-        sessions.setdefault(session, []).append(message)
+        sessions.setdefault(clean_text(session), []).append(message)
     return tuple(RecordedConversation(name, tuple(said)) for name, said in sessions.items())
 
 

@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +20,7 @@ import typer
 
 from reverie.core import clock, config
 from reverie.core.errors import BadInput, Disabled, EmptyTranscript, ReverieError
+from reverie.extraction.past_conversations import PastMessage, collect_messages, fits_text
 from reverie.interfaces import worker
 from reverie.interfaces.cli.terminal_output import print_error, print_note
 from reverie.interfaces.hosts import HOST_MODULES, load_host
@@ -38,7 +39,7 @@ from reverie.transcripts.transcript_indexing import MESSAGE_VERBS, index_convers
 if TYPE_CHECKING:
     from reverie import Mind
     from reverie.interfaces.cli.cli_context import CliContext
-    from reverie.porting.transcript_formats import RecordedConversation
+    from reverie.porting.transcript_formats import RecordedConversation, RecordedMessage
 
 # Whose past sessions can be taken in.
 RECORDERS = (*HOST_MODULES, *PAGE_PATTERNS)
@@ -47,6 +48,8 @@ SAMPLED_SESSIONS, SAMPLING_SECONDS = 6, 1.5
 MAX_SAMPLE_BYTES = 10_000_000
 # Seconds between two times at which what was taken in is made findable.
 INDEX_SECONDS = 2.0
+# Turns of one session that are compared with its transcript.
+MAX_EVENTS = 100_000
 
 
 class PastSurvey(NamedTuple):
@@ -270,6 +273,10 @@ def learn_past_session(
     except ReverieError as err:
         report.skipped.append({"file": session.title, "error": str(err)})
         return
+    except Exception as err:
+        # Whatever stands in one file, the others are taken in.
+        report.skipped.append({"file": session.title, "error": f"{type(err).__name__}: {err}"})
+        return
     note_taken_in(mind.store, session)
 
 
@@ -282,14 +289,17 @@ def learn_past_conversation(
 ) -> None:
     """Learn one conversation, as far as it was not recorded while it was held."""
     name, said = conversation.session, list(conversation.messages)
-    live = mind.store.events(session=name, verbs=("turn",), limit=1)
-    if live:
-        # Hooks recorded it from there on.
-        said = [one for one in said if one.at is not None and one.at < live[0].at]
+    mind.context.writable_space(space, name)
+    recorded = mind.store.events(session=name, verbs=("turn",), limit=MAX_EVENTS)
+    if recorded:
+        said = blank_recorded(said, collect_messages(recorded))
         name = f"{name}-before"
     # A page may be what a program wrote of another's session, which has its own transcript.
     is_copy = session.recorder in PAGE_PATTERNS and not was_taken_in(mind.store, session)
-    if not said or (is_copy and mind.store.events(session=name, verbs=MESSAGE_VERBS, limit=1)):
+    # One that has its name from its file is not what has that name in another project.
+    where = space if session.path.stem in name else None
+    heard = is_copy and mind.store.events(session=name, space=where, verbs=MESSAGE_VERBS, limit=1)
+    if heard or not any(one.text for one in said):
         report.known += 1
         return
     messages = [{"role": one.role, "content": one.text, "at": one.at} for one in said]
@@ -298,9 +308,39 @@ def learn_past_conversation(
         report.known += 1
         return
     report.sessions += 1
-    report.messages += learned.messages
+    report.messages += sum(bool(one.text) for one in said)
     report.memories += len(learned.memories)
     report.redacted |= {*learned.redacted}
+
+
+def blank_recorded(
+    said: Sequence[RecordedMessage],
+    recorded: Sequence[PastMessage],
+) -> list[RecordedMessage]:
+    """The messages without the texts of those that hooks recorded while they were said.
+
+    They keep their places, so that a message has the same number whenever this is done. Of a turn
+    whose prompt was recorded, what the agent did goes with it: hooks keep no more than its answer.
+    """
+    held: set[int] = set()
+    places: dict[str, list[int]] = {}
+    for place, one in enumerate(said):
+        places.setdefault(one.role, []).append(place)
+    for line in recorded:
+        fits = [
+            place
+            for place in places.get(line.role, ())
+            if place not in held and fits_text(line.text, said[place].text)
+        ]
+        # What is said often, "go on", is the one that was said then.
+        if fits:
+            held.add(min(fits, key=lambda place: abs((said[place].at or line.at) - line.at)))
+    left, is_held = [], False
+    for place, one in enumerate(said):
+        if one.role == "user":
+            is_held = place in held
+        left.append(replace(one, text="") if is_held or place in held else one)
+    return left
 
 
 def describe_report(report: PastReport, command: str) -> Iterator[str]:
