@@ -171,14 +171,19 @@ def test_a_slow_program_is_ended(program, ask):
 def test_who_breaks_off_ends_the_program(program, ask, tmp_path):
     """Ctrl-C reaches nobody in a group of its own, so what runs there is ended by us."""
     call = program("claude", json.dumps(CLAUDE), seconds=60)
+    # Who runs the tests in the background has it ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt():
         wait_until((tmp_path / "noted.json").exists)
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
-    with pytest.raises(KeyboardInterrupt):
-        ask("claude-cli:haiku")
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            ask("claude-cli:haiku")
+    finally:
+        signal.signal(signal.SIGINT, before)
     pid = call()["pid"]
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
