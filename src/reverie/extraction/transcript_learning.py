@@ -78,7 +78,7 @@ def learn_transcript(
     transaction.
     """
     given = check_messages(transcript)
-    messages = []
+    messages: list[HostMessage] = []
     for number, message in enumerate(given):
         messages += (one for one in split_message(message, number) if one.text)
     lines = [
