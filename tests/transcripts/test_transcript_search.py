@@ -126,6 +126,26 @@ def test_a_purge_takes_what_it_erases_out_of_past_conversations(mind):
     assert not any("forty-one" in text for _, _, text in texts())
 
 
+def test_a_passage_is_purged_by_its_id(talked):
+    """Its words go, of the log and of memories of what was said; the rest of the message stays, and
+    learning the conversation once more does not bring it back.
+    """
+    (passage,) = (
+        one
+        for one in said(talked.recall("why no redis for the package cache?", space="me/demo"))
+        if one.text.startswith("Redis needs a server")
+    )
+    assert talked.data.purge(passage.id).erased == 1
+    for _ in range(2):
+        assert not any("Redis needs" in text for _, _, text in talked.store.transcripts.texts())
+        written = [str(event.payload) for event in talked.store.events(limit=1000)]
+        assert not any("Redis needs" in text for text in written)
+        assert any("take the file cache" in text for text in written)
+        talked.learn(CACHE, space="me/demo", session="s1")
+        talked.settle()
+    assert talked.get(passage.id) == []
+
+
 def test_the_index_is_derived_and_reads_the_log_again_when_it_is_emptied(talked):
     index = talked.context.store.transcripts
     before = sorted(index.texts())

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -68,27 +68,35 @@ class PurgedMemories(NamedTuple):
     texts: tuple[str, ...]  # that they ever had
 
     @classmethod
-    def from_memories(cls, store: Store, memories: Iterable[Memory]) -> PurgedMemories:
-        """These memories, while the store still has them."""
+    def from_memories(
+        cls,
+        store: Store,
+        memories: Iterable[Memory],
+        said: Iterable[str] = (),
+    ) -> PurgedMemories:
+        """These memories, while the store still has them, with texts that were only said."""
         listed = tuple(memories)
         return cls(
             tuple(memory.id for memory in listed),
             tuple((memory.space, shared_lines.shared_name(memory)) for memory in listed),
-            tuple(sorted(list_past_texts(store, listed))),
+            tuple(sorted({*list_past_texts(store, listed), *said})),
         )
 
 
 def purge_everywhere(
     work: WorkContext,
     chosen: Callable[[], Iterable[Memory]],
+    said: Sequence[str],
     now: Callable[[], float],
 ) -> tuple[PurgedMemories, backups.PurgeResult]:
-    """Purge the `chosen` memories, as `mind.data.purge` says, after taking in edits."""
+    """Purge the `chosen` memories and what was `said`, as `mind.data.purge` says, after taking in
+    edits.
+    """
     finish_purge(work, now)
     take_in_edits(work, now)
     with work.store.transaction():
-        gone = PurgedMemories.from_memories(work.store, chosen())
-        erased = work.store.purge(gone.ids)
+        gone = PurgedMemories.from_memories(work.store, chosen(), said)
+        erased = work.store.purge(gone.ids, said) + len(said)
         save_pending_purges(work.store, [*load_pending_purges(work.store), gone])
     left = finish_purge(work, now)
     repeating = tuple(sorted(work.store.ids_repeating(gone.texts)))

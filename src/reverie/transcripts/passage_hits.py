@@ -71,5 +71,10 @@ def find_memories_or_passages(store: Store, ids: Sequence[str]) -> list[Memory]:
 
 def find_said_memories(index: TranscriptIndex, ids: Sequence[str]) -> list[Memory]:
     """The passages that these ids name, as memories; ids of anything else are left out."""
+    return list(map(to_said_memory, find_passages(index, ids)))
+
+
+def find_passages(index: TranscriptIndex, ids: Sequence[str]) -> list[FoundPassage]:
+    """The passages that these ids name; ids of anything else are left out."""
     keys = [key for key in map(id_to_key, ids) if key is not None]
-    return [to_said_memory(found) for found in index.passages_by_key(keys)] if keys else []
+    return list(index.passages_by_key(keys)) if keys else []

@@ -361,14 +361,23 @@ class DataVerbs(VerbGroup):
         stay and are named in `repeated`. What somebody wrote on pages and in shared files by then
         is taken in first. Cannot be undone. `unreached` names the files of the home that may still
         hold it; a purge that was stopped is finished by the worker or the next one.
+
+        The id of a passage of a past conversation ("said_…") stands for its words: they go from
+        the log and from all that repeats it, and no import of that conversation brings them back.
         """
         from reverie.erasure.purge import purge_everywhere
+        from reverie.transcripts.passage_hits import find_passages
 
         # What recorders still hold could repeat the erased text afterwards.
         self._flush()
+        wanted = [ids] if isinstance(ids, str) else list(ids)
+        passages = find_passages(self._store.transcripts, wanted)
+        named = {found.id for found in passages}
+        kept = [id for id in wanted if id not in named]
         erased, result = purge_everywhere(
             self._work,
-            lambda: (*self._get_memories(ids), *self.wordings(ids)),
+            lambda: (*self._get_memories(kept), *self.wordings(kept)),
+            [found.passage.text for found in passages],
             self._now,
         )
         self._context.no_longer_active += erased.ids

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reverie.core.errors import BadInput
+from reverie.core.model import SAID
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.remember_commands import (
     MemoryIds,
@@ -192,13 +193,15 @@ def erase_memories(
     ids: MemoryIds,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Erase memories for good.
+    """Erase memories, or passages of past conversations, for good.
 
     Text, vectors, history, also in the backups. Cannot be undone.
     """
     with cli.open_mind() as mind:
-        there = [require_memory(mind, id) for id in dict.fromkeys(ids)]
-        more = len(mind.data.wordings([memory.id for memory in there]))
+        there = [
+            one for id in dict.fromkeys(ids) for one in mind.get(id) or [require_memory(mind, id)]
+        ]
+        more = len(mind.data.wordings([one.id for one in there if one.provenance != SAID]))
         if not yes and not typer.confirm(
             f"Erase {len(there)}{format_wordings(more)} for good? This cannot be undone.", err=True
         ):
