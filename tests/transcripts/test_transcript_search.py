@@ -137,13 +137,22 @@ def test_a_passage_is_purged_by_its_id(talked):
     )
     assert talked.data.purge(passage.id).erased == 1
     for _ in range(2):
-        assert not any("Redis needs" in text for _, _, text in talked.store.transcripts.texts())
+        assert "Redis needs" not in str([*talked.store.transcripts.texts()])
         written = [str(event.payload) for event in talked.store.events(limit=1000)]
         assert not any("Redis needs" in text for text in written)
         assert any("take the file cache" in text for text in written)
         talked.learn(CACHE, space="me/demo", session="s1")
         talked.settle()
     assert talked.get(passage.id) == []
+    # What was all of a message leaves nothing beside what it answered.
+    (asked,) = (
+        one
+        for one in said(talked.recall("where does the release tarball go?", space="me/demo"))
+        if one.speaker == "assistant"
+    )
+    talked.data.purge(asked.id)
+    talked.settle()
+    assert "[purged]" not in str([*talked.store.transcripts.texts()])
 
 
 def test_the_index_is_derived_and_reads_the_log_again_when_it_is_emptied(talked):

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from reverie.core.lazy_patterns import compile_once
+from reverie.storage.erased_texts import PURGED, SENTENCE_ENDS
 from reverie.text.injection_fence import remove_injections
 from reverie.text.tokenization import tokenize_query
 
@@ -141,8 +142,14 @@ def iterate_sentences(text: str) -> Iterator[str]:
 
 
 def join_lines(text: str) -> str:
-    """A text on one line, without lines that programs wrote."""
-    return " ".join(" ".join(iterate_sentences(text)).split())
+    """A text on one line, without lines that programs wrote; "" if all of it was erased."""
+    line = " ".join(" ".join(iterate_sentences(text)).split())
+    return line if drop_erased(line) else ""
+
+
+def drop_erased(text: str) -> str:
+    """What is left of a text beside what a purge took out."""
+    return text.replace(PURGED, " ").strip(f" {SENTENCE_ENDS}")
 
 
 def find_context(message: SpokenMessage, before: Sequence[SpokenMessage]) -> str:
@@ -158,5 +165,6 @@ def find_context(message: SpokenMessage, before: Sequence[SpokenMessage]) -> str
 
 
 def is_telling(text: str, context: str) -> bool:
-    """True if a passage says enough with its context to be of use later."""
-    return len(tokenize_query(f"{text} {context}")) >= MIN_TERMS
+    """True if a passage says enough with its context to be of use later; not what was erased."""
+    said = drop_erased(text)
+    return bool(said) and len(tokenize_query(f"{said} {context}")) >= MIN_TERMS
