@@ -4,6 +4,8 @@ import pytest
 
 from reverie.core.errors import NotFound
 from reverie.core.model import SAID
+from reverie.transcripts.joint_search import raise_repeated
+from reverie.transcripts.passage_search import PassageQuery, search_passages
 from reverie.transcripts.talk_gate import is_hopeless
 
 CACHE = [
@@ -124,6 +126,24 @@ def test_a_purge_takes_what_it_erases_out_of_past_conversations(mind):
     assert not any("forty-one" in text for _, _, text in texts())
     mind.settle()
     assert not any("forty-one" in text for _, _, text in texts())
+
+
+def test_a_memory_stands_where_the_passage_would_that_says_the_same(talked):
+    """Who asks for the best gets the memory, not neither of both."""
+    wish = "Remember that the website is deployed by the orchard robot on Mondays."
+    talked.learn([{"role": "user", "content": wish}], space="me/demo", session="s4")
+    talked.settle()
+    question = "by whom is the website deployed on Mondays?"
+    (best,) = talked.recall(question, space="me/demo", limit=1)
+    assert "orchard robot" in best.memory.text and best.memory.provenance != SAID
+    asked = PassageQuery(question, ("me/demo",), 5)
+    passages = search_passages(talked.store.transcripts, asked)
+    other = best._replace(
+        memory=best.memory._replace(id="x", text="Quite another thing."), score=0.1
+    )
+    raised = raise_repeated([other, best._replace(score=0.05)], passages)
+    assert [hit.memory.id for hit in raised] == [best.memory.id, "x"]
+    assert raised[0].score > 0.1
 
 
 def test_a_passage_is_purged_by_its_id(talked):

@@ -46,8 +46,26 @@ def answer_with_talk(store: Store, query: SearchQuery, memories: Sequence[Hit]) 
     talk = [
         to_hit(one)._replace(score=to_chance(one)) for one in leave_out_repeated(found, memories)
     ]
-    merged = merge_by_score(memories, talk)
+    merged = merge_by_score(raise_repeated(memories, found), talk)
     return put_amending_first(merged, query.text)[: query.limit]
+
+
+def raise_repeated(memories: Sequence[Hit], passages: Sequence[RankedPassage]) -> list[Hit]:
+    """The memories in their order, but that one stands no lower than a passage that is left out
+    for it.
+    """
+    said = [(fold_text(one.found.passage.text), to_chance(one)) for one in passages]
+    ordered = list(memories)
+    for hit in memories:
+        text = fold_text(hit.memory.text)
+        chance = max(
+            (chance for passage, chance in said if repeats_text(passage, text)), default=0.0
+        )
+        if chance > hit.score:
+            ordered.remove(hit)
+            place = next((at for at, one in enumerate(ordered) if one.score < chance), len(ordered))
+            ordered.insert(place, hit._replace(score=chance))
+    return ordered
 
 
 def put_amending_first(hits: Sequence[Hit], question: str) -> list[Hit]:
