@@ -11,6 +11,7 @@ other scripts than Latin.
 
 import argparse
 import os
+import shutil
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -172,19 +173,28 @@ def main() -> int:
     if args.cache:
         os.environ["REVERIE_MODELS"] = str(args.cache / "cache")
     data = load_sessions(Path(args.sessions))
-    with TemporaryDirectory() as scratch, reverie.open(args.home or Path(scratch)) as mind:
-        if not mind.store.transcripts.count(None).passages:
-            learn_sessions(mind, data)
+    with TemporaryDirectory() as scratch:
+        home = args.home or Path(scratch) / "learned"
+        with reverie.open(home) as mind:
+            if not mind.store.transcripts.count(None).passages:
+                learn_sessions(mind, data)
+        found = measure_copy(home, Path(scratch) / "asked", data)
+    rows = [[name, *(figures[name] for figures in found.values())] for name in found["recall"]]
+    table(rows, ["", *found])
+    save("transcripts", found)
+    return 0
+
+
+def measure_copy(home: Path, copy: Path, data: LabelledSessions) -> dict[str, dict[str, float]]:
+    """The figures of each way to ask, from a copy of a home: what is asked is said in it too."""
+    shutil.copytree(home, copy)
+    with reverie.open(copy) as mind:
         ways = {
             "BM25 over messages": rank_messages(data),
             "recall": ask_recall,
             "by itself": ask_companion,
         }
-        found = {name: measure(mind, data, ask) for name, ask in ways.items()}
-    rows = [[name, *(figures[name] for figures in found.values())] for name in found["recall"]]
-    table(rows, ["", *found])
-    save("transcripts", found)
-    return 0
+        return {name: measure(mind, data, ask) for name, ask in ways.items()}
 
 
 if __name__ == "__main__":
