@@ -15,6 +15,7 @@ from reverie.core.kinds import is_conversation_turn
 from reverie.core.model import Filter, Memory
 from reverie.runtime.mind.file_access import refuse_secret_path
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit
+from reverie.text.argument_checks import check_texts
 
 if TYPE_CHECKING:
     from reverie.erasure.scrub import ScrubReport
@@ -370,7 +371,7 @@ class DataVerbs(VerbGroup):
 
         # What recorders still hold could repeat the erased text afterwards.
         self._flush()
-        wanted = [ids] if isinstance(ids, str) else list(ids)
+        wanted = check_texts(ids, "ids")
         passages = find_passages(self._store.transcripts, wanted)
         named = {found.id for found in passages}
         kept = [id for id in wanted if id not in named]

@@ -193,7 +193,7 @@ def erase_memories(
     ids: MemoryIds,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Erase memories, or passages of past conversations, for good.
+    """Erase memories, or what was said, for good.
 
     Text, vectors, history, also in the backups. Cannot be undone.
     """
