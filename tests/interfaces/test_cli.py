@@ -315,6 +315,19 @@ def test_what_a_user_may_do_with_all_of_it(run_json, keep_text, run, home, tmp_p
 
 
 @pytest.mark.proves("A104", "B107")
+@pytest.mark.proves("X48")
+def test_when_a_memory_is_true_is_told_and_altered(run_json, run):
+    """By days or spans; recall says what is over, `always` takes the end away."""
+    told = run_json("remember", "Ann is on call.", "--valid-from", "2026-03-01", "--valid-to", "1d")
+    id = told["memories"][0]["id"] if "memories" in told else told["memory"]["id"]
+    assert "from 2026-03-01 until" in run("show", id).stdout
+    assert run_json("edit", id, "--valid-to", "2026-03-08")["changed"] == ["valid_to"]
+    assert "no longer true since 2026-03-08" in run("recall", "who is on call").stdout
+    assert "True from 2026-03-01 until 2026-03-08." in run("explain", id).stdout
+    assert run_json("edit", id, "--valid-to", "always")["memory"]["valid_to"] is None
+    assert "--valid-to" in run("edit", id, "--valid-to", "soon", code=2).stderr
+
+
 def test_edit_by_options(run_json, keep_text, run):
     """View, edit, delete by the user; unchanged means nothing happens."""
     id = keep_text("The editor is vim.")

@@ -205,6 +205,16 @@ def test_guidance_stands_in_the_descriptions(room):
 # unified
 
 
+@pytest.mark.proves("X48")
+def test_an_agent_can_say_until_when_something_is_true(room):
+    """It is kept, and what comes back says that it is over."""
+    server = build_server(room)
+    id = one(server, "remember", text="Ann is on call.", valid_from="2026-03-01")["id"]
+    one(server, "revise", id=id, valid_to="2026-03-08")
+    (found,) = one(server, "recall", query="who is on call?")["memories"]
+    assert "no longer true since 2026-03-08" in str(found["why"])
+
+
 def test_remember_recall_revise_forget(room):
     """A memory is kept, found with a reason, revised, rated and forgotten by tools."""
     server = build_server(room)

@@ -13,6 +13,7 @@ from reverie.core import clock
 from reverie.core.code_anchors import outdated_notice
 from reverie.core.kinds import GROUPS, INTENTION, SAID_AGAIN, is_unverified, kind_of, retention
 from reverie.core.model import SAID, UNTRUSTED, Hint, Hit, Memory
+from reverie.core.validity import describe_validity
 from reverie.text.escaping import escape_line
 from reverie.text.injection_fence import FENCE, FENCE_END
 from reverie.text.token_counts import estimate_tokens
@@ -42,7 +43,6 @@ SAID_HEADING = "Said in past conversations, unchecked; `reverie session show ID`
 TALK_SHARE = 0.5
 # Passages in one block, at most, and characters of one that are shown.
 MAX_PASSAGES, MAX_PASSAGE_CHARS = 10, 440
-LAST_DAY = 253_402_214_400.0
 # One in so many memories of a block, and one of so many of its tokens, may be written by others;
 # one memory in any case.
 UNVERIFIED_SHARE = 3
@@ -121,9 +121,8 @@ def list_line_notes(memory: Memory, now: float) -> list[str]:
         notes.append(f"said in {len(memory.sources)} sessions")
     if memory.details.get("earlier"):
         notes.append("something newer was said on this, see below")
-    stale = outdated_notice(memory)
-    if stale:
-        notes.append(escape_line(stale))
+    stale = outdated_notice(memory), describe_validity(memory, now)
+    notes += map(escape_line, filter(None, stale))
     when = memory.details.get("when") if memory.kind == INTENTION else None
     if isinstance(when, (int, float)) and when <= now:
         notes.append(f"due {format_time_ago(now - when)}")
@@ -228,15 +227,9 @@ def render_passage_line(memory: Memory) -> str:
     text = replace_quotes(escape_line(memory.text))
     if len(text) > MAX_PASSAGE_CHARS:
         text = text[:MAX_PASSAGE_CHARS].rstrip() + " …"
-    day = format_day(memory.at)
+    day = clock.format_day(memory.at)
     note = ", a newer one stands above" if memory.details.get("earlier") else ""
     return f"- “{text}” ({escape_line(memory.speaker)[:40]}, {day}{note}) [{memory.id}]"
-
-
-def format_day(at: float) -> str:
-    """The day of a moment, in UTC: 2026-11-12."""
-    # Seconds of any size are valid here, and the calendar of the standard library ends.
-    return clock.format_day(min(max(at, 0.0), LAST_DAY))
 
 
 def get_heading(memory: Memory) -> str:

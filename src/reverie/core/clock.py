@@ -10,6 +10,8 @@ import threading
 import time
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u
+# The last day that the standard library's calendar knows: seconds of any size are valid moments.
+LAST_DAY = 253_402_214_400.0
 
 _lock = threading.Lock()
 _last = 0
@@ -31,9 +33,9 @@ def sleep(seconds: float) -> None:
 
 
 def format_day(at: float) -> str:
-    """The day of a moment of 1970 to 9999, in UTC: 2026-11-12."""
+    """The day of a moment, in UTC: 2026-11-12; the nearest of 1970 to 9999 for any other."""
     # `datetime` would take a hook 2 ms to load.
-    return time.strftime("%Y-%m-%d", time.gmtime(at))
+    return time.strftime("%Y-%m-%d", time.gmtime(min(max(at, 0.0), LAST_DAY)))
 
 
 def new_id(prefix: str = "mem") -> str:

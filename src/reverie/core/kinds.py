@@ -413,13 +413,6 @@ def to_kind_filter(types: Sequence[str], kinds: Iterable[str]) -> KindFilter:
     )
 
 
-def is_valid_at(memory: Memory, moment: float) -> bool:
-    """True if the memory holds in the world at a moment, as far as it says."""
-    return (memory.valid_from is None or memory.valid_from <= moment) and (
-        memory.valid_to is None or memory.valid_to > moment
-    )
-
-
 def maturity_of(memory: Memory) -> str:
     """How far somebody has reviewed the memory: a member of MATURITIES."""
     if memory.retired_why == "dismissed":

@@ -15,6 +15,7 @@ from reverie.core.authorship import REVIEWER, UNKNOWN_AUTHOR, author_of
 from reverie.core.code_anchors import CodeAnchor, anchors_of
 from reverie.core.kinds import half_life, is_mature, kind_of, maturity_of, retention
 from reverie.core.model import Edge, Event, Memory, Record, Reinforcement
+from reverie.core.validity import format_validity
 from reverie.memory.history_text import (
     MAX_QUOTED_CHARS,
     Memories,
@@ -370,6 +371,8 @@ def describe_standing(memory: Memory, others: Memories) -> list[str]:
     lines += [
         f"Contradicted by {quote_memory(id, others)}{DECIDE_HINT}." for id in memory.conflicts_with
     ]
+    if validity := format_validity(memory):
+        lines.append(f"True {validity}.")
     if memory.expires_at is not None:
         lines.append(f"Expires on {format_moment(memory.expires_at)}.")
     redacted = memory.details.get("redacted")

@@ -33,10 +33,10 @@ from reverie.core.kinds import (
     SAID,
     is_conversation_turn,
     is_unverified,
-    is_valid_at,
     kind_of,
 )
 from reverie.core.model import Change, Edge, Link, Memory, Retire, Revise
+from reverie.core.validity import is_valid_at
 from reverie.memory.memory_changes import HELPFUL, MAX_REINFORCEMENTS, collect_reinforcements
 from reverie.memory.procedure import KIND as PROCEDURE
 from reverie.memory.procedure import PARTS

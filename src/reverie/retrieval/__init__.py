@@ -48,7 +48,9 @@ def search_memories(store: Store, query: SearchQuery) -> list[Hit]:
     if query.limit <= 0:
         return []
     if not query.text.strip():
-        return [] if query.automatic else rescoring.mark_outdated(list_newest(store, query))
+        return (
+            [] if query.automatic else rescoring.mark_outdated(list_newest(store, query), query.now)
+        )
     end = None if query.within is None else ticks() + query.within
     # Before the words, which take all the time there is.
     triggered = find_triggered(store, query, end)
@@ -64,7 +66,7 @@ def search_memories(store: Store, query: SearchQuery) -> list[Hit]:
     weighed = rescoring.apply_priors(hits, query.now, query.season)
     merged = trigger_search.merge_triggered(weighed, triggered)
     answer = assemble_answer(store, filter_admissible(merged, query), query)
-    return rescoring.mark_outdated(answer)
+    return rescoring.mark_outdated(answer, query.now)
 
 
 def assemble_answer(
@@ -137,9 +139,8 @@ def find_tool_warnings(
     end = ticks() + TOOL_WARNING_SECONDS
     found = trigger_search.match_triggers(sorted(believed, key=warning_order), scene, end)
     # In place: `found` also knows how many memories were not tried.
-    found[:] = rescoring.mark_outdated(
-        hit._replace(why=(*hit.why, *describe_doubt(hit.memory))) for hit in found
-    )
+    doubted = [hit._replace(why=(*hit.why, *describe_doubt(hit.memory))) for hit in found]
+    found[:] = rescoring.mark_outdated(doubted, now)
     return found
 
 

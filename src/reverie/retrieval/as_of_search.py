@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from reverie.core.kinds import is_valid_at
 from reverie.core.model import Add, Event, Hit, Memory, Record, index_memories, with_fields
+from reverie.core.validity import is_valid_at
 from reverie.retrieval import search_memories
 from reverie.retrieval.search_query import SearchQuery, earliest_visible_at, is_admissible
 from reverie.storage import Store, open_store

@@ -69,7 +69,7 @@ def find_graph_neighbours(
     edges = store.edges_around([memory.id], query.spaces, MAX_FAN_OUT)
     found = add_graph_neighbours(store, [Hit(memory, 1.0)], query, edges, 1)
     others = [hit for hit in found if hit.memory.id != memory.id]
-    return mark_outdated(others[: query.limit])
+    return mark_outdated(others[: query.limit], query.now)
 
 
 def merge_way_into_hit(

@@ -19,11 +19,11 @@ from reverie.core.kinds import (
     is_mature,
     is_pending_intention,
     is_unverified,
-    is_valid_at,
     kind_of,
     retention,
 )
 from reverie.core.model import Hit, Memory
+from reverie.core.validity import describe_validity, is_valid_at
 from reverie.retrieval.trigger_search import is_triggered
 from reverie.text.tokenization import fold_text
 
@@ -53,6 +53,9 @@ HITS_PER_UNVERIFIED = 3
 
 # Of what was said about code that is not so any more, or not there.
 OUTDATED_FACTORS = {CHANGED: 0.85, GONE: 0.75}
+# Of what is not true now, by what it says itself. It is still found, for who asks about the past:
+# behind what is true unless that hardly fits.
+INVALID_FACTOR = 0.1
 
 # The chance from which on something surfaces; set so that nine quiet turns in ten stay clean
 # (docs/why-ranking.md).
@@ -95,10 +98,11 @@ def list_prior_factors(
     now: float,
     season: str = "",
 ) -> list[float]:
-    """The priors, each within 1 ± PRIOR_BOUND: retention, recency, trust, strength, emotion,
-    success, season, and whether the code that it speaks of is as it was.
+    """The priors: whether it holds now, and, each within 1 ± PRIOR_BOUND, retention, recency,
+    trust, strength, emotion, success, season, and whether the code that it speaks of is as it was.
     """
     factors = [
+        1.0 if is_valid_at(memory, now) else INVALID_FACTOR,
         FADED_FACTOR + RETENTION_SWING * retention(memory, now),
         recency_factor(memory, now),
         # Neutral at 0.64: trust and confidence of 0.8 each, as of what an agent observed.
@@ -167,12 +171,14 @@ def sort_hits(hits: Iterable[Hit]) -> list[Hit]:
     )
 
 
-def mark_outdated(hits: Iterable[Hit]) -> list[Hit]:
-    """The same hits; those that speak of code that has changed since say so in `why`."""
+def mark_outdated(hits: Iterable[Hit], now: float) -> list[Hit]:
+    """The same hits; those that speak of code that has changed since, or do not hold now, say so in
+    `why`.
+    """
     marked = []
     for hit in hits:
-        notice = outdated_notice(hit.memory)
-        why = dict.fromkeys((*hit.why, notice)) if notice else hit.why
+        notices = outdated_notice(hit.memory), describe_validity(hit.memory, now)
+        why = dict.fromkeys((*hit.why, *filter(None, notices)))
         marked.append(hit._replace(why=tuple(why)))
     return marked
 

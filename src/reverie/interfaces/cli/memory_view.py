@@ -13,6 +13,7 @@ from reverie.context_window import SAID_BY, format_time_ago
 from reverie.core.code_anchors import ANCHORS, OUTDATED, anchors_of, outdated_notice
 from reverie.core.kinds import kind_of, retention
 from reverie.core.model import Event, Hint, Hit, Memory, Record
+from reverie.core.validity import format_validity
 from reverie.interfaces.cli.terminal_output import (
     escape_controls,
     get_console,
@@ -256,6 +257,7 @@ def memory_fields(memory: Memory, now: float) -> dict[str, str]:
         "believed": f"{memory.confidence:.0%} (trust {memory.trust:.0%}), "
         f"retention {retention(memory, now):.0%}",
         "confirmed": f"{memory.strength}×, used {memory.access_count}×" if was_used else "",
+        "true": format_validity(memory),
         "expires": "" if expires is None else f"{format_moment(expires)} UTC",
         "contradicted": ", ".join(memory.conflicts_with),
         "details": ", ".join(f"{name}: {value}" for name, value in details.items()),

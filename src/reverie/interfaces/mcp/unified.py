@@ -160,8 +160,14 @@ class NewMemory(BaseModel):
         Sequence[str],
         Field(description="What calls it up: words, globs of paths, or tool:Bash(git push*)."),
     ] = ()
+    valid_from: Annotated[
+        str, Field(description="From when it is true, ISO 8601, if not from now on.")
+    ] = ""
+    valid_to: Annotated[
+        str, Field(description="When it stops being true, ISO 8601, if you know: it is kept.")
+    ] = ""
     expires: Annotated[
-        str, Field(description="When it stops being true, ISO 8601, if you know.")
+        str, Field(description="When it is of no use any more, ISO 8601: it is let go.")
     ] = ""
 
 
@@ -249,6 +255,8 @@ class UnifiedTools(ToolSet):
             tags=given.tags,
             files=given.files,
             triggers=given.triggers,
+            valid_from=given.valid_from or None,
+            valid_to=given.valid_to or None,
             expires_at=given.expires or None,
             session=self._session(ctx),
             **claim.fields,
@@ -365,6 +373,9 @@ class UnifiedTools(ToolSet):
             Sequence[str] | None, Field(description="All its tags from now on; null leaves them.")
         ] = None,
         kind: Annotated[str, Field(description="The new kind; empty leaves it.")] = "",
+        valid_to: Annotated[
+            str, Field(description="When it stops, or stopped, being true, ISO 8601.")
+        ] = "",
         ctx: Context | None = None,
     ) -> ReviseAnswer:
         """Correct a memory that is wrong, out of date or unclear. What it was before stays in its
@@ -376,6 +387,7 @@ class UnifiedTools(ToolSet):
             "text": text,
             "title": title,
             "kind": kind,
+            "valid_to": valid_to,
         }
         fields = {name: value for name, value in given.items() if value}
         if text or kind:

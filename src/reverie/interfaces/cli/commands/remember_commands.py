@@ -40,6 +40,8 @@ commands = CommandTable()
 LINES_PER_BATCH = 200
 # Of difflib's likeness: "negativ" and "fcat" are slips, "recipe" is a kind of one's own.
 MIN_LIKENESS = 0.75
+# What is written for an end of a memory's validity that there is not.
+ALWAYS = "always"
 TRIGGER_FORMS = {
     **dict.fromkeys(("command", "cmd", "bash", "shell"), "tool:Bash({})"),
     **dict.fromkeys(("regex", "regexp"), "re:{}"),
@@ -84,6 +86,13 @@ class MemoryOptions:
         str,
         typer.Option(metavar="WHEN", help="When it stops surfacing: a time, or 12h, 30d from now."),
     ] = ""
+    valid_from: Annotated[
+        str, typer.Option(metavar="WHEN", help="From when it is true: a time, or 3d (ago).")
+    ] = ""
+    valid_to: Annotated[
+        str,
+        typer.Option(metavar="WHEN", help="Until when it is true: a time, or 12h, 30d from now."),
+    ] = ""
     session: Annotated[str, "The conversation that it comes from."] = ""
     speaker: Annotated[str, "Who said it."] = ""
     provenance: Annotated[
@@ -102,6 +111,8 @@ class MemoryOptions:
             "triggers": self.trigger or (),
             "at": parse_time_ago(self.at, now),
             "expires_at": parse_time_ahead(self.expires, now),
+            "valid_from": parse_time_ago(self.valid_from, now, "--valid-from"),
+            "valid_to": parse_time_ahead(self.valid_to, now, "--valid-to"),
             "session": self.session,
             "speaker": self.speaker,
             "provenance": self.provenance,
@@ -228,12 +239,11 @@ def hand_to_worker(cli: CliContext, mind: Mind) -> None:
         worker.spawn_worker(cli.settings, mind.store)
 
 
-@commands.add("edit", spaced=False)
-def edit_memory(
-    cli: CliContext,
-    id: MemoryId,
-    text: Annotated[str | None, typer.Option(help="The new text; “-” reads it from stdin.")] = None,
-    title: Annotated[str | None, typer.Option(help="The new title.")] = None,
+@dataclass(frozen=True, slots=True)
+class EditOptions:
+    """What may be said anew of a memory, besides its text."""
+
+    title: Annotated[str | None, typer.Option(help="The new title.")] = None
     kind: Annotated[
         str | None,
         typer.Option(
@@ -242,11 +252,44 @@ def edit_memory(
             autocompletion=complete_kinds,
             help="The new kind.",
         ),
-    ] = None,
+    ] = None
     trigger: Annotated[
         list[str] | None,
         typer.Option(help="A pattern that calls it up when it is met, instead of those it has."),
-    ] = None,
+    ] = None
+    valid_from: Annotated[
+        str | None,
+        typer.Option(metavar="WHEN", help="From when it is true: a time, 3d (ago), or always."),
+    ] = None
+    valid_to: Annotated[
+        str | None,
+        typer.Option(metavar="WHEN", help="Until when it is true: a time, 30d from now, always."),
+    ] = None
+
+    def to_fields(self, now: float) -> dict[str, Any]:
+        """What was given, as `Mind.revise` names it; "always" takes an end of its validity away."""
+        options = {"title": self.title, "kind": self.kind}
+        fields: dict[str, Any] = {
+            name: value for name, value in options.items() if value is not None
+        }
+        if self.trigger:
+            fields["triggers"] = tuple(self.trigger)
+        if self.valid_from is not None:
+            start = self.valid_from.strip().removeprefix(ALWAYS)
+            fields["valid_from"] = parse_time_ago(start, now, "--valid-from")
+        if self.valid_to is not None:
+            end = self.valid_to.strip().removeprefix(ALWAYS)
+            fields["valid_to"] = parse_time_ahead(end, now, "--valid-to")
+        return fields
+
+
+@commands.add("edit", spaced=False)
+def edit_memory(
+    cli: CliContext,
+    id: MemoryId,
+    text: Annotated[str | None, typer.Option(help="The new text; “-” reads it from stdin.")] = None,
+    *,
+    options: EditOptions,
 ) -> None:
     """Change a memory, in $EDITOR or by options.
 
@@ -254,14 +297,9 @@ def edit_memory(
     """
     with cli.open_mind() as mind:
         old = require_memory(mind, id)
-        options = {"title": title, "kind": kind}
-        fields: dict[str, Any] = {
-            name: value for name, value in options.items() if value is not None
-        }
+        fields = options.to_fields(clock.now())
         if text is not None:
             fields["text"] = read_text_or_stdin([text])
-        if trigger:
-            fields["triggers"] = tuple(trigger)
         if not fields:
             fields = edit_fields(old)
         fields = {name: value for name, value in fields.items() if getattr(old, name) != value}
