@@ -21,7 +21,13 @@ from reverie.interfaces.hooks.spool import HookFiles, write_json_object
 from reverie.interfaces.install.hook_line import launcher_path
 from reverie.interfaces.worker_start import is_worker_alive
 from reverie.pipeline.leases import SETTLE_LEASE
-from tests.support.helpers import mounted_read_only, open_mind, toy_home, wait_until
+from tests.support.helpers import (
+    list_hook_troubles,
+    mounted_read_only,
+    open_mind,
+    toy_home,
+    wait_until,
+)
 
 HERON = "The staging server is called heron."
 SECRET = "sk-ant-api03-" + "aB3dE5gH7jK9mN1p" * 5 + "-AA"
@@ -376,7 +382,7 @@ def test_a_warning_whose_trigger_is_an_expression_comes_too(agent):
     wait_until(agent.guards)
     assert agent.tool("git status") == ""
     assert "Never force-push." in agent.tool("git  push origin --force")
-    assert not Path(agent.room.log).exists()
+    assert [] == list_hook_troubles(agent.home)
 
 
 @pytest.mark.proves("A62", "B61")
@@ -1026,7 +1032,7 @@ def test_many_hooks_at_once_start_one_worker(agent):
     assert most == 1
     wait_until(lambda: not is_worker_alive(agent.room.lock))
     wait_until(lambda: not workers(agent.home))
-    assert not Path(agent.room.log).exists()
+    assert [] == list_hook_troubles(agent.home)
 
 
 def workers(home):

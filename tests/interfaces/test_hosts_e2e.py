@@ -22,7 +22,7 @@ from tests.support.agent_clients import (
     has_tool_result,
     scripted_model_handler,
 )
-from tests.support.helpers import open_mind, serve_http, toy_home, wait_until
+from tests.support.helpers import list_hook_troubles, open_mind, serve_http, toy_home, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 TOLD = "Remember this: the staging server of this project is called heron."
@@ -144,7 +144,7 @@ def agent(request, tmp_path):
         host.commands = commands
         yield host
         wait_until(lambda: not is_worker_alive(HookFiles(str(host.home)).lock))
-        assert not Path(HookFiles(str(host.home)).log).exists()
+        assert [] == list_hook_troubles(host.home)
 
 
 @pytest.mark.proves("A62", "CC-40", "CC-44")

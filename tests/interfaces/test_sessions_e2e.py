@@ -7,7 +7,6 @@ import json
 import subprocess
 import threading
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,7 @@ from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.worker_start import is_worker_alive
 from tests.interfaces.test_hosts_e2e import ASKED, FENCE, PORT, QUIET, Agent
 from tests.support.agent_clients import PATIENCE, conversation_text, scripted_model_handler
-from tests.support.helpers import open_mind, serve_http, wait_until
+from tests.support.helpers import list_hook_troubles, open_mind, serve_http, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 HERON = "The staging server of this project is called heron."
@@ -58,7 +57,7 @@ def agent(tmp_path):
         host.reverie("install", "claude-code", "--no-mcp", "--yes")
         yield host
         wait_until(lambda: not is_worker_alive(HookFiles(str(host.home)).lock))
-        assert not Path(HookFiles(str(host.home)).log).exists()
+        assert [] == list_hook_troubles(host.home)
 
 
 @contextmanager
@@ -240,7 +239,7 @@ def test_a_decision_in_passing_comes_back_in_the_next_session(tmp_path, model_ca
             given = say("Which cloud storage did we pick for billing documents?")
             assert blocks(given) == 1 and "eu-central, gdpr" in given
         wait_until(lambda: not is_worker_alive(HookFiles(str(agent.home)).lock))
-        assert not Path(HookFiles(str(agent.home)).log).exists()
+        assert [] == list_hook_troubles(agent.home)
 
 
 def test_nothing_of_a_compaction_is_lost(agent):
