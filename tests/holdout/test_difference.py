@@ -1,3 +1,4 @@
+# mypy: no-check-untyped-defs
 """The interval holds the true difference about as often as it says, whatever the figures are like."""
 
 import numpy as np
