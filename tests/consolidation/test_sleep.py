@@ -329,7 +329,6 @@ def test_unknown_passes_are_refused(mind):
 @pytest.mark.proves("B24", "B25", "B26", "B94", "B114", "B126", "B10")
 def test_clusters_become_nodes_with_stable_names(unsettled_mind):
     """Members get `in_cluster` edges to named nodes; a second night changes nothing."""
-    pytest.importorskip("sklearn")
     filled_mind(unsettled_mind, 600)
     assert unsettled_mind.sleep(["recluster"]).steps > 0
     ids = [m.id for m in unsettled_mind.store.browse(Filter(spaces=(SPACE,), limit=1_000))]
@@ -337,18 +336,6 @@ def test_clusters_become_nodes_with_stable_names(unsettled_mind):
     assert edges
     assert all(edge.dst.startswith(f"cluster:{SPACE}:") for edge in edges)
     assert unsettled_mind.sleep(["recluster", "small"]).steps == 0
-
-
-@pytest.mark.proves("B140")
-def test_without_scikit_learn_the_pass_says_how_to_get_it(unsettled_mind, monkeypatch):
-    """An extra; without it the others work."""
-    from reverie.consolidation import clusters
-
-    monkeypatch.setattr(clusters, "is_clustering_available", lambda: False)
-    filled_mind(unsettled_mind, 50)
-    done = {one.name: one for one in unsettled_mind.sleep().passes}
-    assert "pip install 'reverie[sleep]'" in done["recluster"].skipped
-    assert done["tags"].steps
 
 
 @pytest.mark.proves("B135")

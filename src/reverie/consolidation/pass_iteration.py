@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, filterfalse, takewhile
 
-from reverie.consolidation import archiving, clusters, co_use_links, tag_tidying
+from reverie.consolidation import archiving, co_use_links, tag_tidying
 from reverie.consolidation.batch_commit import commit_in_batches, commit_items
 from reverie.consolidation.neighbour_index import Watermark, index_neighbours
 from reverie.consolidation.sleep_passes import PASSES
@@ -238,8 +238,6 @@ def run_cluster_pass(run: SleepRun) -> str:
     work, anew = run.work, run.pass_name == "recluster"
     if not work.embedder:
         return NO_EMBEDDER
-    if anew and not clusters.is_clustering_available():
-        return "scikit-learn is not installed; get it with: pip install 'reverie[sleep]'"
     for space in iter_enabled_spaces(run):
         if anew:
             view, wanted = recluster_space(work, space, run.may_continue, run.request.name_group)
