@@ -1,5 +1,6 @@
 """The passes of sleep, as pure functions: what they would change, and what they leave alone."""
 
+import json
 from collections import Counter
 
 import numpy as np
@@ -21,7 +22,9 @@ from reverie.reconciliation.pass_view import (
     index_edges,
     render_step_diff,
 )
-from reverie.testing import NOON, make_memory
+from reverie.testing import NOON, make_memory, memory
+
+SPACE = "me/demo"
 
 
 def view(*memories, cosine=0.97, edges=(), **more):
@@ -597,3 +600,62 @@ def test_no_pass_alters_a_text():
             for step in row.decide(view(one, other, old())):
                 assert not any(isinstance(c, Revise) and "text" in c.fields for c in step.changes)
     assert "tags" not in SAFE_PASSES
+
+
+# Episodes
+
+
+def happened(mind, count, *, session="s1", **fields):
+    return [
+        mind.remember(
+            f"Run {n} of the nightly export to bucket-{n} failed with code {n + 100}.",
+            space=SPACE,
+            kind="event",
+            session=session,
+            provenance=fields.get("provenance", "observed"),
+        )
+        for n in range(count)
+    ]
+
+
+@pytest.mark.proves("E59")
+def test_old_episodes_of_a_session_become_one_that_says_all_of_them(clock):
+    """After a month without use; it is found by any of them, and undone to the byte."""
+    with memory(now=clock) as mind:
+        happened(mind, 4)
+        mind.settle()
+        clock.tick(days=20)
+        assert mind.sleep(["episodes"]).steps == 0
+        clock.tick(days=15)
+        before = [json.dumps(row, sort_keys=True) for row in mind.data.export(log=False)]
+        slept = mind.sleep(["episodes"])
+        (whole,) = mind.browse(space=SPACE)
+        assert all(f"bucket-{n} failed with code {n + 100}" in whole.text for n in range(4))
+        assert mind.recall("which run went to bucket-2", space=SPACE)[0].memory.id == whole.id
+        assert mind.sleep(["episodes"]).steps == 0
+        mind.undo(slept.run)
+        after = [json.dumps(row, sort_keys=True) for row in mind.data.export(log=False)]
+        # What the run made stays, retired: nothing is erased.
+        assert before == [row for row in after if whole.id not in row]
+        assert not mind.get(whole.id)[0].active
+
+
+@pytest.mark.proves("E59")
+def test_what_somebody_said_few_and_other_sessions_episodes_stay_as_they_are(clock):
+    with memory(now=clock) as mind:
+        happened(mind, 4, provenance="user_stated")
+        happened(mind, 2, session="s2")
+        happened(mind, 2, session="s3")
+        clock.tick(days=40)
+        assert mind.sleep(["episodes"]).steps == 0
+
+
+@pytest.mark.proves("E59")
+def test_many_episodes_become_several_texts_of_a_bounded_length(clock):
+    with memory(now=clock) as mind:
+        happened(mind, 60)
+        clock.tick(days=40)
+        assert mind.sleep(["episodes"]).steps == 3
+        texts = [one.text for one in mind.browse(space=SPACE, limit=100)]
+        assert all(f"bucket-{n} " in "\n".join(texts) for n in range(60))
+        assert max(map(len, texts)) <= 1_600

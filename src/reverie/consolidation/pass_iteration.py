@@ -153,6 +153,22 @@ def load_memory_view(run: SleepRun, ids: Sequence[str]) -> PassView:
     )
 
 
+def run_episode_pass(run: SleepRun) -> str:
+    """The episodes of each space, newest first."""
+    from reverie.consolidation.episode_condensing import CONDENSED_KINDS, condense_old_episodes
+
+    decide = partial(condense_old_episodes, new_id=partial(clock.new_id, "mem"))
+    for space in iter_enabled_spaces(run):
+        where = Filter(
+            spaces=(space,),
+            kinds=CONDENSED_KINDS,
+            limit=PAGE,
+            after=resume_id(run, space),
+        )
+        commit_pages(run, where, load_memory_view, decide)
+    return ""
+
+
 def run_capacity_pass(run: SleepRun) -> str:
     """The memories of each space by type, against the type's capacity."""
     counts = run.work.store.stats().spaces
@@ -309,6 +325,7 @@ def retry_failed_event(
 PASS_RUNNERS: dict[str, Callable[[SleepRun], str]] = {
     "pairs": run_pair_pass,
     "memories": run_memory_pass,
+    "episodes": run_episode_pass,
     "types": run_capacity_pass,
     "tags": run_tag_pass,
     "events": run_co_use_pass,

@@ -44,6 +44,12 @@ PASSES: dict[str, ConsolidationPass] = {
             "anchors", "what was said of code is held against the code as it is now", "code", True
         ),
         ConsolidationPass(
+            "episodes",
+            "what happened in one session long ago becomes one memory",
+            "episodes",
+            True,
+        ),
+        ConsolidationPass(
             "prune", "what has faded goes to the archive", "memories", True, archiving.archive_faded
         ),
         ConsolidationPass(

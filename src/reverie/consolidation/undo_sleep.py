@@ -2,8 +2,8 @@
 
 Interrupted half-way it goes on when asked again: which batches are undone stands in the log. What
 somebody has altered since stays as they left it. Afterwards the state is to the byte what it was
-before the run (`export` without the log), for a run adds no memory and revises no text: it retires,
-links and counts. Where `merge_text` wrote a third memory of two, that one is retired, not erased.
+before the run (`export` without the log), for a run revises no text: it retires, links and counts.
+What it made of several memories (`merge_text`, old episodes) is retired, not erased.
 """
 
 from __future__ import annotations
