@@ -257,6 +257,11 @@ def get_remedy_record(memory: Memory) -> Mapping[str, Any]:
     return record if isinstance(record, Mapping) else {}
 
 
+def is_remedy(memory: Memory) -> bool:
+    """True for what `find_fix_suggestions` looks among: it knows which error is the same."""
+    return bool(get_remedy_record(memory)) or FIX_SENTENCE.search(memory.text) is not None
+
+
 def find_fix_suggestions(error: str, learned: Iterable[Memory]) -> list[FixSuggestion]:
     """Remedies of this error, the likeliest first; empty where none is known of an error that is
     the same.
