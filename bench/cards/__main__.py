@@ -1,4 +1,4 @@
-"""`python -m bench.cards [--held-out] [--show]`: do memories come up at the tool calls where they
+"""`python -m bench.cards [--tuned] [--show]`: do memories come up at the tool calls where they
 belong, and nowhere else; is what mended an error said so that it helps.
 
 Everything goes the way of a host: memories are kept by `mind.remember`, the table is what the worker
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.cards import mended, sessions
 from bench.cards.cases import HELD_OUT, ORDINARY, TUNED, UNRELATED, Call, Card
 from bench.common import save, table
 from reverie.interfaces.hooks.hook_consumer import HookConsumer
@@ -99,11 +100,17 @@ def main() -> None:
         for name, cards in sets.items():
             results[name] = measure(cards, Path(folder, name), show=options.show)
         results["noise"] = noise(Path(folder, "noise"), show=options.show)
+    played = {"tuned": sessions.TUNED, "held out": sessions.HELD_OUT}
+    results["mended"] = {name: mended.measure(played[name], show=options.show) for name in sets}
     lines = [
         [name, what, *row.values()] for name in sets for what, row in sorted(results[name].items())
     ]
     table(lines, ["set", "by", "came", "before", "of", "wrong", "before", "of like calls"])
     table([list(results["noise"].values())], list(results["noise"]))
+    table(
+        [[name, *row.values()] for name, row in results["mended"].items()],
+        ["errors met again", "of", "said before", "said afterwards"],
+    )
     if not options.tuned:
         save("cards", results)
 

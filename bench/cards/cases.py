@@ -368,7 +368,7 @@ UNRELATED = (
     ("docs/adr/0007-events.md explains the outbox.", "fact"),
 )
 
-_FILES = """
+_FILE_NAMES = """
 src/app.py src/models/user.py src/models/order.py src/api/routes.py src/api/auth.py
 tests/test_user.py tests/test_routes.py tests/conftest.py README.md pyproject.toml
 web/src/App.tsx web/src/index.ts web/src/api/client.ts web/src/components/Button.tsx
@@ -377,7 +377,8 @@ docker-compose.yml .github/workflows/ci.yml infra/main.tf cmd/server/main.go int
 internal/queue/queue_test.go src/lib.rs src/parser/mod.rs Cargo.toml db/schema.sql
 db/migrations/0003_orders.sql docs/index.md docs/how-to/deploy.md config/settings.yaml
 app/models/invoice.rb spec/models/invoice_spec.rb src/main/java/acme/Order.java
-""".split()
+"""
+_FILES = _FILE_NAMES.split()
 _COMMANDS = """
 git status
 git diff --stat

@@ -65,7 +65,7 @@ TUNED = (
             ran("docker run --name db postgres"),
         ),
         (
-            Ask(_TAKEN.format("/db"), ("left over from the last run", "was removed"), ()),
+            Ask(_TAKEN.format("/db"), ("left over from the last run", "went away after"), ()),
             Ask(_TAKEN.format("/web-prod"), (), ()),
         ),
     ),
@@ -88,7 +88,7 @@ TUNED = (
             edited("report.py", "row['total']", "row['sum']"),
             ran("python report.py"),
         ),
-        (Ask("KeyError: 'total'", ("renamed the column", "row['sum']"), ("changing report.py",)),),
+        (Ask("KeyError: 'total'", ("renamed the column", "row['sum']"), ("changing report.py.",)),),
     ),
     Session(
         "library",

@@ -17,8 +17,7 @@ from reverie.activity.failure_signature import extract_error_lines
 MAX_LINES = 6
 MAX_WORDS = 120
 # Words that most errors have; they say that there is one, and not which.
-COMMON_WORDS = frozenset(
-    """
+_COMMON_WORDS = """
 a an and are as at be been but by can cannot can't code command connection could daemon denied did
 directory does error errors exception exit expected fail failed failing fails failure fatal file
 find for found from get got had has have if in invalid is it its line main message missing module
@@ -27,8 +26,8 @@ resolve run running server status such symbol test tests that the there this to 
 type unable undefined unexpected unknown unresolved up use value version was when where while with
 you your means says name import module modules access process host port warning already exists
 timeout timed trying connect run unsupported try failed
-""".split()
-)
+"""
+COMMON_WORDS = frozenset(_COMMON_WORDS.split())
 # Names of errors that any program may have.
 COMMON_NAMES = re.compile(
     r"(?:(?:module)?notfound|import|attribute|name|type|value|key|index|runtime|assertion|syntax|"
@@ -65,7 +64,7 @@ class Word(NamedTuple):
 @lru_cache(maxsize=1_000)
 def read_words(text: str) -> tuple[Word, ...]:
     """The words of a text in order."""
-    found = []
+    found: list[Word] = []
     for match in _WORD.finditer(text):
         quoted = match[1] is not None
         for part in re.split(r"[:=/]+" if not quoted else r"\0", match[1] or match[2]):

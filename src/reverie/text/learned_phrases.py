@@ -34,6 +34,7 @@ PASSING = "passing"
 STANDING, AGAINST = "standing", "against"
 # How an agent concludes or proposes something, and how a user says that it is so.
 CONCLUSION, HEDGES, CONFIRMS, REFUTES = "conclusion", "hedges", "confirms", "refutes"
+INTENDS = "intends"
 PROPOSAL, ACCEPTS = "proposal", "accepts"
 # Characters of a conclusion or proposal of an agent's.
 MAX_CONCLUSION_CHARS = 320
@@ -43,6 +44,7 @@ DENIES, ASSERTS, REASONS = "denies", "asserts", "reasons"
 LISTS = {
     AGAINST: STANDING,
     HEDGES: CONCLUSION,
+    INTENDS: CONCLUSION,
     REFUTES: CONFIRMS,
     ACCEPTS: "approval",
     DENIES: "correction",

@@ -380,7 +380,9 @@ def take_block_at_work(call: HookCall) -> HookBlock:
 
 
 def warn_before_tool(call: HookCall) -> str:
-    """A tool is about to run, or has run where the host reads nothing before: what belongs to it."""
+    """A tool is about to run (or has run, where the host reads nothing before): what belongs to
+    it.
+    """
     event, files = call.event, call.files
     table = files.read_warnings(call.note.space) if call.reads else None
     if table is None or not table.rows:
@@ -418,8 +420,7 @@ def answer_tool_result(call: HookCall) -> str:
 
     Each is told once in a session.
     """
-    event, note, files = resolve_outcome(call.event), call.note, call.files
-    call = call._replace(event=event)
+    call = call._replace(event=resolve_outcome(call.event))
     before = warn_before_tool(call) if call.late else ""
     return "\n".join(filter(None, (before, answer_failure(call))))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from reverie.core.trigger_patterns import MAX_CONTEXT_CHARS, split_commands
@@ -13,16 +14,17 @@ PATH_ARGUMENTS = ("file_path", "path", "notebook_path", "filePath", "target_file
 # Parts of the names of tools that change files.
 WRITING_TOOLS = ("edit", "write", "patch", "create", "replace", "insert")
 PATCH_LINES = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ")
-READING_PROGRAMS = frozenset("cat head tail less more bat nl sed awk view".split())
-WRITING_PROGRAMS = frozenset("tee cp mv rm touch vi vim nano emacs".split())
+READING_PROGRAMS = ("cat", "head", "tail", "less", "more", "bat", "nl", "sed", "awk", "view")
+WRITING_PROGRAMS = ("tee", "cp", "mv", "rm", "touch", "vi", "vim", "nano", "emacs")
 # Folders of code that others wrote.
 FOREIGN_FOLDERS = ("/node_modules/", "/site-packages/", "/.venv/", "/vendor/bundle/")
 # Files of which a repository has many: named without a folder, the one at its root is meant.
-COMMON_STEMS = frozenset(
+_COMMON_STEMS = (
     "readme index main __init__ __main__ utils util helpers types config settings constants mod "
     "lib package makefile dockerfile conftest setup test tests models views app api routes "
-    "license changelog pyproject cargo tsconfig go todo notes data".split()
+    "license changelog pyproject cargo tsconfig go todo notes data"
 )
+COMMON_STEMS = frozenset(_COMMON_STEMS.split())
 MAX_FILES = 20
 
 
@@ -96,13 +98,16 @@ def find_command_files(text: str) -> Iterator[tuple[str, bool]]:
         program = words[0].rpartition("/")[2]
         in_place = program == "sed" and any(word.startswith("-i") for word in words)
         writes = program in WRITING_PROGRAMS or in_place
-        for before, word in zip(words, words[1:], strict=False):
+        for before, word in pairwise(words):
             plain = word.strip("'\"")
             if before in (">", ">>") or word.startswith(">"):
                 yield plain.lstrip(">"), True
-            elif (writes or program in READING_PROGRAMS) and not plain.startswith("-"):
-                if "." in plain or "/" in plain:
-                    yield plain, writes
+            elif (
+                (writes or program in READING_PROGRAMS)
+                and not plain.startswith("-")
+                and ("." in plain or "/" in plain)
+            ):
+                yield plain, writes
 
 
 def is_written_as(path: str, pattern: str) -> bool:
