@@ -123,9 +123,9 @@ _ENVIRONMENT_ERROR = re.compile(
     re.IGNORECASE,
 )
 _TEST_FAILURE = re.compile(
-    r"^E\s+assert\b|\bFAILED \S+ - assert\b|"
-    r"\b(?:AssertionError|assert(?:ion)? failed|--- FAIL:|Expected .+ (?:received|but|got)|"
-    r"got \S+, want|Failures?:|expect\()|\d+ failed",
+    r"^E\s+assert\b|\bFAILED \S+ - assert\b|--- FAIL: |"
+    r"\b(?:AssertionError|assert(?:ion)? failed|Expected .+ (?:received|but|got)|"
+    r"got \S+, want|Failures?:|expect\()|(?:^|[=,:] *)\d+ failed\b",
     re.IGNORECASE,
 )
 _ERROR_PREFIX = re.compile(r"^(?:\* What went wrong: |E {2,}|e: |\*\* )")

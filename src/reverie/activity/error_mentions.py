@@ -68,8 +68,11 @@ def read_words(text: str) -> tuple[Word, ...]:
     for match in _WORD.finditer(text):
         quoted = match[1] is not None
         for part in re.split(r"[:=/]+" if not quoted else r"\0", match[1] or match[2]):
+            # An error's own name may have that of its package before it.
+            last = part.rpartition(".")[2]
             if part and len(found) < MAX_WORDS:
-                found.append(read_word(part.strip(".,;-"), quoted))
+                plain = last if _CODE.match(last) and not quoted else part.strip(".,;-")
+                found.append(read_word(plain, quoted))
     return tuple(word for word in found if word.plain)
 
 
@@ -110,9 +113,11 @@ def find_shared_run(told: Sequence[Word], words: Sequence[Word], command: str) -
         for other, one in enumerate(words):
             if one.plain == word.plain:
                 length = now[other] = lengths.get(other - 1, 0) + 1
+                if length > 1 and is_other_name(told, words, place, other):
+                    return ()
                 found = told[place - length + 1 : place + 1]
                 weight = (sum(each.own for each in found) + 2 * any(e.code for e in found), length)
-                if weight > best and not is_other_name(told, words, place, other):
+                if weight > best:
                     best, run = weight, found
         lengths = now
     return run if is_telling(run, told, words, command) else ()

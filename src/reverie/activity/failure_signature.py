@@ -102,6 +102,7 @@ VOLATILE_PATTERNS = {
         r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?": "<time>",
         r"\b\d\d?:\d\d:\d\d(?:[.,]\d+)?\b": "<time>",
         r"\b0[xX][0-9a-fA-F]+\b": "<hex>",
+        r"\blocalhost\b(?::\d+)?": "<address>",
         r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b": "<address>",
         r"(?<![\w.])(?:[A-Za-z]:\\|\\\\)[^\s'\":*?<>|]+": "<path>",
         r"(?<![\w<>/])(?:~|\.{1,2})?/(?:[\w.@+~%-]+/)*[\w.@+~%-]*[\w@~%-]": "<path>",
@@ -229,11 +230,11 @@ def compare_signatures(one: FailureSignature, other: FailureSignature) -> float:
 
 
 def is_told_shorter(short: str, long: str) -> bool:
-    """True if one error is the other without some of its lines, or without the reason at its end."""
+    """True if one error is the other without the reason that stands above it or at its end."""
     ones, others = short.splitlines(), long.splitlines()
     if len(ones) < len(others):
-        # A line that many errors have says too little by itself.
-        return set(ones) < set(others) and len(SIGNATURE_WORD.findall(short)) >= MIN_PREFIX_WORDS
+        more = set(others) - set(ones)
+        return len(more) < len(others) and all(line.startswith("! [") for line in more)
     words = len(SIGNATURE_WORD.findall(ones[0]))
     is_one_line = len(ones) == len(others) == 1
     return is_one_line and words >= MIN_PREFIX_WORDS and others[0].startswith(f"{ones[0]}: ")

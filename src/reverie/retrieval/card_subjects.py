@@ -5,7 +5,7 @@ Derived from the text when a table for hooks is built, and kept nowhere else.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -99,8 +99,16 @@ def find_card_subjects(memory: Memory) -> CardSubjects:
     # What has a trigger is about what calls it up.
     is_rule = MAKING in kind.bears_on and not (memory.triggers or memory.files)
     tells_error = len(memory.text) <= MAX_ERROR_CHARS and TELLS_ERROR.search(memory.text)
-    writes = list_topic_files(memory.text) if is_rule else ()
+    writes = list_topic_files(without_paths(memory.text, files)) if is_rule else ()
     return CardSubjects(tuple(files), writes, bool(tells_error))
+
+
+def without_paths(text: str, files: Iterable[str]) -> str:
+    """A text without the files that it names: `routes.yaml` makes no rule about YAML."""
+    for name in files:
+        if "." in name:
+            text = text.replace(name, "")
+    return text
 
 
 # A table is built anew whenever a memory changed.

@@ -47,7 +47,8 @@ def find_spoken_triggers(text: str) -> list[str]:
     for clause in find_forbidding_clauses(text):
         named = [match[1] for match in _TICKED.finditer(clause)]
         found = named or [*find_done_acts(clause), *find_named_programs(clause)]
-        if found := found or [match[0] for match in _CODE.finditer(clause)]:
+        # What is called is called with something.
+        if found := found or [match[0].removesuffix(")") for match in _CODE.finditer(clause)]:
             return found
     return []
 
