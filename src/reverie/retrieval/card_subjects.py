@@ -70,8 +70,8 @@ SPOKEN_TOPICS = {
 # A word that tells of errors as programs write them: in English, whatever is spoken around it.
 TELLS_ERROR = re.compile(
     r"\b[A-Z]{1,5}-?\d{2,}\b|\bE[A-Z]{4,}\b|\b\d{1,3}[A-Z]\d{2,}\b|\b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b|"
-    r"(?i:\berror|\bexception|\bfail(?:s|ed|ure)\b|\bcannot\b|\bcould not\b|\bnot found\b|\brefused\b|"
-    r"\bdenied\b|\bundefined\b|\bunresolved\b|\bfatal\b|\bpanic|\binvalid\b|\bunsupported\b|"
+    r"(?i:\berror|\bexception|\bfail(?:s|ed|ure)\b|\bcannot\b|\bcould not\b|\bnot found\b|"
+    r"\brefused\b|\bdenied\b|\bundefined\b|\bunresolved\b|\bfatal\b|\bpanic|\binvalid\b|\bunsupported\b|"
     r"\bexpired\b|\btimed? ?out\b|\bno such\b|\bcrash)|[“”„\"«»‘’`']\S+\s+\S+"
 )
 

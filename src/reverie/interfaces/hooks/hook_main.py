@@ -272,7 +272,7 @@ def answer_session_start(call: HookCall) -> str:
     for what in lists:
         with suppress(OSError):
             os.unlink(files.session_file(event.session, what))
-    if event.source != "compact":
+    if event.source != "compact" or call.note.held_out:
         return spool_without_answer(call)
 
     def look() -> HookBlock:
@@ -391,6 +391,8 @@ def warn_before_tool(call: HookCall) -> str:
 
     shown = files.shown_ids(event.session, event.agent)
     met = find_matching_rows(table.rows, event.tool, event.given, shown, call.now, call.note.root)
+    if call.note.held_out:  # what is known of files is no warning
+        met = [(row, why) for row, why in met if row.triggers and why.startswith("trigger")]
     # Those stand in the block that goes with the same answer.
     said = [row.id for row, _ in met if row.id in call.said.ids]
     files.add_shown(event.session, said, event.agent)
@@ -431,7 +433,8 @@ def answer_failure(call: HookCall) -> str:
     # Where the host does not say whether it failed, the words of the answer are all there is.
     error = event.text or (event.result if event.doubtful else "")
     failed = event.kind == kinds.TOOL_FAILED or any(sign in error for sign in ERROR_SIGNS)
-    table = files.read_warnings(note.space) if error and failed and call.reads else None
+    may_tell = error and failed and call.reads and not note.held_out
+    table = files.read_warnings(note.space) if may_tell else None
     if table is None or not (table.fixes or any(row.error for row in table.rows)):
         return spool_without_answer(call)
 
