@@ -25,6 +25,7 @@ SUITES = (
     "bench.window",
     "bench.condense",
     "bench.errors",
+    "bench.cards",
     "bench.experience",
     "bench.analytics",
     "bench.code",

@@ -68,22 +68,33 @@ def test_an_unrelated_error_gets_none(mind, clock):
         "bash: yaml: command not found",
     ):
         assert mind.activity.suggest_fix(error, space=SPACE) == []
-    assert mind.activity.suggest_fix(MISSING, space="me/other") == []
 
 
 @pytest.mark.proves("D58")
-def test_a_fix_that_holds_everywhere_is_moved_up(mind, clock):
-    """In the user's own space it is known in every project, and counted there, not learned once
-    more.
+def test_a_fix_that_holds_everywhere_is_known_in_every_project(mind, clock):
+    """What names nothing of this project is known in the user's others, and counted there, not
+    learned once more.
     """
     overcome(mind, clock)
-    [known] = mind.browse(space=SPACE, kinds=["learning"])
-    assert mind.activity.suggest_fix(MISSING, space="me/other") == []
-    mind.revise(known.id, space="me")
+    [known] = mind.browse(space="me", kinds=["learning"])
+    assert "app.py" not in known.text
     overcome(mind, clock, session="later")
     for space in (SPACE, "me/other"):
         [found] = mind.activity.suggest_fix(MISSING, space=space)
         assert (found.memory.id, found.worked) == (known.id, 2)
+
+
+@pytest.mark.proves("D58")
+@pytest.mark.parametrize(
+    "remedy", ["make deps", "pip install -r requirements.txt", "./setup.sh", "npm run codegen"]
+)
+def test_a_fix_of_this_project_stays_in_it(mind, clock, remedy):
+    """Its own files and tasks mean nothing elsewhere; by hand it can still be moved up."""
+    overcome(mind, clock, remedy=remedy)
+    [found] = mind.activity.suggest_fix(MISSING, space=SPACE)
+    assert mind.activity.suggest_fix(MISSING, space="me/other") == []
+    mind.revise(found.memory.id, space="me")
+    assert len(mind.activity.suggest_fix(MISSING, space="me/other")) == 1
 
 
 @pytest.mark.proves("D10")
@@ -131,6 +142,141 @@ def test_what_was_edited_is_the_remedy(mind, clock):
         space=SPACE,
     )
     assert (found.ran, found.changed) == ((), ("parse.c",))
+
+
+TAKEN = (
+    'docker: Error response from daemon: Conflict. The container name "/{}" is already in use by '
+    'container "4f1c9d0e77aa".'
+)
+
+
+def says(mind, text, session="s"):
+    """The agent says something in its turn."""
+    message = {"role": "assistant", "text": text}
+    mind.context.flush()
+    mind.record("turn", {"messages": [message], "first": 0}, space=SPACE, session=session)
+
+
+@pytest.mark.proves("D10", "D41")
+def test_a_remedy_says_what_was_wrong_and_what_destroys_is_no_advice(mind, clock):
+    """The agent's explanation is told; `docker rm -f db` is told without the name, and another
+    container is another matter.
+    """
+    run(mind, clock, "docker run --name db pg", TAKEN.format("db"))
+    says(mind, "Let me look. An old container was left over from the last run.")
+    run(mind, clock, "docker ps -a")
+    run(mind, clock, "docker rm -f db")
+    run(mind, clock, "docker run --name db pg")
+    mind.settle()
+    [found] = mind.activity.suggest_fix(TAKEN.format("db"), space=SPACE)
+    assert "What was wrong: An old container was left over from the last run." in found.memory.text
+    assert (found.ran, found.told) == ((), ("docker rm -f <name>",))
+    assert "it went away after `docker rm -f <name>` had been run" in found.memory.text
+    assert mind.activity.suggest_fix(TAKEN.format("web-prod"), space=SPACE) == []
+
+
+@pytest.mark.proves("D10")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Done. The problem was that the old server still held the port.",
+        "Die Ursache war, dass der alte Server den Port noch belegte.",
+        "El problema era que el servidor anterior seguía ocupando el puerto.",
+        "原因是旧的服务器还占着端口。",
+    ],
+)
+def test_what_was_wrong_may_be_said_when_the_turn_is_over(mind, clock, said):
+    """As hosts tell hooks what the agent said: at its end. The night's log undoes it like all."""
+    run(mind, clock, "python serve.py", "OSError: [Errno 98] Address already in use: 8080")
+    run(mind, clock, "ss -ltnp")
+    run(mind, clock, "kill -9 14531")
+    run(mind, clock, "python serve.py")
+    says(mind, said)
+    mind.settle()
+    [found] = mind.activity.suggest_fix(
+        "OSError: [Errno 98] Address already in use: 3000", space=SPACE
+    )
+    assert found.memory.text.endswith(f"What was wrong: {said.removeprefix('Done. ')}")
+    assert "14531" not in found.memory.text and "ss -ltnp" not in found.memory.text
+
+
+@pytest.mark.proves("D10")
+@pytest.mark.parametrize(
+    "looks",
+    ["ss -ltnp", "git remote -v", "systemctl status nginx", "lsof -i :80", "docker ps -a", "id -u",
+     "kubectl describe pod x", "sudo journalctl -u api | tail", "aws s3api list-buckets", "npm ls"],
+)  # fmt: skip
+def test_looking_is_no_mending(mind, clock, looks):
+    """Nothing was done, so nothing is learned."""
+    overcome(mind, clock, remedy=looks)
+    assert mind.activity.known_fixes(space=SPACE) == []
+
+
+@pytest.mark.proves("D10")
+def test_other_options_make_no_other_command(mind, clock):
+    """It is the same command that is run again; an option that was added may be the remedy."""
+    run(mind, clock, "git fetch origin", "git@github.com: Permission denied (publickey).")
+    run(mind, clock, "ssh-add ~/.ssh/id_ed25519")
+    run(mind, clock, "git fetch origin --prune")
+    run(mind, clock, "npm install", "npm error ERESOLVE unable to resolve dependency tree", "t")
+    run(mind, clock, "npm install --legacy-peer-deps", session="t")
+    run(mind, clock, "tool x", "error: unknown setting y", "u")
+    run(mind, clock, "tool x --help", session="u")
+    mind.settle()
+    assert {one.ran for one in mind.activity.known_fixes(space=SPACE)} == {
+        ("ssh-add ~/.ssh/id_ed25519",),
+        ("npm install --legacy-peer-deps",),
+    }
+
+
+@pytest.mark.proves("D41")
+@pytest.mark.parametrize(
+    ("met", "again", "other"),
+    [
+        ("/usr/bin/ld: cannot find -lz", "/opt/gcc/bin/ld: cannot find -lz", "ld: cannot find -lm"),
+        (
+            "error: failed to push some refs to 'github.com:a/b.git'",
+            "error: failed to push some refs to 'origin'",
+            "error: failed to lock some refs of 'origin'",
+        ),
+        (
+            "git@github.com: Permission denied (publickey).",
+            "ann@heron: Permission denied (publickey).",
+            "cp: cannot open 'x': Permission denied",
+        ),
+        (
+            "fatal: Unable to create '/home/a/x/.git/index.lock': File exists.",
+            "fatal: Unable to create '/srv/y/.git/index.lock': File exists.",
+            "fatal: Unable to create temporary file: No space left on device",
+        ),
+    ],
+)
+def test_another_prefix_is_the_same_error(mind, clock, met, again, other):
+    """Of the program, of the remote, of the host."""
+    run(mind, clock, "tool x", met)
+    run(mind, clock, "tool repair")
+    run(mind, clock, "tool x")
+    mind.settle()
+    assert [one.ran for one in mind.activity.suggest_fix(again, space=SPACE)] == [("tool repair",)]
+    assert mind.activity.suggest_fix(other, space=SPACE) == []
+
+
+@pytest.mark.proves("D10")
+def test_an_assertion_is_no_error_with_a_remedy(mind, clock):
+    """A test that fails while its code is written teaches nothing; what its fixture lacks does, by
+    the line that says so.
+    """
+    failed = "E   assert 3 == 4\nFAILED tests/test_a.py::test_total - assert 3 == 4"
+    lacks = "ERROR tests/test_o.py::test_o\nE       fixture 'db' not found"
+    for error, new in ((failed, "return 4"), (lacks, "from fixtures import db")):
+        run(mind, clock, "pytest -q", error)
+        edit = {"file_path": "a.py", "old_string": "x = 1", "new_string": new}
+        mind.record_tool("Edit", edit, session="s", space=SPACE)
+        run(mind, clock, "pytest -q")
+    mind.settle()
+    [found] = mind.activity.known_fixes(space=SPACE)
+    assert found.memory.title == "E fixture 'db' not found"
+    assert "a.py (`x = 1` became `from fixtures import db`)" in found.memory.text
 
 
 @pytest.mark.proves("D10")

@@ -47,7 +47,7 @@ from reverie.interfaces.hooks.spool import (
 from reverie.interfaces.hooks.tool_warnings import (
     MAX_WARNINGS,
     find_matching_rows,
-    find_row_cause,
+    find_trigger_cause,
     make_warning_row,
     may_match,
 )
@@ -230,14 +230,16 @@ def test_file_contents_are_not_carried():
 
 
 def test_only_what_a_host_reads_is_answered():
-    """Codex refuses unknown fields; Cursor carries context with prompts and starts; limits are the
-    hosts' (10,000).
+    """Codex refuses unknown fields; Cursor carries context with prompts, starts and answers of
+    tools; limits are the hosts' (10,000).
     """
     assert CODEX.answer("UserPromptSubmit", "x") == {
         "hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "x"}
     }
     assert CLAUDE.answer("SessionEnd", "x") == CURSOR.answer("preToolUse", "x") == {}
     assert CURSOR.answer("beforeSubmitPrompt", "x") == {"continue": True, "additional_context": "x"}
+    assert CURSOR.answer("postToolUse", "x") == {"additional_context": "x"}
+    assert CURSOR.answer("postToolUseFailure", "x") == {}
     long = "\n".join(
         ("<reverie-memory>", *("- " + "y" * 600 for _ in range(40)), "</reverie-memory>")
     )
@@ -362,7 +364,7 @@ def test_files_between_hooks_and_worker_round_trip(tmp_path):
     files.release_event(path, HookBlock(ids=["mem_2"], due=["mem_2"], why=[["words 4.3"]]))
     (waiting,) = files.list_events()
     assert read_spooled_event(waiting) == event._replace(
-        root="", ids=["mem_2"], due=["mem_2"], why=[["words 4.3"]], event=event.event
+        ids=["mem_2"], due=["mem_2"], why=[["words 4.3"]], withheld=[]
     )
     table = WarningTable("<", ">", [row()], 1)
     write_json_object(files.guards_file("me/x"), table.to_json())
@@ -450,7 +452,7 @@ def test_the_quick_check_never_loses_a_match(pattern, tool, command):
     scene = context_of_tool_call(tool, {"command": command})
     everything = "\n".join((scene.text, *scene.argument_lines))
     assert may_match(pattern, everything) or not matches_trigger(pattern, scene)
-    cause = find_row_cause(row(triggers=(pattern,)), scene, everything, "", 0.0)
+    cause = find_trigger_cause(row(triggers=(pattern,)), scene, everything)
     assert bool(cause) == matches_trigger(pattern, scene)
 
 

@@ -522,6 +522,66 @@ def test_a_failure_brings_the_known_fix(agent):
     assert "pip install pyyaml" in agent.tell("PostToolUse", "s3", **run, tool_response=error)
 
 
+CARDS = (
+    ("src/pay/stripe.py retries twice, the sandbox drops calls.", "fact"),
+    ("In SQL schreiben wir Schlüsselwörter klein.", "preference"),
+    ("ECONNREFUSED on 5433 means that the tunnel is down: make tunnel.", "learning"),
+    ("Nie die Produktionsdatenbank löschen!", "negative"),
+)
+
+
+@pytest.mark.proves("A44", "A45", "B61")
+def test_memories_come_where_they_belong_without_a_trigger_that_somebody_set(agent):
+    """A file that is named, a kind of file, an error, an act: each once in a session."""
+    for text, kind in CARDS:
+        agent.keep(text, kind=kind)
+    agent.tell("SessionStart", source="startup")
+    wait_until(lambda: "ECONN" in agent.guards())
+    stripe = {"file_path": f"{agent.project}/src/pay/stripe.py"}
+    sql = {"file_path": f"{agent.project}/db/1.sql", "content": "select 1"}
+    assert "retries twice" in agent.tell("PreToolUse", tool_name="Read", tool_input=stripe)
+    assert "klein" in agent.tell("PreToolUse", tool_name="Write", tool_input=sql)
+    assert "Produktionsdatenbank" in agent.tool("psql -c 'DROP DATABASE shop'")
+    run = {"tool_name": "Bash", "tool_input": {"command": "npm test"}}
+    error = "Error: connect ECONNREFUSED 127.0.0.1:5433"
+    assert "make tunnel" in agent.tell("PostToolUseFailure", **run, error=error)
+    assert agent.tell("PostToolUseFailure", **run, error=error) == ""
+    assert agent.tell("PreToolUse", tool_name="Edit", tool_input=stripe) == ""
+    assert agent.tell("PreToolUse", tool_name="Edit", tool_input=sql) == ""
+    agent.name = "codex"
+    assert "make tunnel" in agent.tell("PostToolUse", "s2", **run, tool_response=error)
+    update = "*** Begin Patch\n*** Update File: src/pay/stripe.py\n@@\n-a\n+b\n*** End Patch"
+    patch = {"tool_name": "apply_patch", "tool_input": {"command": update}}
+    assert "retries twice" in agent.tell("PreToolUse", "s2", **patch)
+    agent.settled()
+    given = {why for turn in agent.events("turn") for (why,) in turn.payload.get("why", ())}
+    assert {"file src/pay/stripe.py", "writes *.sql", "trigger 'drop database'"} < given
+
+
+@pytest.mark.proves("A44", "A45")
+def test_cursor_is_told_after_the_tool(agent):
+    """It reads nothing before one."""
+    for text, kind in CARDS:
+        agent.keep(text, kind=kind)
+    agent.tell("SessionStart", source="startup")
+    wait_until(lambda: "ECONN" in agent.guards())
+    agent.name = "cursor"
+
+    def tell(event, tool, given, **fields):
+        told = {"hook_event_name": event, "conversation_id": "c", **fields}
+        told |= {"workspace_roots": [str(agent.project)], "tool_name": tool, "tool_input": given}
+        return agent.raw(json.dumps(told).encode()).get("additional_context", "")
+
+    edit = {"file_path": f"{agent.project}/src/pay/stripe.py"}
+    assert tell("preToolUse", "Write", edit) == ""
+    assert "retries twice" in tell("postToolUse", "Write", edit, tool_output="ok")
+    assert tell("postToolUse", "Write", edit, tool_output="ok") == ""
+    output = json.dumps({"exitCode": 1, "stdout": "Error: connect ECONNREFUSED 127.0.0.1:5433"})
+    said = tell("postToolUse", "Shell", {"command": "npm test"}, tool_output=output)
+    assert "make tunnel" in said
+    wait_until(lambda: len(agent.events("tool")) == 3)
+
+
 @pytest.mark.proves("CC-75")
 def test_tools_are_recorded_as_the_repository_has_them(agent):
     """Runs are recorded with success, command and the file's path within the repository."""

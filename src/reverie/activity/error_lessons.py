@@ -9,7 +9,7 @@ teach nothing.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reverie.text.text_signals import find_file_names
@@ -35,20 +35,35 @@ class AgentCall(NamedTuple):
 class ErrorFix(NamedTuple):
     """A command that failed, and what was done before it went well."""
 
-    command: str
+    command: str  # empty: it does not matter which
     error: str
     ran: tuple[str, ...]
     changed: tuple[str, ...]
     first: int  # places among the messages
     last: int
+    told: tuple[str, ...] = ()  # commands that destroyed something: no advice
+    diffs: tuple[str, ...] = ()  # what was changed in each of `changed`, where that is known
+    cause: str = ""  # what was wrong, in the agent's words
 
     @property
     def text(self) -> str:
-        """The lesson in one sentence."""
+        """The lesson in one sentence, and what was wrong in another."""
         steps = [f"running `{command}`" for command in self.ran]
-        if self.changed:
-            steps.append(f"changing {' and '.join(self.changed)}")
-        return f"`{self.command}` failed with “{self.error}”; fixed by {' and '.join(steps)}."
+        diffs = (*self.diffs, *[""] * len(self.changed))
+        changes = [
+            f"{path} ({diff})" if diff else path
+            for path, diff in zip(self.changed, diffs, strict=False)
+        ]
+        if changes:
+            steps.append(f"changing {' and '.join(changes)}")
+        what = f"`{self.command}`" if self.command else "A command"
+        done = f"; fixed by {' and '.join(steps)}" if steps else ""
+        if self.told:
+            gone = " and ".join(f"`{command}`" for command in self.told)
+            after = "it went away after" if not steps else "before that"
+            done += f"; {after} {gone} had been run, which did away with something: look first"
+        cause = f" What was wrong: {self.cause}" if self.cause else ""
+        return f"{what} failed with “{self.error}”{done}.{cause}"
 
 
 class OpenFailure(NamedTuple):
@@ -76,12 +91,6 @@ _EDIT_TOOLS = frozenset(
         "write_file",
         "replace",
     )
-)
-_READING_COMMAND = re.compile(
-    r"^(?:ls|cat|head|tail|less|grep|rg|ag|find|fd|pwd|cd|echo|which|wc|diff|file|stat|tree|env|"
-    r"printenv|ps|top|df|du|nvidia-smi|sed -n|git (?:status|diff|log|show|branch|blame)|"
-    r"kubectl (?:get|describe|logs)|docker (?:ps|logs)|man|type|whoami|date|jq|awk|sleep|true|"
-    r"open|code)\b"
 )
 _CHECKING_COMMAND = re.compile(
     r"^(?:(?:python3?|uv run|poetry run|npx|pnpm|yarn)(?: -m)? )*(?:pytest|tox|mypy|pyright|"
@@ -114,8 +123,9 @@ _ENVIRONMENT_ERROR = re.compile(
     re.IGNORECASE,
 )
 _TEST_FAILURE = re.compile(
-    r"\b(?:AssertionError|assert(?:ion)? failed|--- FAIL:|Expected .+ (?:received|but|got)|"
-    r"got \S+, want|Failures?:|expect\()|\d+ failed",
+    r"^E\s+assert\b|\bFAILED \S+ - assert\b|--- FAIL: |"
+    r"\b(?:AssertionError|assert(?:ion)? failed|Expected .+ (?:received|but|got)|"
+    r"got \S+, want|Failures?:|expect\()|(?:^|[=,:] *)\d+ failed\b",
     re.IGNORECASE,
 )
 _ERROR_PREFIX = re.compile(r"^(?:\* What went wrong: |E {2,}|e: |\*\* )")
@@ -172,7 +182,9 @@ def has_failure_text(result: str) -> bool:
 
 def is_read_command(command: str) -> bool:
     """True if a command only looks at something: it changes nothing and fixes nothing."""
-    return _READING_COMMAND.match(command) is not None
+    from reverie.activity.remedy_wording import only_looks
+
+    return only_looks(command)
 
 
 def is_idle_command(command: str, error: str) -> bool:
@@ -245,9 +257,13 @@ def find_error_fixes(messages: Sequence[tuple[str, str]]) -> tuple[list[ErrorFix
                 # The oldest are given up: a loop of failing commands must not fill the memory.
                 waiting = dict(list(waiting.items())[-MAX_OPEN_FAILURES:])
         elif call.command in waiting:
-            fix = judge_error_fix(call.command, waiting.pop(call.command), place)
+            failure = waiting.pop(call.command)
+            fix = judge_error_fix(call.command, failure, place)
             if fix:
-                fixes.append(fix)
+                said = [
+                    text for role, text in messages[failure.place : place] if role == "assistant"
+                ]
+                fixes.append(word_error_fix(fix, fix.error, said))
         else:
             waiting = {command: add_fix_step(failure, call) for command, failure in waiting.items()}
     earliest = len(messages) - MAX_SPAN
@@ -290,6 +306,28 @@ def judge_error_fix(
     if is_test_failure(failure.error) or (not ran and not is_surroundings):
         return None
     return ErrorFix(command, failure.error, ran, failure.changed, failure.place, place)
+
+
+def word_error_fix(fix: ErrorFix, output: str, said: Iterable[str]) -> ErrorFix:
+    """A fix as it is told to others, by all that the failed command printed, and by what the agent
+    said before it went well.
+    """
+    from reverie.activity import remedy_wording as wording
+
+    told = tuple(command for command in fix.ran if wording.destroys(command))
+    advice = [command for command in fix.ran if command not in told]
+    about = " ".join((output, *fix.ran, *fix.changed))
+    return fix._replace(
+        error=wording.hide_personal_paths(fix.error),
+        ran=tuple(wording.generalize_command(command, output) for command in advice),
+        told=tuple(wording.generalize_command(command, output) for command in told),
+        cause=wording.find_cause(map(drop_calls, said), about, between=True),
+    )
+
+
+def drop_calls(text: str) -> str:
+    """What an agent said beside the calls of tools that are written into its message."""
+    return _CALL.sub("", text)
 
 
 def list_fix_files(fix: ErrorFix) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ MAX_LINES = 3
 MAX_LINE_CHARS = 300
 # Share of words in common from which two errors of one code are alike.
 MIN_SHARED_WORDS = 0.8
+# How far an error is the same as one that says more of it.
+TOLD_SHORTER = 0.9
 
 
 class FailureSignature(NamedTuple):
@@ -40,10 +42,13 @@ ANSI = re.compile(
 ERROR_LINE_PATTERNS = tuple(
     re.compile(pattern)
     for pattern in (
-        r"^E {3,}(?=\S*(?:Error|Exception|Failed|Warning|Exit)\b)",  # pytest
+        r"^E {3,}(?=\S*(?:Error|Exception|Failed|Warning|Exit)\b|fixture ')",  # pytest
         r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Iteration|"
         r"Group)(?: \[\w+\])?(?::|$)",
         r"^Exception in thread|^Caused by: ",  # Java
+        # Of git and ssh, the reason stands above the error.
+        r"^\s*! \[(?:remote )?rejected\]|^error: failed to push some refs",
+        r"Permission denied \(|^Host key verification failed",
         r"\bpanicked at ",  # Rust
         r"^\s*--- FAIL: |^\s+\S+_test\.go:\d+: ",  # go test
         r"^\s*\d+:\d+\s+error\s",  # eslint
@@ -83,17 +88,21 @@ QUOTED_TEXT = re.compile(
 # These messages quote a value that was met, not a name.
 QUOTED_VALUE = re.compile(
     r"((?:invalid literal|could not convert|invalid value|invalid choice|time data|unable to parse|"
-    r"cannot parse|not a git repository|has arg)[^'\"\n]{0,60}?)(?:'[^'\n]*'|\"[^\"\n]*\")"
+    r"cannot parse|not a git repository|has arg|"
+    r"push some refs to)[^'\"\n]{0,60}?)(?:'[^'\n]*'|\"[^\"\n]*\")"
 )
 VOLATILE_PATTERNS = {
     re.compile(pattern): mark
     for pattern, mark in {
         r"\bwhile parsing ['\"{\[].*": "while parsing <text>",
+        r"(?<=rejected\] )\s*\S+ -> \S+": "<ref>",
+        r"^[\w.+-]+@[\w.-]+(?=: )|\b[\w.+-]+@(?:[\w-]+\.)+[a-z]{2,}\b": "<address>",
         r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)]+": "<url>",
         r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b": "<id>",
         r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?": "<time>",
         r"\b\d\d?:\d\d:\d\d(?:[.,]\d+)?\b": "<time>",
         r"\b0[xX][0-9a-fA-F]+\b": "<hex>",
+        r"\blocalhost\b(?::\d+)?": "<address>",
         r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b": "<address>",
         r"(?<![\w.])(?:[A-Za-z]:\\|\\\\)[^\s'\":*?<>|]+": "<path>",
         r"(?<![\w<>/])(?:~|\.{1,2})?/(?:[\w.@+~%-]+/)*[\w.@+~%-]*[\w@~%-]": "<path>",
@@ -117,6 +126,12 @@ PACKAGE_NAME = re.compile(
 SOURCE_LOCATION = re.compile(r"<path>(?:[:(,]<n>)+\)?")
 # Stands for a slash in a name while paths become marks.
 KEPT_SLASH = "\0"
+# What stands before an error: which program tells it, wherever that is.
+PROGRAM_PATH = re.compile(r"^(?:/|[A-Za-z]:\\)\S*[/\\]([\w.+-]+): (?=\D)")
+# A name that begins with a slash, as containers have it.
+SLASHED_NAME = re.compile(r"/[\w-]+\Z")
+# Words of an error to which a further reason may be added, and it is still the same.
+MIN_PREFIX_WORDS = 4
 WHITESPACE = re.compile(r"\s+")
 SIGNATURE_WORD = re.compile(r"<?[\w.-]+>?")
 
@@ -155,7 +170,8 @@ def extract_error_lines(error: str) -> list[str]:
 @lru_cache(maxsize=4_096)
 def normalize_error_line(line: str) -> str:
     """A line with marks in place of all that changes from run to run."""
-    line = QUOTED_VALUE.sub(r"\1'<text>'", line[: 4 * MAX_LINE_CHARS])
+    line = PROGRAM_PATH.sub(r"\1: ", line[: 4 * MAX_LINE_CHARS])
+    line = QUOTED_VALUE.sub(r"\1'<text>'", line)
     line = QUOTED_TEXT.sub(replace_quoted_text, line)
     # Before paths become marks: the name of a package is no path.
     line = PACKAGE_NAME.sub(
@@ -172,6 +188,8 @@ def normalize_error_line(line: str) -> str:
 def replace_quoted_text(match: re.Match[str]) -> str:
     """A quotation as it stays: a name or a piece of code; a longer text becomes a mark."""
     inner = get_matched_group(match)
+    if SLASHED_NAME.match(inner):
+        inner = inner.replace("/", KEPT_SLASH)
     # A short text in quotes is a name, and so is a longer one that looks like code.
     is_name = " " not in inner or len(inner) < 40 or re.search(r"[(<\[*&]", inner)
     return f"'{inner}'" if is_name else "'<text>'"
@@ -201,12 +219,25 @@ def compare_signatures(one: FailureSignature, other: FailureSignature) -> float:
         return 0.0
     if one.key == other.key:
         return 1.0
+    if is_told_shorter(one.key, other.key) or is_told_shorter(other.key, one.key):
+        return TOLD_SHORTER
     # Another module needs another remedy, however alike the words.
     if one.code != other.code or list_quoted_names(one.key) != list_quoted_names(other.key):
         return 0.0
     ones, others = (set(SIGNATURE_WORD.findall(key)) for key in (one.key, other.key))
     share = len(ones & others) / max(1, len(ones | others))
     return share if share >= MIN_SHARED_WORDS and (ones <= others or others <= ones) else 0.0
+
+
+def is_told_shorter(short: str, long: str) -> bool:
+    """True if one error is the other without the reason that stands above it or at its end."""
+    ones, others = short.splitlines(), long.splitlines()
+    if len(ones) < len(others):
+        more = set(others) - set(ones)
+        return len(more) < len(others) and all(line.startswith("! [") for line in more)
+    words = len(SIGNATURE_WORD.findall(ones[0]))
+    is_one_line = len(ones) == len(others) == 1
+    return is_one_line and words >= MIN_PREFIX_WORDS and others[0].startswith(f"{ones[0]}: ")
 
 
 def list_quoted_names(key: str) -> tuple[str, ...]:

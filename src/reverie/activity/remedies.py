@@ -16,11 +16,14 @@ from typing import Any, NamedTuple
 
 from reverie.activity import FILE, TOOL
 from reverie.activity.activity_events import (
+    PATH_PARAMETERS,
+    first_text,
     get_event_task,
     get_run_command,
     get_run_error,
     get_run_folder,
     list_changed_paths,
+    normalize_event_path,
 )
 from reverie.activity.error_lessons import (
     AgentCall,
@@ -30,6 +33,7 @@ from reverie.activity.error_lessons import (
     find_error_line,
     is_test_failure,
     strip_command_noise,
+    word_error_fix,
 )
 from reverie.activity.failure_signature import (
     FailureSignature,
@@ -53,6 +57,12 @@ MAX_COMMAND_CHARS = 160
 MAX_EVIDENCE_EVENTS = 20
 # A command that goes into another folder and stays there.
 FOLDER_CHANGE = re.compile(r"\s*(?:cd|pushd|popd)\b(?![^&;|]*(?:&&|;))")
+PATCH_START = "*** Begin Patch"
+# What tools for editing call what was there and what is there now.
+EDITED = (("old_string", "old_str", "old_text"), ("new_string", "new_str", "new_text"))
+NO_RERUN = re.compile(r"(?:^|\s)(?:--help|--version|-h|-V)(?:\s|$)")
+MESSAGE_OPTION = re.compile(r"\s(?:-\w*m|--message)[ =](?:'[^']*'|\"[^\"]*\"|\S+)")
+ASSIGNMENTS = re.compile(r"^(?:[A-Za-z_]\w*=\S*\s+)+")
 # A remedy that failed more often than it worked is no advice.
 MIN_CHANCE = 0.5
 
@@ -73,7 +83,17 @@ class FixAttempt(NamedTuple):
     @property
     def is_without_fix(self) -> bool:
         """True if nothing was done."""
-        return not self.fix.ran and not self.fix.changed
+        return not (self.fix.ran or self.fix.told or self.fix.changed)
+
+    @property
+    def is_general(self) -> bool:
+        """True if nothing of it is about this project: it holds in others too."""
+        from reverie.activity.remedy_wording import concerns_project
+
+        fix = self.fix
+        if fix.changed or self.is_without_fix:
+            return False
+        return not concerns_project((*fix.ran, *fix.told), self.error.key)
 
 
 class FixSuggestion(NamedTuple):
@@ -89,6 +109,7 @@ class FixSuggestion(NamedTuple):
     last_at: float  # when it last worked
     events: tuple[int, ...]  # where that stands in the log
     alone: int = 0  # how often the error went away with nothing done
+    told: tuple[str, ...] = ()  # commands that were run and destroyed something: no advice
 
     @property
     def why(self) -> str:
@@ -115,11 +136,13 @@ def find_fix_attempt(before: Sequence[Event], again: Event) -> FixAttempt | None
             return None
         if task and get_event_task(event) not in ("", task):
             continue
-        if event.verb == TOOL and strip_command_noise(get_run_command(event)) == command:
+        if event.verb == TOOL and is_same_command(
+            strip_command_noise(get_run_command(event)), command
+        ):
             same_folder = get_run_folder(again) in ("", get_run_folder(event))
             if not same_folder or read_success(event.payload) is not False:
                 return None
-            return make_fix_attempt(event, between[::-1], again, command)
+            return make_fix_attempt(event, between[::-1], again)
         # What comes after was run in another folder: it says nothing about this failure.
         if FOLDER_CHANGE.match(get_run_command(event)):
             return None
@@ -131,10 +154,10 @@ def make_fix_attempt(
     failed: Event,
     between: Sequence[Event],
     again: Event,
-    command: str,
 ) -> FixAttempt | None:
     """An attempt, if what was done can be named and the error tells something."""
-    error = compute_failure_signature(get_run_error(failed))
+    output = get_run_error(failed)
+    error = compute_failure_signature(output)
     failure = OpenFailure(failed.seq, error.line)
     for call in list_successful_calls(between):
         failure = add_fix_step(failure, call)
@@ -142,6 +165,12 @@ def make_fix_attempt(
     steps = len(ran) + len(failure.changed)
     if not error.key or is_test_failure(error.line) or steps > MAX_REMEDY_STEPS:
         return None
+    command = strip_command_noise(get_run_command(failed))
+    rerun = strip_command_noise(get_run_command(again))
+    # Where nothing else was done, another way to put the command is what was done.
+    if not steps and rerun != command:
+        ran = (rerun,)
+    diffs = read_changes(between)
     fix = ErrorFix(
         command,
         error.line,
@@ -149,8 +178,9 @@ def make_fix_attempt(
         failure.changed,
         failed.seq,
         again.seq,
+        diffs=tuple(diffs.get(path, "") for path in failure.changed),
     )
-    made = FixAttempt(failed, again, fix, error)
+    made = FixAttempt(failed, again, word_error_fix(fix, output, ()), error)
     if made.worked:
         return made
     # It failed again: that tells something only where something was done, and of the same error.
@@ -161,26 +191,73 @@ def make_fix_attempt(
 
 def list_successful_calls(events: Iterable[Event]) -> list[AgentCall]:
     """What went well of these events, as calls: commands first, then files changed."""
+    from reverie.activity.remedy_wording import describe_patch
+
     commands: list[AgentCall] = []
     changes: list[AgentCall] = []
     for event in events:
         if event.verb == FILE:
             changes += [AgentCall("", "", path) for path in list_changed_paths(event)]
         command = get_run_command(event)
-        if event.verb == TOOL and command and read_success(event.payload) is not False:
+        if event.verb != TOOL or not command or read_success(event.payload) is False:
+            continue
+        if PATCH_START in command:
+            changes += [AgentCall("", "", path) for path, _ in describe_patch(command)]
+        else:
             commands.append(AgentCall("", strip_command_noise(command), ""))
     return commands + changes
+
+
+def is_same_command(one: str, other: str) -> bool:
+    """True if two commands are the same but for their options; asking for help is another one."""
+    if one == other:
+        return True
+    # Only what is put before and after a command is seen from outside.
+    if not one or not other or NO_RERUN.search(other):
+        return False
+    return strip_options(one) == strip_options(other)
+
+
+def strip_options(command: str) -> tuple[str, ...]:
+    """The words of a command without its options, and without variables before it."""
+    plain = ASSIGNMENTS.sub("", MESSAGE_OPTION.sub("", command))
+    return tuple(word for word in plain.split() if not word.startswith("-"))
+
+
+def read_changes(events: Iterable[Event]) -> dict[str, str]:
+    """What edits changed in a line, by path, as far as the log has it."""
+    from reverie.activity.remedy_wording import describe_change, describe_patch
+
+    found: dict[str, str] = {}
+    for event in events:
+        if event.verb != TOOL or read_success(event.payload) is False:
+            continue
+        if PATCH_START in (command := get_run_command(event)):
+            found.update(describe_patch(command))
+        given = event.payload.get("parameters")
+        if not isinstance(given, Mapping):
+            continue
+        path = first_text(given.get(name) for name in PATH_PARAMETERS)
+        old, new = (first_text(given.get(name) for name in names) for names in EDITED)
+        if path and (old or new):
+            found[normalize_event_path(path)] = describe_change(old, new)
+    return found
 
 
 def describe_remedy(attempt: FixAttempt) -> dict[str, Any]:
     """A remedy that has just worked for the first time, as fields of a memory."""
     error, fix = attempt.error, attempt.fix
+    if attempt.is_general:
+        fix = without_project(fix)
     record = {
         "key": error.key,
         "code": error.code,
         "command": fix.command,
         "ran": list(fix.ran),
+        **({"told": list(fix.told)} if fix.told else {}),
         "changed": list(fix.changed),
+        **({"diffs": list(fix.diffs)} if any(fix.diffs) else {}),
+        **({"cause": fix.cause} if fix.cause else {}),
         "worked": 1,
         "failed": 0,
         "events": [attempt.failed.seq, attempt.rerun.seq],
@@ -189,11 +266,37 @@ def describe_remedy(attempt: FixAttempt) -> dict[str, Any]:
     return {
         "text": fix.text,
         "kind": KIND,
-        "title": error.line[:120],
+        "title": fix.error[:120],
         "files": fix.changed,
         "provenance": "observed",
         "details": {REMEDY: record},
     }
+
+
+def without_project(fix: ErrorFix) -> ErrorFix:
+    """A fix for every project: without the command, if that is one of this project's."""
+    from reverie.activity.remedy_wording import concerns_project
+
+    return fix._replace(command="") if concerns_project((fix.command,), "") else fix
+
+
+def explain_remedy(memory: Memory, said: Sequence[str], *, between: bool) -> Revise | None:
+    """A remedy with what the agent said was wrong; None where it says nothing, or it is known."""
+    from reverie.activity.remedy_wording import find_cause, is_about_files
+
+    record = get_remedy_record(memory)
+    if not record or record.get("cause"):
+        return None
+    done = [
+        str(one) for name in ("ran", "told", "changed", "diffs") for one in record.get(name) or ()
+    ]
+    about = " ".join((str(record.get("key")), memory.title, *done))
+    cause = find_cause(said, about, between=between)
+    # What holds in other projects names no file of this one.
+    if not cause or (not memory.files and is_about_files(cause)):
+        return None
+    details = {**memory.details, REMEDY: {**record, "cause": cause}}
+    return Revise(memory.id, {"text": f"{memory.text} What was wrong: {cause}", "details": details})
 
 
 def concerns_remedy(memory: Memory, attempt: FixAttempt) -> bool:
@@ -205,8 +308,8 @@ def concerns_remedy(memory: Memory, attempt: FixAttempt) -> bool:
         return False
     if attempt.is_without_fix:
         return True
-    ran, changed = tuple(record.get("ran") or ()), tuple(record.get("changed") or ())
-    return (ran, changed) == (attempt.fix.ran, attempt.fix.changed)
+    ran, told, changed = (tuple(record.get(name) or ()) for name in ("ran", "told", "changed"))
+    return (ran, told, changed) == (attempt.fix.ran, attempt.fix.told, attempt.fix.changed)
 
 
 def record_attempt(
@@ -257,6 +360,11 @@ def get_remedy_record(memory: Memory) -> Mapping[str, Any]:
     return record if isinstance(record, Mapping) else {}
 
 
+def is_remedy(memory: Memory) -> bool:
+    """True for what `find_fix_suggestions` looks among: it knows which error is the same."""
+    return bool(get_remedy_record(memory)) or FIX_SENTENCE.search(memory.text) is not None
+
+
 def find_fix_suggestions(error: str, learned: Iterable[Memory]) -> list[FixSuggestion]:
     """Remedies of this error, the likeliest first; empty where none is known of an error that is
     the same.
@@ -299,6 +407,7 @@ def make_suggestion(
         last_at=float(record.get("last_at") or memory.at),
         events=tuple(map(to_count, record.get("events") or ())),
         alone=alone,
+        told=tuple(map(str, record.get("told") or ())),
     )
 
 

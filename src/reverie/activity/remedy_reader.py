@@ -26,7 +26,9 @@ MAX_LOOKBACK = 20_000
 MAX_WORKFLOW_RUNS = 2_000
 # Remedies, and procedures, of a space.
 MAX_KNOWN = 5_000
-NAME = "remedy"
+NAME, TURN = "remedy", "turn"
+# Remedies of a conversation that a turn may explain.
+MAX_UNEXPLAINED = 5
 
 
 def learn_from_run(work: WorkContext, event: Event) -> ReaderDecision:
@@ -38,11 +40,15 @@ def learn_from_run(work: WorkContext, event: Event) -> ReaderDecision:
     if event.verb == TASK:
         has_ended = read_success(event.payload) is not None
         return find_new_workflows(work, event, home) if has_ended else ReaderDecision()
+    if event.verb == TURN:
+        return explain_new_remedies(work, event, home)
     if not get_run_command(event):
         return ReaderDecision()
     attempt = remedies.find_fix_attempt(list_earlier_events(work, event), event)
     if attempt is None:
         return ReaderDecision()
+    if attempt.worked and not attempt.is_without_fix:
+        attempt = with_explanation(work, attempt)
     known = work.store.browse(
         Filter(
             spaces=visible_spaces(home),
@@ -85,7 +91,7 @@ def update_remedies(
     memory = build_memory(
         clock.new_id(),
         work.now,
-        space=get_event_project(event),
+        space=choose_space(get_event_project(event), attempt),
         at=event.at,
         session=event.session,
         **remedies.describe_remedy(attempt),
@@ -93,6 +99,60 @@ def update_remedies(
     )
     # The error is a tool's words, which may hold an injection.
     return ReaderDecision([Add(screen_for_injection(memory))])
+
+
+def choose_space(project: str, attempt: remedies.FixAttempt) -> str:
+    """Where a remedy is known: in the user's other projects too, if it is not about this one."""
+    return project.rpartition("/")[0] or project if attempt.is_general else project
+
+
+def with_explanation(work: WorkContext, attempt: remedies.FixAttempt) -> remedies.FixAttempt:
+    """An attempt with what the agent said was wrong, before it went well."""
+    from reverie.activity.remedy_wording import find_cause
+
+    turns = work.store.events(
+        after=attempt.failed.seq,
+        before=attempt.rerun.seq,
+        verbs=(TURN,),
+        session=attempt.rerun.session,
+        space=attempt.rerun.space,
+        limit=remedies.MAX_EVENTS_BETWEEN,
+    )
+    said = [text for turn in turns for text in list_agent_words(turn)]
+    fix = attempt.fix
+    about = " ".join((attempt.error.key, *fix.ran, *fix.told, *fix.changed))
+    cause = find_cause(said, about, between=True) if said else ""
+    return attempt._replace(fix=fix._replace(cause=cause)) if cause else attempt
+
+
+def explain_new_remedies(work: WorkContext, event: Event, home: str) -> ReaderDecision:
+    """What the agent says at the end of a turn was wrong, for what it has just mended."""
+    said = list_agent_words(event)
+    if not said:
+        return ReaderDecision()
+    lately = work.store.browse(
+        Filter(
+            spaces=visible_spaces(home),
+            kinds=(remedies.KIND,),
+            having=remedies.REMEDY,
+            session=event.session,
+            limit=MAX_UNEXPLAINED,
+        )
+    )
+    fresh = [one for one in lately if 0 <= event.at - one.at <= remedies.MAX_SECONDS_BETWEEN]
+    revised = [(one, remedies.explain_remedy(one, said, between=False)) for one in fresh]
+    changes = [change for _, change in revised if change is not None]
+    return ReaderDecision(changes, rests_on=[one for one, change in revised if change is not None])
+
+
+def list_agent_words(turn: Event) -> list[str]:
+    """What the agent said in a turn."""
+    messages = turn.payload.get("messages") or ()
+    return [
+        str(message.get("text") or "")
+        for message in messages
+        if isinstance(message, dict) and message.get("role") == "assistant"
+    ]
 
 
 def list_earlier_events(work: WorkContext, event: Event) -> list[Event]:
@@ -165,7 +225,7 @@ def to_pending_procedure(
 
 READER = EventReader(
     name=NAME,
-    verbs=(TOOL, TASK),
+    verbs=(TOOL, TASK, TURN),
     verb=NAME,
     decide=learn_from_run,
 )

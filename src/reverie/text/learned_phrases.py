@@ -34,6 +34,7 @@ PASSING = "passing"
 STANDING, AGAINST = "standing", "against"
 # How an agent concludes or proposes something, and how a user says that it is so.
 CONCLUSION, HEDGES, CONFIRMS, REFUTES = "conclusion", "hedges", "confirms", "refutes"
+INTENDS = "intends"
 PROPOSAL, ACCEPTS = "proposal", "accepts"
 OBJECTION = "objection"
 # Characters of a prompt within which an objection stands at its beginning.
@@ -46,6 +47,7 @@ DENIES, ASSERTS, REASONS = "denies", "asserts", "reasons"
 LISTS = {
     AGAINST: STANDING,
     HEDGES: CONCLUSION,
+    INTENDS: CONCLUSION,
     REFUTES: CONFIRMS,
     ACCEPTS: "approval",
     DENIES: "correction",

@@ -176,12 +176,20 @@ _VAGUE = frozenset(_VAGUE_WORDS.split())
 
 def derive_triggers(text: str) -> tuple[str, ...]:
     """Trigger patterns for a prohibition: the thing it forbids, where it plainly names one."""
-    triggers = find_act_triggers(text)
-    if triggers:
-        return limit_triggers(triggers)
+    triggers = find_act_triggers(text) or find_named_triggers(text)
+    if not triggers:
+        # Language files are read only where this is needed.
+        from reverie.text.forbidden_words import find_spoken_triggers
+
+        triggers = find_spoken_triggers(text)
+    return limit_triggers(triggers)
+
+
+def find_named_triggers(text: str) -> list[str]:
+    """Triggers for the thing that an English prohibition plainly names."""
     act = _ACT.match(text)
     if act is None:
-        return ()
+        return []
     verb = (act["verb"] or "").lower()
     clause = first_clause(act["rest"])
     # What follows "use" is to be done instead.
@@ -196,7 +204,7 @@ def derive_triggers(text: str) -> tuple[str, ...]:
         if not found and word in COMMAND_BY_VERB:
             found = [COMMAND_BY_VERB[word]]
     names = (name.strip(" .,'\"") for name in found)
-    return limit_triggers(name for name in names if len(name) > 2)
+    return [name for name in names if len(name) > 2]
 
 
 def limit_triggers(triggers: Iterable[str]) -> tuple[str, ...]:

@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.activity.activity_events import ToolRunRecord
 from reverie.activity.error_lessons import has_failure_text
+from reverie.activity.remedies import is_remedy
 from reverie.context_window import EMPTY_BLOCK, HEAD, render_memory_line
 from reverie.context_window.injection_history import InjectionHistory, resume_history
 from reverie.core import clock, config
 from reverie.core.errors import BadInput, StoreError
-from reverie.core.kinds import INTENTION, LEARNING, WARNING_KINDS, is_unverified
+from reverie.core.kinds import INTENTION, LEARNING, is_unverified
 from reverie.core.model import Event, Filter, Memory, index_memories, visible_spaces
 from reverie.injection.conversation_state import (
     ConversationState,
@@ -53,9 +54,11 @@ from reverie.interfaces.hooks.hook_event import (
 from reverie.interfaces.hooks.prompt_lookup import reminder_holder, to_hook_block
 from reverie.interfaces.hooks.prompt_topic import collect_topic_words
 from reverie.interfaces.hooks.spool import HookFiles, read_spooled_event, write_json_object
-from reverie.interfaces.hooks.tool_warnings import MAX_ROWS, PATH_ARGUMENTS, make_warning_row
+from reverie.interfaces.hooks.tool_warnings import MAX_ERROR_ROWS, MAX_ROWS, make_warning_row
+from reverie.interfaces.hooks.touched_files import PATH_ARGUMENTS
 from reverie.memory import intention
 from reverie.retrieval import warning_order
+from reverie.retrieval.card_subjects import NO_SUBJECTS, find_card_subjects
 from reverie.retrieval.rescoring import can_surface
 from reverie.runtime.background_thread import BackgroundThread
 from reverie.text.host_messages import HostMessage
@@ -436,21 +439,40 @@ class HookConsumer:
         newest = store.browse(
             Filter(
                 spaces=visible,
-                without=(INTENTION, *WARNING_KINDS),
+                without=(INTENTION,),
                 limit=MAX_BROWSED_MEMORIES,
             )
         )
-        about_files = [
-            memory
-            for memory in newest
-            if memory.files and memory.id not in known and speaks_of_files(memory, now)
+        others = [
+            memory for memory in newest if memory.id not in known and may_come_at_tools(memory, now)
         ]
+        subjects = {memory.id: find_card_subjects(memory) for memory in (*triggered, *others)}
+        by_call = [*triggered, *(one for one in others if any(subjects[one.id][:2]))]
         rows = [
             *make_reminder_rows(load_waiting_reminders(store, space), now),
             *(
-                make_warning_row(memory, render_memory_line(memory, now))
-                for memory in (*triggered, *about_files)
+                make_warning_row(
+                    memory,
+                    render_memory_line(memory, now),
+                    subjects=subjects[memory.id]._replace(
+                        error=subjects[memory.id].error and not is_remedy(memory)
+                    ),
+                )
+                for memory in by_call
             ),
+        ][:MAX_ROWS]
+        # What only a failure calls up is looked at then alone.
+        there = {row.id for row in rows}
+        errors = [
+            one
+            for one in others
+            if subjects[one.id].error and one.id not in there and not is_remedy(one)
+        ]
+        rows += [
+            make_warning_row(
+                memory, render_memory_line(memory, now), subjects=NO_SUBJECTS._replace(error=True)
+            )
+            for memory in errors[:MAX_ERROR_ROWS]
         ]
         # Where no fix is known, a hook need not open the store for a failed tool.
         lessons = store.browse(
@@ -460,7 +482,7 @@ class HookConsumer:
                 limit=1,
             )
         )
-        return WarningTable(HEAD, FENCE_END, rows[:MAX_ROWS], len(lessons))
+        return WarningTable(HEAD, FENCE_END, rows, len(lessons))
 
     def _remove_stale_files(self) -> None:
         """Remove the files of sessions that have been silent for a day."""
@@ -503,8 +525,8 @@ def make_reminder_rows(reminders: Iterable[Memory], now: float) -> list[ToolWarn
     ]
 
 
-def speaks_of_files(memory: Memory, now: float) -> bool:
-    """True if what a memory says of its files may be shown before a tool."""
+def may_come_at_tools(memory: Memory, now: float) -> bool:
+    """True if what a memory says of files or errors may be shown at a tool."""
     return can_surface(memory, now) and not is_unverified(memory)
 
 

@@ -88,6 +88,8 @@ class ToolWarning(NamedTuple):
     files: Sequence[str] = ()
     reminder: bool = False
     when: float | None = None  # a reminder comes due, if it has a time
+    writes: Sequence[str] = ()  # patterns of files; one that is changed calls it up
+    error: bool = False  # it tells of an error: a tool that fails so calls it up
 
 
 class WarningTable(NamedTuple):

@@ -32,6 +32,7 @@ from reverie.interfaces.hooks.hook_event import (
     SessionNote,
     SpooledEvent,
     ToolWarning,
+    WarningTable,
     redaction_rules,
 )
 from reverie.interfaces.hooks.spool import MAX_WAITING_EVENTS, HookFiles, write_json_object
@@ -71,6 +72,8 @@ class HookCall(NamedTuple):
     files: HookFiles
     now: float
     said: HookBlock = NO_BLOCK  # goes with the answer already
+    reads: bool = True  # the host reads what is answered to this event
+    late: bool = False  # it reads nothing before a tool, so that what belongs there comes after it
 
 
 Lookup = Callable[[], HookBlock]
@@ -169,8 +172,14 @@ def answer_event(
     files.mark_seen(host_name)
     call = HookCall(event, note, files, now)
     # Some hosts read no context at some events: "-" asks whether this one would.
-    if event.kind in kinds.TOOL_KINDS and host.answer(payload[host.event_field], "-"):
-        call = call._replace(said=take_block_at_work(call))
+    if event.kind in kinds.TOOL_KINDS:
+        before = next((name for name, one in host.events.items() if one == kinds.TOOL_BEFORE), "")
+        call = call._replace(
+            reads=bool(host.answer(payload[host.event_field], "-")),
+            late=not host.answer(before, "-"),
+        )
+        if call.reads:
+            call = call._replace(said=take_block_at_work(call))
     answer = ANSWER_HANDLERS[event.kind](call)
     text = "\n".join(filter(None, (call.said.text, answer)))
     if text:
@@ -371,15 +380,19 @@ def take_block_at_work(call: HookCall) -> HookBlock:
 
 
 def warn_before_tool(call: HookCall) -> str:
-    """A tool is about to run: what is to be said before it."""
+    """A tool is about to run (or has run, where the host reads nothing before): what belongs to
+    it.
+    """
     event, files = call.event, call.files
-    table = files.read_warnings(call.note.space)
+    table = files.read_warnings(call.note.space) if call.reads else None
     if table is None or not table.rows:
         return ""
     from reverie.interfaces.hooks.tool_warnings import find_matching_rows
 
     shown = files.shown_ids(event.session, event.agent)
-    met = find_matching_rows(table.rows, event.tool, event.given, shown, call.now)
+    met = find_matching_rows(table.rows, event.tool, event.given, shown, call.now, call.note.root)
+    if call.note.held_out:  # what is known of files is no warning
+        met = [(row, why) for row, why in met if row.triggers and why.startswith("trigger")]
     # Those stand in the block that goes with the same answer.
     said = [row.id for row, _ in met if row.id in call.said.ids]
     files.add_shown(event.session, said, event.agent)
@@ -393,7 +406,8 @@ def warn_before_tool(call: HookCall) -> str:
     )
     files.add_shown(event.session, block.ids, event.agent)
     # What the tool is given is told once it has run.
-    spool_event(call._replace(event=event._replace(given=None)), block)
+    told = event._replace(kind=kinds.TOOL_BEFORE, given=None, result="", text="")
+    spool_event(call._replace(event=told), block)
     return "\n".join((table.head, *(row.line for row, _ in met), table.foot))
 
 
@@ -403,29 +417,62 @@ def may_show(row: ToolWarning, files: HookFiles) -> bool:
 
 
 def answer_tool_result(call: HookCall) -> str:
-    """A tool ran: what once made its error go away, if it failed, or may have, and anything is
-    known of errors here.
+    """A tool ran: what once made its error go away and what tells of that error, if it failed, or
+    may have, and anything is known of errors here.
 
-    Each fix is told once in a session.
+    Each is told once in a session.
     """
-    event, note, files = resolve_outcome(call.event), call.note, call.files
-    call = call._replace(event=event)
+    call = call._replace(event=resolve_outcome(call.event))
+    before = warn_before_tool(call) if call.late else ""
+    return "\n".join(filter(None, (before, answer_failure(call))))
+
+
+def answer_failure(call: HookCall) -> str:
+    """What is known of the error that a tool told of; it is written down that it ran."""
+    event, note, files = call.event, call.note, call.files
     # Where the host does not say whether it failed, the words of the answer are all there is.
     error = event.text or (event.result if event.doubtful else "")
     failed = event.kind == kinds.TOOL_FAILED or any(sign in error for sign in ERROR_SIGNS)
-    table = files.read_warnings(note.space) if error and failed else None
-    if table is None or not table.fixes or note.held_out:
+    may_tell = error and failed and call.reads and not note.held_out
+    table = files.read_warnings(note.space) if may_tell else None
+    if table is None or not (table.fixes or any(row.error for row in table.rows)):
         return spool_without_answer(call)
 
     def look() -> HookBlock:
-        from reverie.interfaces.hooks.prompt_lookup import look_up_fixes
-
         shown = files.shown_ids(event.session, event.agent)
-        found = look_up_fixes(error[-MAX_END_CHARS:], note.space, files.home, shown)
+        found, told = NO_BLOCK, error[-MAX_END_CHARS:]
+        if table.fixes:
+            from reverie.interfaces.hooks.prompt_lookup import look_up_fixes
+
+            found = look_up_fixes(told, note.space, files.home, shown)
+        found = add_failure_rows(found, table, event, told, shown)
         files.add_shown(event.session, found.ids, event.agent)
         return found
 
     return spool_then_look(call, look)
+
+
+def add_failure_rows(
+    found: HookBlock,
+    table: WarningTable,
+    event: HookEvent,
+    error: str,
+    shown: set[str],
+) -> HookBlock:
+    """What is to be said of a failure, with the memories that tell of such an error."""
+    from reverie.interfaces.hooks.tool_warnings import find_failure_rows
+
+    given = event.given if isinstance(event.given, Mapping) else {}
+    command = str(given.get("command") or given.get("cmd") or "")
+    met = find_failure_rows(table.rows, error, command, {*shown, *found.ids})
+    if not met:
+        return found
+    lines = found.text.splitlines()[:-1] or [table.head]
+    return HookBlock(
+        "\n".join((*lines, *(row.line for row, _ in met), table.foot)),
+        [*found.ids, *(row.id for row, _ in met)],
+        why=[*found.why, *((why,) for _, why in met)],
+    )
 
 
 def resolve_outcome(event: HookEvent) -> HookEvent:

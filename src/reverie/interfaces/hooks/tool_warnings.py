@@ -19,16 +19,20 @@ from reverie.core.trigger_patterns import (
     matches_trigger,
 )
 from reverie.interfaces.hooks.hook_event import ToolWarning
+from reverie.interfaces.hooks.touched_files import TouchedFile, find_touched_files, is_written_as
 
 if TYPE_CHECKING:
     from reverie.core.model import Memory
+    from reverie.retrieval.card_subjects import CardSubjects
 
 # The most urgent ones: a hook has milliseconds.
 MAX_ROWS = 300
+# Further ones that only tell of errors.
+MAX_ERROR_ROWS = 150
 # Said before one run of a tool: a longer list would not be read.
 MAX_WARNINGS = 5
-# What tools call the file that they are given.
-PATH_ARGUMENTS = ("file_path", "path", "notebook_path", "filePath")
+# Of these, what is known of files and kinds of files.
+MAX_CARDS = 3
 
 
 def make_warning_row(
@@ -37,12 +41,16 @@ def make_warning_row(
     when: float | None = None,
     *,
     reminder: bool = False,
+    subjects: CardSubjects | None = None,
 ) -> ToolWarning:
     """A memory as a hook needs it. `line` is how it is shown; `when` a reminder comes due, if it
-    has a time.
+    has a time; `subjects` is what else calls it up.
     """
-    files = [] if reminder else list(memory.files)
-    return ToolWarning(memory.id, line, list(memory.triggers), files, reminder, when)
+    row = ToolWarning(memory.id, line, list(memory.triggers), [], reminder, when, [])
+    if subjects is None:
+        return row if reminder else row._replace(files=list(memory.files))
+    files, writes, error = subjects
+    return row._replace(files=list(files), writes=list(writes), error=error)
 
 
 def find_matching_rows(
@@ -51,50 +59,73 @@ def find_matching_rows(
     given: Any,
     shown: Iterable[str],
     now: float,
+    root: str = "",
 ) -> list[tuple[ToolWarning, str]]:
     """The rows that a tool calls for, each with what called it up, in their order, at most
-    MAX_WARNINGS; not those that were shown.
+    MAX_WARNINGS; not those that were shown. `root` is the work tree.
     """
     known = set(shown)
     context = context_of_tool_call(tool, given if isinstance(given, (str, Mapping)) else {})
     everything = "\n".join((context.text, *context.argument_lines))
-    path = find_file_argument(given)
+    touched = find_touched_files(tool, given, root)
     found: list[tuple[ToolWarning, str]] = []
+    cards = 0
     for row in rows:
         if len(found) == MAX_WARNINGS:
             break
-        if row.id not in known and (
-            why := find_row_cause(
-                row,
-                context,
-                everything,
-                path,
-                now,
-            )
-        ):
+        if row.id in known or (row.when is not None and row.when > now):
+            continue
+        why = find_trigger_cause(row, context, everything)
+        if not why and cards < MAX_CARDS and (why := find_file_cause(row, touched)):
+            cards += 1
+        if why:
             found.append((row, why))
     return found
 
 
-def find_row_cause(
-    row: ToolWarning,
-    context: TriggerContext,
-    everything: str,
-    path: str,
-    now: float,
-) -> str:
-    """The file or trigger by which a row whose time has come is called up; empty if none is met.
+def find_trigger_cause(row: ToolWarning, context: TriggerContext, everything: str) -> str:
+    """The trigger by which a row is called up; empty if none is met.
 
     `everything` is all that the tool is given.
     """
-    if row.when is not None and row.when > now:
-        return ""
-    for name in row.files:
-        if is_same_file(name, path):
-            return f"file {name}"
     for pattern in row.triggers:
         if may_match(pattern, everything) and matches_trigger(pattern, context):
             return f"trigger {pattern.strip()!r}"
+    return ""
+
+
+def find_failure_rows(
+    rows: Iterable[ToolWarning],
+    error: str,
+    command: str,
+    shown: Iterable[str],
+) -> list[tuple[ToolWarning, str]]:
+    """The rows that tell of the error which a tool failed with, each with the words that say so, at
+    most MAX_CARDS; not those that were shown.
+    """
+    from reverie.activity.error_mentions import find_error_mention
+
+    known, found = set(shown), list[tuple[ToolWarning, str]]()
+    for row in rows:
+        if not row.error or row.id in known or len(found) == MAX_CARDS:
+            continue
+        # Behind the text stands where it comes from.
+        if words := find_error_mention(row.line.rpartition(" [")[0], error, command):
+            found.append((row, f"error {words!r}"))
+    return found
+
+
+def find_file_cause(row: ToolWarning, touched: Iterable[TouchedFile]) -> str:
+    """The file, or the kind of file that is changed, by which a row is called up; empty if none
+    is met.
+    """
+    for file in touched:
+        for name in row.files:
+            if file.is_named(name):
+                return f"file {name}"
+        for pattern in row.writes:
+            if file.written and is_written_as(file.path, pattern):
+                return f"writes {pattern}"
     return ""
 
 
@@ -116,20 +147,3 @@ def may_match(pattern: str, everything: str) -> bool:
         )
         in everything
     )
-
-
-def find_file_argument(given: Any) -> str:
-    """The file that a tool is given; empty where it is given none."""
-    if isinstance(given, Mapping):
-        for name in PATH_ARGUMENTS:
-            if isinstance(given.get(name), str):
-                return str(given[name]).replace("\\", "/")
-    return ""
-
-
-def is_same_file(name: str, path: str) -> bool:
-    """True if a memory's file is the one at a path: the same, or the end of it."""
-    if not name or not path:
-        return False
-    # With the slash: `b.py` is not the end of `ab.py`.
-    return path == name or path.endswith("/" + name.removeprefix("./"))

@@ -19,6 +19,8 @@ from reverie.interfaces.hosts.host_agent import (
     FILE_TOOLS,
     HostAgent,
     extract_result_text,
+    has_failed_exit,
+    parse_response,
     to_seconds,
     to_share,
 )
@@ -51,14 +53,19 @@ def read_cursor_event(payload: Mapping[str, Any]) -> HookEvent:
     }
     tool = first_text(payload, "tool_name")
     is_file = tool.lower() in FILE_TOOLS
+    answer = parse_response(payload.get("tool_output"))
+    result = "" if is_file else extract_result_text(answer)
+    # A shell's command that failed has run, as Cursor sees it.
+    if kind == TOOL_AFTER and has_failed_exit(answer):
+        kind = TOOL_FAILED
     return HookEvent(
         kind,
         session=first_text(payload, "conversation_id", "session_id"),
         cwd=root if isinstance(root, str) else first_text(payload, "cwd"),
-        text=first_text(payload, *texts.get(kind, ())),
+        text=first_text(payload, *texts.get(kind, ())) or (result if kind == TOOL_FAILED else ""),
         tool=tool,
         given=payload.get("tool_input"),
-        result="" if is_file else extract_result_text(payload.get("tool_output")),
+        result=result,
         seconds=to_seconds(payload.get("duration")),
         transcript=first_text(payload, "transcript_path"),
         full=to_share(payload.get("context_usage_percent")),
@@ -67,10 +74,12 @@ def read_cursor_event(payload: Mapping[str, Any]) -> HookEvent:
 
 
 def answer_cursor(event: str, text: str) -> dict[str, Any]:
-    """What Cursor reads: context goes with a prompt and with the start of a session."""
+    """What Cursor reads: context goes with a prompt, with the start of a session, and with what a
+    tool answered.
+    """
     if event == "beforeSubmitPrompt":
         return {"continue": True, "additional_context": text}
-    return {"additional_context": text} if event == "sessionStart" else {}
+    return {"additional_context": text} if event in ("sessionStart", "postToolUse") else {}
 
 
 def settings_files(project: "Path | None") -> tuple["Path", "Path"]:

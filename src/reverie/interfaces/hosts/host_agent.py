@@ -67,18 +67,25 @@ def read_host_event(host: HostAgent, payload: Any) -> HookEvent | None:
 
 def has_failed_exit(response: Any) -> bool:
     """True if a response says that the command ended with a code other than 0, as those of Codex
-    do.
+    and Cursor do.
     """
-    if isinstance(response, str) and response.startswith("{"):
-        try:
-            response = loads(response)
-        except ValueError:
-            return False
+    response = parse_response(response)
     if not isinstance(response, Mapping):
         return False
     about = response.get("metadata")
-    code = (about if isinstance(about, Mapping) else response).get("exit_code")
+    told = about if isinstance(about, Mapping) else response
+    code = told.get("exit_code", told.get("exitCode"))
     return isinstance(code, int) and code != 0
+
+
+def parse_response(response: Any) -> Any:
+    """A response; what a text of it holds, if that is a JSON object."""
+    if isinstance(response, str) and response.startswith("{"):
+        try:
+            return loads(response)
+        except ValueError:
+            pass
+    return response
 
 
 def extract_result_text(response: Any) -> str:

@@ -1,0 +1,1 @@
+"""Whether memories come up at the tool calls where they belong, and nowhere else."""
