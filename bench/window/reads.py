@@ -6,6 +6,10 @@ definition is called with the underscores taken out, and by its path in words. C
 many files one of the first 5 hits of `recall` is of that file, and for how many natural questions
 the passage that answers is among them. `auto` is what `recall` does by default; `words`, `dense`,
 `convex` and `rrf` stand beside it.
+
+Before that, what stays: the same files page by page, one a minute, until the window has filled
+three times; of the first and of the last 20 pages, how many stand there word for word, and how many
+of 5 older ones of which the user spoke again every ten pages, and of 5 that were read between them.
 """
 
 import argparse
@@ -15,7 +19,7 @@ import sysconfig
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import reverie
 from bench.common import ROOT, save, table
@@ -23,6 +27,7 @@ from bench.retrieval import stores
 from reverie.context_window.evicted_excerpts import ExcerptTarget, store_evicted_parts
 from reverie.context_window.message_index import MessagePlace
 from reverie.context_window.provider_messages import MessageFacts
+from reverie.context_window.pruning_strategies import STRATEGIES
 from reverie.context_window.window_fitting import FitRequest, fit_messages
 from reverie.core.config import Settings
 from reverie.embedding import Embedder
@@ -34,6 +39,8 @@ SPACE = "me/bench"
 DEPTH = 5
 MAX_FILE_CHARS = 40_000  # an agent's tool answers no more at once
 OTHERS = 300
+PAGES, PAGE_CHARS, FILLINGS = 120, 2_000, 3
+STAYING = ("first 20", "last 20", "5 named", "5 beside")
 MODES = ("auto", "words", "dense", "convex", "rrf")
 WAYS = ("natural", "named", "path", "answer")
 
@@ -72,34 +79,61 @@ def read_files(part: str) -> Iterator[Read]:
             print(f"left out: {path} holds no {holds!r}")
 
 
-def read_messages(reads: list[Read]) -> list[dict[str, object]]:
+def read_messages(reads: list[Read]) -> list[dict[str, Any]]:
     """The session in which they were read, one after the other."""
-    messages: list[dict[str, object]] = [
-        {"role": "user", "content": "Have a look around, then tell me how it works."}
-    ]
+    messages = [{"role": "user", "content": "Have a look around, then tell me how it works."}]
     for number, one in enumerate(reads):
-        call = {"name": "Read", "arguments": json.dumps({"file_path": one.path})}
-        calls = [{"id": f"c{number}", "type": "function", "function": call}]
-        said = f"Next I look at {one.path}."
-        messages.append({"role": "assistant", "content": said, "tool_calls": calls})
-        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": one.text})
-    messages += [
-        {"role": role, "content": text}
-        for role, text in (
-            ("assistant", "I have seen the files."),
-            ("user", "Good. Now we do something else."),
-            ("assistant", "All right."),
-            ("user", "Go on."),
-        )
+        messages += read_page(number, one.path, one.text, NOW)
+    said = "I have seen the files.", "Good. Now we do something else.", "All right.", "Go on."
+    return messages + [
+        {"role": ("assistant", "user")[place % 2], "content": text}
+        for place, text in enumerate(said)
     ]
-    return messages
+
+
+def measure_staying(part: str, strategy: str) -> dict[str, float]:
+    """How many pages stay of the first 20, of the last 20, and of 5 that were named again."""
+    pages = [
+        (f"{one.path[:-3]}_{place}.py", one.text[at : at + PAGE_CHARS])
+        for one in read_files(part)
+        for place, at in enumerate(range(0, len(one.text) - PAGE_CHARS, PAGE_CHARS))
+    ][:PAGES]
+    named, beside = ({path for path, _ in pages[-start:-30:2]} for start in (40, 39))
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Read it all.", "at": NOW}]
+    for number, (path, text) in enumerate(pages):
+        if number in range(PAGES - 30, PAGES, 10):
+            words = f"Keep {', '.join(sorted(named))} in mind."
+            messages.append({"role": "user", "content": words, "at": NOW + 60 * number})
+        messages += read_page(number, path, text, NOW + 60 * number)
+    sent: list[Any] = []
+    for message in messages:
+        limit = PAGES * PAGE_CHARS // 4 // FILLINGS
+        request = FitRequest(limit, strategy=strategy)
+        sent = fit_messages([*sent, message], request, message["at"]).messages
+    whole = {one["tool_call_id"] for one in sent if len(one["content"]) >= PAGE_CHARS}
+    kept = [path for number, (path, _) in enumerate(pages) if f"c{number}" in whole]
+    first, last = [{path for path, _ in some} for some in (pages[:20], pages[-20:])]
+    return {
+        name: float(len(some.intersection(kept)))
+        for name, some in zip(STAYING, (first, last, named, beside), strict=True)
+    }
+
+
+def read_page(number: int, path: str, text: str, at: float) -> list[dict[str, Any]]:
+    """A call and its answer."""
+    call = {"name": "Read", "arguments": json.dumps({"file_path": path})}
+    calls = [{"id": f"c{number}", "type": "function", "function": call}]
+    said = f"Next I look at {path}."
+    return [
+        {"role": "assistant", "content": said, "tool_calls": calls, "at": at},
+        {"role": "tool", "tool_call_id": f"c{number}", "content": text, "at": at},
+    ]
 
 
 def beside() -> Iterator[str]:
     """Short statements that stand in the memory beside the files: what this project changed."""
     text = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    for line in re.findall(r"^- (.{40,200}?)[.:;] ", text, re.MULTILINE)[:OTHERS]:
-        yield line
+    yield from re.findall(r"^- (.{40,200}?)[.:;] ", text, re.MULTILINE)[:OTHERS]
 
 
 def measure(part: str, embedder: Embedder, cache: Path) -> dict[str, dict[str, float]]:
@@ -139,6 +173,12 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path(".cache/home"))
     args = parser.parse_args()
     cache = args.cache.absolute()
+    stay = {
+        f"{part} · {name}": measure_staying(part, name)
+        for part in args.parts
+        for name in STRATEGIES
+    }
+    table([(name, *row.values()) for name, row in stay.items()], ("stays", *STAYING))
     rows = {part: measure(part, stores.remembering(cache), cache) for part in args.parts}
     table(
         [
@@ -148,7 +188,8 @@ def main() -> None:
         ],
         ("part", "mode", "files", *WAYS),
     )
-    save("window-reads", {f"{p} · {m}": row for p, some in rows.items() for m, row in some.items()})
+    back = {f"{part} · {mode}": row for part, some in rows.items() for mode, row in some.items()}
+    save("window-reads", stay | back)
 
 
 if __name__ == "__main__":
