@@ -14,6 +14,7 @@ SUITES = (
     "bench.ablation",
     "bench.gate",
     "bench.privacy",
+    "bench.privacy.about_people",
     "bench.untrusted",
     "bench.reconcile",
     "bench.extraction",
