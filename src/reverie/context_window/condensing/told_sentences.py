@@ -68,7 +68,7 @@ _ERROR = re.compile(
     r"|^(.{0,80}\b(?i:command not found|no such file|permission denied|cannot|could not|timed out"
     r"|exited? (?:with )?(?:code|status)[ :=]*[1-9]).{0,120})$"
 )
-_TESTS = re.compile(r"(?m)^.*?(\d+ (?:passed|failed|errors?|failures?)\b[^\n=]{0,80})")
+_TESTS = re.compile(r"(?m)^.*?(\d+ (?:passed|failed|errors|failures?)\b[^\n=]{0,80})")
 
 
 class ToldLine(NamedTuple):
