@@ -107,6 +107,56 @@ def test_personal_memories_are_not_shared(team):
     assert path.read_bytes() == b""
 
 
+@pytest.mark.parametrize(
+    "private",
+    [
+        "Sam lives in Oslo and prefers dark mode.",
+        "Katrin wohnt in Köln und ist gerade krankgeschrieben.",
+        "Mi cumpleaños es el 4 de julio.",
+        "Le mari de Chloé est médecin.",
+        "小王对花生过敏。",
+    ],
+)
+@pytest.mark.proves("E23")
+def test_what_is_about_a_person_stays_out_of_the_teams_file(team, private):
+    """Kept as a fact like any other; what somebody does in the project is shared, and so is what
+    its owner tags, or what stands in the file by hand.
+    """
+    ann, _, path = team
+    kept = ann.remember(private, space=SPACE)
+    ann.remember("Sam owns billing and reviews its PRs.", space=SPACE)
+    ann.data.share(path, space=SPACE)
+    assert [one["content"] for one in lines(path)] == ["Sam owns billing and reviews its PRs."]
+    ann.tag(kept.id, [shared_lines.SHARE_TAG])
+    ann.data.share(path, space=SPACE)
+    assert private in [one["content"] for one in lines(path)]
+
+
+@pytest.mark.proves("E23")
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_private_line_that_a_person_wrote_into_the_file_stays(team, trusted):
+    """People who review the file decide what stands there: nothing of theirs is taken out."""
+    ann, _, path = team
+    write(path, {"id": "theirs", "content": "Reach Sam on his private mobile, 555 0134."})
+    ann.data.share(path, space=SPACE, trusted=trusted)
+    ann.data.share(path, space=SPACE, trusted=trusted)
+    assert [one["id"] for one in lines(path)] == ["theirs"]
+
+
+@pytest.mark.proves("E23")
+def test_what_stood_in_the_file_before_it_was_known_to_be_private_leaves_it(team, monkeypatch):
+    """A file that was written by an earlier version loses the line at the next round."""
+    ann, _, path = team
+    ann.remember("Sam lives in Oslo and prefers dark mode.", space=SPACE)
+    monkeypatch.setattr(shared_lines, "is_personal", lambda _text: False)
+    ann.data.share(path, space=SPACE)
+    assert len(lines(path)) == 1
+    monkeypatch.undo()
+    ann.data.share(path, space=SPACE)
+    assert path.read_bytes() == b""
+    assert [one.text for one in ann.browse(space=SPACE)]
+
+
 def test_jaatos_files_are_taken_in(team):
     """Content, description, tags, time, use, evidence and what is claimed; ids lead back; twice
     adds nothing.

@@ -36,6 +36,7 @@ def pool(dense, words, **columns) -> CandidatePool:
         "asks": np.zeros(n, bool),
         "asked": np.zeros(n, bool),
         "named": np.zeros(n, np.float32),
+        "excerpt": np.zeros(n, bool),
         "names": ["", "Ann", "Ben", "user", "assistant"],
         "mean": 0.1,
         "spread": 0.1,
@@ -252,3 +253,29 @@ def test_scoring_is_the_matrix_times_the_weights():
     table, names = build_feature_matrix("which server", candidates)
     plain = table @ np.array([load_ranker().weights[name] for name in names])
     assert np.allclose(plain, load_ranker().scores("which server", candidates))
+
+
+def test_a_passage_that_left_a_context_is_no_turn_of_talk():
+    """It is a piece of a file as often as of talk: two sessions that wrote passages down make none
+    of them lose against what stands alone.
+    """
+    said = {
+        "session": np.array([1, 1, 2, 2]),
+        "speaker": np.ones(4, np.int64),
+        "near_words": np.ones((4, len(NEIGHBOUR_OFFSETS)), np.float32),
+        "sessions": 2,
+    }
+    excerpt = np.array([False, True, False, True])
+    turns = ranker.mask_talk_turns(pool([0.1] * 4, [1.0] * 4, excerpt=excerpt, **said))
+    assert turns.tolist() == [True, False, True, False]
+
+
+def test_lengths_are_compared_among_what_was_not_cut():
+    """A passage has no length of its own, and does not make what is beside it short."""
+    lengths = np.array([80, 160, 1_600, 1_600, 1_600])
+    excerpt = np.array([False, False, True, True, True])
+    compared = ranker.compare_lengths(
+        pool([0.1] * 5, [0.0] * 5, length=lengths, excerpt=excerpt, typical=1_600.0)
+    )
+    assert compared[2:].tolist() == [0.0, 0.0, 0.0]
+    assert np.abs(compared[:2]).max() < 1.0

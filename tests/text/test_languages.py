@@ -24,6 +24,7 @@ from reverie.text.learned_phrases import (
     is_standing_wish,
     load_learned_phrases,
 )
+from reverie.text.personal_matters import SECTION, is_personal
 from reverie.text.prompt_phrases import (
     SCRIPTS,
     SESSION_TRAITS,
@@ -175,3 +176,18 @@ def test_a_bare_approval_is_one_and_a_longer_message_is_not(message):
 )
 def test_a_wish_against_something_is_told_from_one_for_it(wish, wanted):
     assert forbids_something(wish) == wanted
+
+
+ABOUT_PEOPLE = [
+    (code, example, wanted)
+    for code in list_languages()
+    for field, wanted in (("examples", True), ("not_examples", False))
+    for example in load_language(code).get(SECTION, {}).get(field, ())
+]
+
+
+@pytest.mark.parametrize(("code", "example", "wanted"), ABOUT_PEOPLE)
+@pytest.mark.proves("E23")
+def test_what_is_about_a_person_is_told_from_what_is_of_a_project(code, example, wanted):
+    """By the words of any language, whichever the example stands under."""
+    assert is_personal(example) is wanted, code

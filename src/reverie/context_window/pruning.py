@@ -22,6 +22,7 @@ from reverie.context_window.pruning_strategies import (
     STRATEGIES,
     PruningStrategy,
     WindowSnapshot,
+    WindowWorth,
 )
 from reverie.context_window.stub_lines import render_stub
 from reverie.core.errors import BadInput
@@ -90,6 +91,7 @@ class PruningScene(NamedTuple):
     items: Sequence[ContextItem]
     worth: Sequence[float]  # of each item
     alternate: bool  # whether user and assistant are to take turns strictly
+    fresh: int  # items at the beginning that may be spared
 
     def count_tokens(self, start: int = 0, end: int | None = None) -> int:
         """The tokens of the items from one place to another."""
@@ -132,8 +134,9 @@ def plan_pruning(
     # Room enough: nothing goes, and the whole prompt stays as it is.
     if before < goal.start * goal.limit:
         return empty._replace(prefix=before)
-    worth = strategy.worth(WindowSnapshot(items, goal.now, goal.task))
-    scene = PruningScene(items, worth, goal.alternate)
+    found = strategy.worth(WindowSnapshot(items, goal.now, goal.task))
+    worth, fresh = found if isinstance(found, WindowWorth) else (found, len(items))
+    scene = PruningScene(items, worth, goal.alternate, fresh)
     count_stub = count if strategy.stubs and may_shorten else None
     steps = list_pruning_steps(scene, count_stub, kept=kept)
     excess = before - goal.tokens
@@ -191,7 +194,8 @@ def spare_prompt_start(
     """The steps without those before the place up to which the prompt is best left as it is.
 
     Best is what costs least: the share of worth that is lost, and the share of the prompt that has
-    to be read anew, times `steady`. All steps where that costs nothing.
+    to be read anew, times `steady`. All steps where that costs nothing. What has aged is not
+    spared: it would stand there for good, while what is new goes.
     """
     if not steady:
         return steps
@@ -199,6 +203,8 @@ def spare_prompt_start(
     all_worth = sum(step.worth * step.saves for step in steps) or 1.0
     best: tuple[float, int, Sequence[PruningStep]] | None = None
     for end in list_spared_ends(scene.items, total):
+        if end > scene.fresh:
+            break
         later = [step for step in steps if step.place >= end]
         lost, first, saved = 0.0, len(scene.items), 0
         for step in later:

@@ -12,6 +12,10 @@ from reverie.context_window.item_topics import compute_item_topics
 
 # Minutes in which what was said comes to matter half as much.
 HALF_LIFE_MINUTES = 60.0
+# Half-lives after which a result is not spared for a cache's sake.
+STALE_HALF_LIVES = 1.0
+# Minutes between two items that count as work at most.
+PAUSE_MINUTES = 10.0
 # Times more for what belongs to the task at hand.
 TASK_FACTOR = 2.0
 # More for each item that rests on it.
@@ -26,12 +30,20 @@ class WindowSnapshot(NamedTuple):
     task: str = ""
 
 
+class WindowWorth(NamedTuple):
+    """What the items of a conversation are worth."""
+
+    items: list[float]
+    # items at the beginning before the first that has aged: only they may be spared for a cache
+    fresh: int
+
+
 class PruningStrategy(NamedTuple):
     """A way of choosing what goes."""
 
     name: str
     meaning: str
-    worth: Callable[[WindowSnapshot], list[float]]
+    worth: Callable[[WindowSnapshot], list[float] | WindowWorth]
     stubs: bool = False  # what tools answered may be shortened to a line
     contiguous: bool = False  # once something goes, all that is older goes too
     steady: float = 0.0  # what it costs to alter all of the prompt, as a share of all worth in it
@@ -101,6 +113,9 @@ class StrategyWeights(NamedTuple):
     # nats of rarity beyond which an item tells no more: a file has many rare words
     enough: float = 150.0
     telling: float = 1.5  # power of the rarity of its words
+    # minutes of work, and items, in which what a tool answered comes to matter half as much
+    minutes: float = HALF_LIFE_MINUTES
+    turns: float = 15.0
 
 
 DEFAULT_WEIGHTS = StrategyWeights()
@@ -108,12 +123,13 @@ DEFAULT_WEIGHTS = StrategyWeights()
 
 def score_by_information(
     scene: WindowSnapshot, weights: StrategyWeights = DEFAULT_WEIGHTS
-) -> list[float]:
+) -> WindowWorth:
     """What an item tells for each token it takes: rare words, names that later items rest on,
     nearness to the newest.
 
-    Beside the formula's type, task and dependants. Age counts by place and not by minutes, so that
-    a night's pause makes nothing old.
+    Beside the formula's type, task and dependants. What was said ages by place alone, and by half
+    at most. What a tool answered can be had again: it ages by the time that was worked, and by what
+    came since it was read, edited or named.
     """
     newest = [
         place
@@ -122,18 +138,37 @@ def score_by_information(
     ]
     last = max(1, len(scene.items) - 1)
     topics = compute_item_topics(scene.items, newest)
-    scores = []
+    worked = count_worked_minutes(scene.items)
+    scores, fresh = [], len(scene.items)
     for place, (item, topic) in enumerate(zip(scene.items, topics, strict=True)):
         # A file has many rare words, and must not outweigh everything by them.
         told = min(topic.rarity, weights.enough) ** weights.telling / item.tokens
-        # By place and not by minutes: a night's pause makes nothing less needed.
         age = weights.half ** (1 - place / last)
+        if item.tool:
+            idle = (worked[-1] - worked[topic.last_touch]) / weights.minutes
+            half_lives = idle + (last - topic.last_touch) / weights.turns
+            age *= 2.0**-half_lives
+            if half_lives > STALE_HALF_LIVES and not item.is_stub:
+                fresh = min(fresh, place)
         current = TASK_FACTOR if scene.task and item.task == scene.task else 1.0
         dependants = 1.0 + DEPENDANT_WEIGHT * topic.dependant_count
         type_weight = TYPE_WEIGHTS.get(item.type, 1.0)
         near = 1 + weights.near * topic.focus_share
         scores.append(told * age * current * dependants * type_weight * near)
-    return scores
+    return WindowWorth(scores, fresh)
+
+
+def count_worked_minutes(items: Sequence[ContextItem]) -> list[float]:
+    """Minutes of work before each item: a pause counts as PAUSE_MINUTES, for a night makes nothing
+    less needed.
+    """
+    minutes, worked = 0.0, []
+    before = items[0].at if items else 0.0
+    for item in items:
+        minutes += min(max(0.0, item.at - before) / 60.0, PAUSE_MINUTES)
+        before = item.at
+        worked.append(minutes)
+    return worked
 
 
 STRATEGIES: dict[str, PruningStrategy] = {

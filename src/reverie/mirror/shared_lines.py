@@ -28,6 +28,7 @@ from reverie.core.foreign_numbers import to_fraction
 from reverie.core.kinds import MATURITIES, is_conversation_turn, is_mature, kind_of
 from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Fields, Memory
 from reverie.mirror.page_placement import EARLIEST, LATEST
+from reverie.text.personal_matters import is_personal
 from reverie.text.tokenization import fingerprint_text, shorten_line
 
 SYSTEM = "jaato"
@@ -37,6 +38,8 @@ OUR_ID = re.compile(r"mem_[0-9a-hjkmnp-tv-z]{26}")
 CONFLICT_MARK = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?:\s|$)")
 # characters of a description that is made up
 MAX_DESCRIPTION_CHARS = 100
+# a tag of what its owner wants to share though it is about a person
+SHARE_TAG = "share-with-team"
 # in details, of what others wrote: where we have it from
 HEARD, SHARED = "heard_from", "a shared file"
 
@@ -115,11 +118,13 @@ def is_shareable(memory: Memory) -> bool:
     """True if a memory is knowledge that a team shares.
 
     Facts, decisions, procedures and the like that count and have proved themselves; not the user's
-    preferences, not what was said, happened or is to be done. What others wrote is theirs to share:
-    it belongs where it came from a shared file.
+    preferences, nothing about a person's private matters, not what was said, happened or is to be
+    done. What others wrote is theirs to share: it belongs where it came from a shared file. So is
+    what somebody tagged SHARE_TAG, and what stands in the file by hand.
     """
+    came_from_file = memory.details.get(HEARD) == SHARED
     if memory.provenance == UNTRUSTED:
-        return memory.active and memory.details.get(HEARD) == SHARED
+        return memory.active and came_from_file
     kind = kind_of(memory.kind)
     return (
         memory.active
@@ -127,7 +132,13 @@ def is_shareable(memory: Memory) -> bool:
         and is_mature(memory)
         and kind.shared
         and not is_conversation_turn(memory)
+        and (came_from_file or SHARE_TAG in memory.tags or not is_private(memory))
     )
+
+
+def is_private(memory: Memory) -> bool:
+    """True if a memory says something of a person's private matters."""
+    return is_personal(f"{memory.title}\n{memory.text}" if memory.title else memory.text)
 
 
 def shared_name(memory: Memory) -> str:

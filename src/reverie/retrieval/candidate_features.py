@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from reverie.core.kinds import EXCERPT
 from reverie.storage.column_cache import Corpus, Floats, Ints, Shard, sort_distinct
 
 # 100 by embedding and 100 by words: 200 and 50 gained 0.006 of recall for 1.5 times the work
@@ -20,6 +21,7 @@ from reverie.storage.column_cache import Corpus, Floats, Ints, Shard, sort_disti
 CANDIDATES_PER_CHANNEL = 100
 # The best of each channel, whose neighbouring turns are candidates too.
 EXPANDED_PER_CHANNEL = 20
+NO_CODE = -1  # of a kind that no memory here has
 NEIGHBOUR_OFFSETS = (-2, -1, 1, 2)
 
 
@@ -39,6 +41,7 @@ class CandidatePool:
     asks: npt.NDArray[np.bool_]  # ends in a question mark
     asked: npt.NDArray[np.bool_]  # the turn before does
     named: Floats  # 1 where an identifier of the question occurs
+    excerpt: npt.NDArray[np.bool_]  # a passage that left a context, cut to a length by us
     names: Sequence[str]  # what codes of speakers stand for
     mean: float  # of the cosines of unrelated texts to this query: the background
     spread: float  # their standard deviation
@@ -66,7 +69,9 @@ def gather_candidates(
     parts = []
     for shard, score, name in zip(corpus.shards, scores, named, strict=True):
         rows = choose_rows(shard, score, vector, name, allowed(shard), each)
-        parts.append(build_candidate_columns(shard, rows, score, vector, name))
+        part = build_candidate_columns(shard, rows, score, vector, name)
+        part["excerpt"] = shard.kind[rows] == corpus.codes.get(EXCERPT, NO_CODE)
+        parts.append(part)
     largest = max(corpus.shards, key=lambda shard: shard.n)
     mean, spread = largest.background(vector)
     ids = [id for part in parts for id in part.pop("ids")]

@@ -156,13 +156,13 @@ def mask_talk_turns(pool: CandidatePool) -> npt.NDArray[np.bool_]:
     several sessions.
 
     A fact stands by itself, though a session wrote it down: what was written before it says nothing
-    about it.
+    about it. So does a passage that left a context: it is a piece of a file as often as of talk.
     """
     has_near_vector = ~np.isnan(pool.near_dense).all(axis=1)
     has_near_words = (pool.near_words > 0).any(axis=1)
     is_said = (pool.session > 0) & (pool.speaker > 0)
     is_between = has_near_vector | has_near_words
-    return np.asarray(is_said & is_between & (pool.sessions > 1))
+    return np.asarray(is_said & is_between & (pool.sessions > 1) & ~pool.excerpt)
 
 
 def compute_features(text: str, pool: CandidatePool) -> dict[str, Column]:
@@ -188,11 +188,22 @@ def compute_features(text: str, pool: CandidatePool) -> dict[str, Column]:
         "speaker": by_name,
         "role": by_role,
         "date": score_dates(text, pool.at),
-        "length": np.log1p(pool.length) - np.log1p(pool.typical),
+        "length": compare_lengths(pool),
         "asks": pool.asks.astype(np.float64),
         "asked before": (pool.asked & turn).astype(np.float64),
         "stands alone": (~turn).astype(np.float64),
     }
+
+
+def compare_lengths(pool: CandidatePool) -> Column:
+    """The logarithm of each length over the typical one.
+
+    Where we cut a text, its length says nothing of it, nor of what is written beside it: that is
+    held against its own kind.
+    """
+    own = pool.length[~pool.excerpt]
+    typical = pool.typical if len(own) == len(pool) or not len(own) else float(np.median(own))
+    return np.where(pool.excerpt, 0.0, np.log1p(pool.length) - np.log1p(typical))
 
 
 def highest_bm25(pool: CandidatePool) -> float:

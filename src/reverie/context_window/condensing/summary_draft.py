@@ -24,6 +24,7 @@ from reverie.context_window.condensing.summary_lines import (
     extract_summary_lines,
     is_summary,
     list_frequent_names,
+    merge_looked_at,
     order_summary_lines,
     rank_summary_lines,
     render_condensed_summary,
@@ -280,11 +281,14 @@ def add_summary_lines(
     own = [item for item in going if not is_summary(item.text)] or going
     numbers = [made.numbers[place] for item in own for place in item.messages]
     policy = made.wish.policy
-    said = {
-        line: worth[item.messages]
-        for item in going
-        for line in extract_summary_lines(item, made.numbers[item.messages[0]], policy)
-    }
+    told: dict[SummaryLine, float] = {}
+    importance: dict[SummaryLine, float] = {}
+    for item in going:
+        for line, weight in extract_summary_lines(item, made.numbers[item.messages[0]], policy):
+            told[line] = max(weight, told.get(line, 0.0))
+            importance[line] = worth[item.messages]
+    merged = merge_looked_at(told)
+    said = {line: weight * importance.get(line, 1.0) for line, weight in merged.items()}
     names = list_frequent_names(own, policy)
     span = extend_span(
         SummarySpan(min(numbers), max(numbers), len(numbers)),

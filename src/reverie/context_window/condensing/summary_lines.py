@@ -17,6 +17,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from reverie.context_window.condensing.told_sentences import (
+    LOOKED_AT,
+    tell_item,
+    tell_looked_at,
+)
 from reverie.context_window.context_items import ContextItem
 from reverie.context_window.item_topics import WORD, is_name
 from reverie.context_window.pruning_strategies import DEFAULT_WEIGHTS
@@ -29,7 +34,6 @@ from reverie.privacy.sensitive_calls import (
 )
 from reverie.text.escaping import escape_line
 from reverie.text.injection_fence import FENCE, FENCE_END, remove_injections
-from reverie.text.own_sentences import split_sentences
 from reverie.text.tokenization import STOP_WORDS
 
 TITLE = (
@@ -40,10 +44,6 @@ MARK = f"<{FENCE}>\n{TITLE}"
 NOTE = "What came before is summarised in the next message."
 # Characters of one line.
 MAX_LINE_CHARS = 300
-# A shorter sentence says nothing.
-MIN_SENTENCE_CHARS = 12
-# Lines of one message that are read: half from its beginning, half from its end.
-MAX_LINES_READ = 60
 # Names that recall is said to know more of.
 MAX_NAMES = 8
 # Share of what a sentence tells that others may have told.
@@ -76,32 +76,33 @@ def extract_summary_lines(
     item: ContextItem,
     number: int,
     policy: Policy = DEFAULT_POLICY,
-) -> Iterator[SummaryLine]:
-    """What is said in an item, sentence by sentence; of a summary its lines; of a tool's call what
-    was asked.
+) -> Iterator[tuple[SummaryLine, float]]:
+    """What may be told of an item, sentence by sentence, each with how much it counts; of a summary
+    its lines; of a file that was only read its path, at LOOKED_AT.
     """
     if is_summary(item.text):
         yield from (
-            SummaryLine(int(n), who, text) for n, who, text in LINE_PATTERN.findall(item.text)
+            (SummaryLine(int(n), who, text), 1.0)
+            for n, who, text in LINE_PATTERN.findall(item.text)
         )
         return
-    who = "tool" if item.tool else item.type.partition("_")[0]
-    is_sensitive = has_sensitive_call(item.text, policy)
-    is_sensitive = is_sensitive or bool(item.tool and has_marked_answer(item.text))
-    if item.tool or is_sensitive:
-        call = strip_sensitive_calls(item.tool, policy) if is_sensitive else item.tool
-        yield SummaryLine(number, who, redact(call, policy)[0][:MAX_LINE_CHARS])
-    if is_sensitive:
-        return
+    text, calls = item.text, item.tool
+    if has_sensitive_call(text, policy) or (calls and has_marked_answer(text)):
+        text, calls = "", strip_sensitive_calls(calls, policy)
     # Before it is cut: half a secret would not be known for one.
-    whole = redact(remove_injections(item.text), policy)[0]
-    found = [line for line in whole.splitlines() if line.strip()][1 if item.tool else 0 :]
-    if len(found) > MAX_LINES_READ:
-        found = found[: MAX_LINES_READ // 2] + found[-MAX_LINES_READ // 2 :]
-    for line in found:
-        for sentence in split_sentences(line[: 4 * MAX_LINE_CHARS]):
-            if len(sentence) >= MIN_SENTENCE_CHARS and any(ch.isalpha() for ch in sentence):
-                yield SummaryLine(number, who, sentence[:MAX_LINE_CHARS])
+    whole, calls = (redact(one, policy)[0] for one in (remove_injections(text), calls))
+    for told in tell_item(item, whole, calls):
+        yield SummaryLine(number, told.who, told.text), told.weight
+
+
+def merge_looked_at(said: Mapping[SummaryLine, float]) -> dict[SummaryLine, float]:
+    """The same, with one sentence for all files that were only read, where the last of them was."""
+    looked = [line for line, weight in said.items() if weight == LOOKED_AT]
+    told = {line: weight for line, weight in said.items() if weight != LOOKED_AT}
+    if looked:
+        text = tell_looked_at(line.text for line in looked)
+        told[looked[-1]._replace(text=text)] = LOOKED_AT
+    return told
 
 
 def render_condensed_summary(lines: Sequence[SummaryLine], head: str) -> str:
