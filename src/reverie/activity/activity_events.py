@@ -403,12 +403,13 @@ def count_file_reads(events: Iterable[Event]) -> tuple[int, int]:
     readers: dict[str, set[str]] = {}
     for event in events:
         path = normalize_event_path(str(event.payload.get("path") or ""))
-        reader = get_event_task(event) or event.session
+        # A task may begin in the middle of a conversation.
+        reader = {get_event_task(event), event.session} - {""}
         if event.payload.get("operation") == "read":
             known = readers.setdefault(path, set())
             reads += 1
-            rereads += reader in known
-            known.add(reader)
+            rereads += not reader.isdisjoint(known)
+            known |= reader
         elif list_changed_paths(event):
             readers.pop(path, None)
     return reads, rereads

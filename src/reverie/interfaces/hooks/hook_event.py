@@ -112,6 +112,7 @@ class SpooledEvent(NamedTuple):
     due: Sequence[str] = ()
     redacted_by: str = ""  # a `redaction_rules`; empty: by an earlier version
     why: Sequence[Sequence[str]] = ()  # reasons for each of `ids`; empty: by an earlier version
+    planned: Sequence[str] = ()  # files that a plan named with it
 
     def to_json(self) -> dict[str, Any]:
         """One flat object, as earlier versions write and read it."""

@@ -345,18 +345,19 @@ class ActivityVerbs(VerbGroup):
         path: str | Path = "",
         *,
         space: str | None = None,
+        most: int | None = None,
     ) -> GitImport:
         """Import the commits of the repository at `path` (default: the working directory) as
         events.
 
-        The next time only what is new is taken in. Merges are passed over; of a commit of more than
-        50 files only renames are kept. Messages are kept without secrets. Nothing of the repository
-        is run. BadInput where there is no history.
+        The next time only what is new is taken in; nothing, if that is more than `most`. Merges are
+        passed over; of a commit of more than 50 files only renames are kept. Messages are kept
+        without secrets. Nothing of the repository is run. BadInput where there is no history.
         """
         from reverie.activity.git_history import import_git_history
 
         folder = config.working_directory() / Path(path).expanduser()
-        return import_git_history(self._work, folder, self._writable_space(space))
+        return import_git_history(self._work, folder, self._writable_space(space), most)
 
     def sql(
         self,
@@ -450,6 +451,17 @@ class ActivityVerbs(VerbGroup):
         self._record_event(
             TOOL, lambda: make_tool_payload(run), space, session, is_redacted=is_redacted
         )
+
+    def record_course(
+        self,
+        payload: Mapping[str, Any],
+        space: str,
+        session: str,
+    ) -> None:
+        """Have written that a task began or how it ended, with its files and commands, as the hooks
+        of a host have told it.
+        """
+        self._record_event(TASK, lambda: dict(payload), space, session)
 
     def _file_names(self, path: str, home: str) -> set[str]:
         """The present and former names of a file, as far as the event log knows them."""

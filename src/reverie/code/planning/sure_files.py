@@ -1,0 +1,131 @@
+"""Which files of a ranking are sure enough to be named unasked. Pure.
+
+A ranking always has a first file; of most prompts it says nothing. Each of the best files gets the
+chance that the task changes it, by its share of the likelihood and by what speaks for it by itself:
+the coefficients in `sure_files.json` are learned from tasks of repositories, and from prompts that
+are none there, by `python -m bench.replay.hooked`.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from reverie.code.planning.bm25_field import Column
+from reverie.code.planning.past_tasks import estimate_highest_score
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from reverie.code.planning import RankedFiles
+
+# Files of a ranking that are looked at, and that are named at most.
+MAX_LOOKED_AT = 5
+MAX_NAMED = 3
+# The chance from which a file is named.
+MIN_CHANCE = 0.5
+# Folders and parts of names by which tests are told, in most languages' customs.
+TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "testing"})
+TEST_WORDS = frozenset({"test", "tests", "spec", "specs"})
+
+
+class Evidence(NamedTuple):
+    """What speaks for each file by itself, whatever else is in the repository; each 0..1."""
+
+    said: Column  # share of the task's words, by rarity, that stand in it
+    called: Column  # …in its path
+    named: Column  # …in the names that it defines
+    done: Column  # how much the past task most like this one that changed it is like it
+    words: float  # how many telling words the task has
+    known: float  # share of the task's words that the repository knows
+
+
+class SureFile(NamedTuple):
+    """A file that is sure enough: its place in the tree, and the chance that the task changes
+    it.
+    """
+
+    place: int
+    chance: float
+
+
+def measure_evidence(found: RankedFiles) -> Evidence:
+    """What speaks for each file by itself."""
+    task, tree, past = found.task, found.tree, found.past
+    highest = estimate_highest_score(past, task.terms)
+    content = tree.content
+    known = [term for term in task.terms if len(content.having(term)[0])]
+    return Evidence(
+        content.coverage(task.terms),
+        tree.ways.coverage(task.terms),
+        tree.named.coverage(task.terms),
+        past.best(past.texts.bm25(task.terms) / highest),
+        float(len(task.terms)),
+        len(known) / max(1, len(task.terms)),
+    )
+
+
+@cache
+def load_gate() -> Mapping[str, float]:
+    """The coefficients of the chance, by signal."""
+    weights: Mapping[str, float] = json.loads(
+        Path(__file__).with_suffix(".json").read_text("utf-8")
+    )
+    return weights
+
+
+def list_gate_signals(
+    likely: Column, evidence: Evidence, places: Sequence[int]
+) -> dict[str, Column]:
+    """What the chance of some files, the likeliest first, is told by."""
+    chosen = np.asarray(places, np.int64)
+    share = np.log(likely[chosen] + 1e-6)
+    ones = np.ones(len(chosen))
+    return {
+        "base": ones,
+        "likely": share,
+        "behind": share - share[:1],
+        "said": evidence.said[chosen],
+        "called": evidence.called[chosen],
+        "named": evidence.named[chosen],
+        "done": evidence.done[chosen],
+        "known": ones * evidence.known,
+        "words": ones * np.log1p(evidence.words),
+    }
+
+
+def compute_chances(signals: Mapping[str, Column], weights: Mapping[str, float]) -> Column:
+    """The chance that a task changes each file."""
+    score = sum((weight * signals[name] for name, weight in weights.items()), np.zeros(1))
+    return np.asarray(1.0 / (1.0 + np.exp(-score)))
+
+
+def choose_sure_files(found: RankedFiles) -> list[SureFile]:
+    """The files, tests aside, that are sure enough to be named, the surest first."""
+    is_code = np.array([not is_test_path(path) for path in found.tree.paths], bool)
+    likely = np.where(is_code, found.likely, 0.0)
+    total = float(likely.sum())
+    if not total or not found.task.terms:
+        return []
+    likely = likely / total
+    places = [int(place) for place in np.argsort(-likely, kind="stable")[:MAX_LOOKED_AT]]
+    signals = list_gate_signals(likely, measure_evidence(found), places)
+    chances = compute_chances(signals, load_gate())
+    sure = [
+        SureFile(place, float(chance))
+        for place, chance in zip(places, chances, strict=True)
+        if chance >= MIN_CHANCE and is_code[place]
+    ]
+    return sorted(sure, key=lambda one: -one.chance)[:MAX_NAMED]
+
+
+def is_test_path(path: str) -> bool:
+    """True if a path is that of a test, by the names that tests have."""
+    place = PurePosixPath(path)
+    folders = {part.lower() for part in place.parts[:-1]}
+    words = set(place.name.lower().replace("-", "_").replace(".", "_").split("_"))
+    return not folders.isdisjoint(TEST_FOLDERS) or not words.isdisjoint(TEST_WORDS)
