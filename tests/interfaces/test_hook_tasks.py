@@ -23,6 +23,8 @@ from tests.support.helpers import open_mind, toy_home
 class Agent:
     """A host at work in a project, with its hooks and a worker's desk in this process."""
 
+    host = "claude-code"
+
     def __init__(self, home, project):
         self.home, self.project = home, project
         self.files, self.space = HookFiles(str(home)), config.project_space_of(project)
@@ -30,7 +32,7 @@ class Agent:
         self.desk = HookConsumer(self.mind)
         self.now = self.mind.context.now()
 
-    def tell(self, event, session="s1", host="claude-code", **fields):
+    def tell(self, event, session="s1", **fields):
         """What a hook says; what it wrote is taken in at once."""
         payload = {
             "session_id": session,
@@ -39,7 +41,7 @@ class Agent:
             **fields,
         }
         self.now += 1
-        said = hook_main.answer_event(host, json.dumps(payload).encode(), self.files, self.now)
+        said = hook_main.answer_event(self.host, json.dumps(payload).encode(), self.files, self.now)
         self.work()
         return said.get("hookSpecificOutput", {}).get("additionalContext", "")
 
@@ -191,6 +193,17 @@ def test_no_secret_and_nothing_private_is_a_tasks_name(agent):
     agent.end()
     assert "uploader" in agent.tasks()[0]["task"]
     assert not [one for one in agent.tasks() if key in str(one) or "Zanzibar" in str(one)]
+
+
+def test_a_patch_of_codex_changes_the_files_that_it_names(agent):
+    patch = "*** Begin Patch\n*** Update File: upload.py\n@@\n-a\n+b\n*** Add File: retry.py\n+c\n"
+    agent.host = "codex"
+    agent.say("Add a retry to the uploader")
+    tool = {"tool_name": "apply_patch", "tool_input": {"command": f"{patch}*** End Patch"}}
+    agent.tell("PostToolUse", **tool, tool_response="Success")
+    agent.end()
+    assert agent.tasks()[-1]["files"] == ["upload.py", "retry.py"]
+    assert "commands" not in agent.tasks()[-1]
 
 
 @pytest.mark.proves("C36", "C38", "D59")
@@ -363,6 +376,27 @@ def test_a_repository_that_is_too_large_is_left_alone(shopkeeper, monkeypatch):
     monkeypatch.setattr(plan_verbs, "MAX_UNASKED_BYTES", 10)
     shopkeeper.say("The proxy tunnel hangs when the host is slow")
     assert shopkeeper.run("ls") == ""
+
+
+def test_codex_gets_it_with_a_tool_and_cursor_with_a_prompt(shopkeeper):
+    """Cursor reads no context at tools."""
+    shopkeeper.host = "codex"
+    shopkeeper.say("The proxy tunnel hangs when the host is slow")
+    assert "shop/net.py" in shopkeeper.run("ls")
+    shopkeeper.host = "cursor"
+    ask = {"conversation_id": "c1", "workspace_roots": [str(shopkeeper.project)]}
+
+    def cursor(event, **fields):
+        payload = {**ask, "hook_event_name": event, **fields}
+        given = json.dumps(payload).encode()
+        shopkeeper.now += 1
+        said = hook_main.answer_event("cursor", given, shopkeeper.files, shopkeeper.now)
+        shopkeeper.work()
+        return said.get("additional_context", "")
+
+    assert cursor("beforeSubmitPrompt", prompt="The proxy tunnel hangs when the host is slow") == ""
+    assert cursor("preToolUse", tool_name="Shell", tool_input={"command": "ls"}) == ""
+    assert "shop/net.py" in cursor("beforeSubmitPrompt", prompt="go on with the proxy tunnel")
 
 
 @pytest.mark.proves("D53")

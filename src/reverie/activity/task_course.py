@@ -12,10 +12,10 @@ from typing import Any
 from reverie.activity import FILE, TOOL
 from reverie.activity.activity_events import (
     CHANGING_OPERATIONS,
-    derive_file_payload,
     get_event_task,
     get_run_command,
     list_changed_paths,
+    list_file_payloads,
     sort_events,
 )
 from reverie.activity.error_lessons import is_read_command, strip_command_noise
@@ -41,9 +41,9 @@ def is_commit_command(command: str) -> bool:
 
 def does_work(payload: Mapping[str, Any]) -> bool:
     """True if a run of a tool did something: it changed a file, or ran what does not only look."""
-    touched = derive_file_payload(payload)
-    if touched is not None:
-        return touched["operation"] in CHANGING_OPERATIONS
+    touched = list_file_payloads(payload)
+    if touched:
+        return any(one["operation"] in CHANGING_OPERATIONS for one in touched)
     command = strip_command_noise(str(payload.get("command") or ""))
     return bool(command) and not is_read_command(command)
 
@@ -60,7 +60,8 @@ def describe_course(events: Iterable[Event], task: str) -> dict[str, list[str]]:
         if event.verb == FILE:
             files.update(dict.fromkeys(list_changed_paths(event)))
         command = strip_command_noise(get_run_command(event))
-        if event.verb != TOOL or not command or is_read_command(command):
+        is_file = event.verb != TOOL or bool(list_file_payloads(event.payload))
+        if is_file or not command or is_read_command(command):
             continue
         if read_success(event.payload) is not False:
             commands[command[:MAX_COMMAND_CHARS]] = None

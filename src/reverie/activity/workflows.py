@@ -12,7 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.activity import TOOL
-from reverie.activity.activity_events import get_event_task, get_run_command, sort_events
+from reverie.activity.activity_events import (
+    get_event_task,
+    get_run_command,
+    list_file_payloads,
+    sort_events,
+)
 from reverie.activity.error_lessons import is_read_command, strip_command_noise
 from reverie.activity.failure_signature import normalize_error_line
 from reverie.core.model import Event
@@ -79,7 +84,9 @@ def collect_steps(events: Iterable[Event]) -> dict[Work, list[CommandStep]]:
         command = strip_command_noise(get_run_command(event))
         # Two conversations may call their tasks the same.
         work = (get_event_task(event), event.session)
-        if event.verb != TOOL or not any(work) or not command or is_read_command(command):
+        if event.verb != TOOL or list_file_payloads(event.payload):
+            continue
+        if not any(work) or not command or is_read_command(command):
             continue
         if read_success(event.payload) is False:
             continue

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 # Files of a ranking that are looked at, and that are named at most.
 MAX_LOOKED_AT = 5
 MAX_NAMED = 3
-# The chance from which a file is named.
-MIN_CHANCE = 0.5
+# The chance that the surest file must have for any to be named, and each other one.
+MIN_FIRST_CHANCE = 0.5
+MIN_CHANCE = 0.2
 # Folders and parts of names by which tests are told, in most languages' customs.
 TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "testing"})
 TEST_WORDS = frozenset({"test", "tests", "spec", "specs"})
@@ -106,21 +107,30 @@ def compute_chances(signals: Mapping[str, Column], weights: Mapping[str, float])
 
 def choose_sure_files(found: RankedFiles) -> list[SureFile]:
     """The files, tests aside, that are sure enough to be named, the surest first."""
+    if not found.task.terms:
+        return []
     is_code = np.array([not is_test_path(path) for path in found.tree.paths], bool)
     likely = np.where(is_code, found.likely, 0.0)
-    total = float(likely.sum())
-    if not total or not found.task.terms:
+    likely = likely / max(float(likely.sum()), 1e-300)
+    return pick_sure_files(likely, measure_evidence(found), load_gate())
+
+
+def pick_sure_files(
+    likely: Column, evidence: Evidence, weights: Mapping[str, float]
+) -> list[SureFile]:
+    """Those of the likeliest files whose chance is high enough, the surest first."""
+    order = np.argsort(-likely, kind="stable")[:MAX_LOOKED_AT]
+    places = [int(place) for place in order if likely[place] > 0]
+    if not places:
         return []
-    likely = likely / total
-    places = [int(place) for place in np.argsort(-likely, kind="stable")[:MAX_LOOKED_AT]]
-    signals = list_gate_signals(likely, measure_evidence(found), places)
-    chances = compute_chances(signals, load_gate())
+    chances = compute_chances(list_gate_signals(likely, evidence, places), weights)
     sure = [
         SureFile(place, float(chance))
         for place, chance in zip(places, chances, strict=True)
-        if chance >= MIN_CHANCE and is_code[place]
+        if chance >= MIN_CHANCE
     ]
-    return sorted(sure, key=lambda one: -one.chance)[:MAX_NAMED]
+    sure.sort(key=lambda one: -one.chance)
+    return sure[:MAX_NAMED] if sure and sure[0].chance >= MIN_FIRST_CHANCE else []
 
 
 def is_test_path(path: str) -> bool:

@@ -556,8 +556,9 @@ class ActivityVerbs(VerbGroup):
             )
             recorder.enqueue(event, is_redacted=is_redacted)
             # Tools of coding agents that read or edit one file count as touching it.
-            touched = activity_events.derive_file_payload(event.payload) if verb == TOOL else None
-            if touched is not None:
+            for touched in (
+                activity_events.list_file_payloads(event.payload) if verb == TOOL else ()
+            ):
                 path = to_repository_path(touched["path"])
                 touch = event._replace(verb=FILE, payload={**touched, "path": path})
                 recorder.enqueue(touch, is_redacted=is_redacted)
