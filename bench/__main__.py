@@ -27,6 +27,7 @@ SUITES = (
     "bench.errors",
     "bench.experience",
     "bench.analytics",
+    "bench.replay.hooked",
     "bench.code",
     "bench.code_large",
     "bench.similar",

@@ -59,9 +59,11 @@ class Given(NamedTuple):
     """What was given with a prompt, and what was changed."""
 
     kind: str
-    files: list[str]
+    files: list[str]  # that were sure enough
+    others: list[str]  # that were named after them
     changed: list[str]
-    baselines: Mapping[str, list[str]]  # all files that each would open, in its order
+    # what each scripted agent would do: calls spent on searching, and the file opened then
+    moves: Mapping[str, list[tuple[int, str]]]
     tokens: int = 0
 
 
@@ -160,16 +162,28 @@ def learn_gate(cases: Sequence[PromptCase], likely: Sequence[np.ndarray]) -> dic
 def give(case: PromptCase, likely: np.ndarray, gate: Mapping[str, float]) -> Given:
     """What a hook would give at a prompt."""
     sure = sure_files.pick_sure_files(likely, case.evidence, gate)
-    moves = case.record.get("moves", {})
-    return Given(
-        case.kind,
-        [case.paths[one.place] for one in sure],
-        case.record.get("gold", []),
-        {name: [path for _, path in moves[name]] for name in moves},
-    )
+    files = [case.paths[one.place] for one in sure]
+    others = [case.paths[place] for place in sure_files.list_next_files(likely, sure)]
+    changed, moves = case.record.get("gold", []), case.record.get("moves", {})
+    return Given(case.kind, files, others, changed, moves)
 
 
-def figures(some: Sequence[Given]) -> dict[str, float]:
+def measure_saved(tasks: Sequence[Given], name: str, runner: Any) -> float:
+    """The share of its calls that a scripted agent saves by what it was given, over all tasks."""
+    alone = told = 0
+    for one in tasks:
+        plain = runner.agent.replay(one.changed, None, one.moves[name]).calls
+        alone += plain
+        if one.files:
+            # The runner counts a call for the plan, and nobody made one.
+            plan = [*one.files, *one.others]
+            told += runner.agent.replay(one.changed, plan, one.moves[name]).calls - 1
+        else:
+            told += plain
+    return 1 - told / max(1, alone)
+
+
+def figures(some: Sequence[Given], runner: Any) -> dict[str, float]:
     """What was given at tasks, how much of it was changed later, and what was given elsewhere."""
     tasks = [one for one in some if one.kind == "task"]
     told = [one for one in tasks if one.files]
@@ -187,16 +201,22 @@ def figures(some: Sequence[Given]) -> dict[str, float]:
         "given at tasks": len(told) / max(1, len(tasks)),
         "files a plan": named / max(1, len(told)),
         "precision": precision([one.files for one in told]),
+        "recall of all named": sum(
+            len(set(one.changed).intersection((*one.files, *one.others))) / len(one.changed)
+            for one in told
+        )
+        / max(1, len(told)),
         "one is right": sum(not set(o.files).isdisjoint(o.changed) for o in told)
         / max(1, len(told)),
     }
     for name in BASELINES:
-        opened = [one.baselines[name][: len(one.files)] for one in told]
+        opened = [[path for _, path in one.moves[name][: len(one.files)]] for one in told]
         found[f"precision of {name}"] = precision(opened)
         # Who always speaks names one file at every task.
         found[f"precision of {name} at all tasks"] = sum(
-            path in one.changed for one in tasks for path in one.baselines[name][:1]
+            path in one.changed for one in tasks for _, path in one.moves[name][:1]
         ) / max(1, len(tasks))
+        found[f"calls saved, {name} agent"] = measure_saved(tasks, name, runner)
     for kind in ("foreign", "talk"):
         others = [one for one in some if one.kind == kind]
         if others:
@@ -207,7 +227,9 @@ def figures(some: Sequence[Given]) -> dict[str, float]:
     return found
 
 
-def ask_shipped(source: Any, runner: Any, others: Sequence[tuple[str, str]], count: int) -> Any:
+def ask_shipped(
+    source: Any, runner: Any, prompts: Sequence[tuple[str, str]], count: int
+) -> Iterator[Given]:
     """What the shipped plan gives in a repository with its real text."""
     draw = random.Random(source.name)
     with closing(Words()) as adapter:
@@ -216,14 +238,14 @@ def ask_shipped(source: Any, runner: Any, others: Sequence[tuple[str, str]], cou
             if not gold:
                 continue
             record = recorded(runner, world, task, gold, source.name)
-            moves = {name: [path for _, path in told] for name, told in record["moves"].items()}
-            for kind, text in (("task", task.text), draw.choice(others)):
+            for kind, text in (("task", task.text), draw.choice(prompts)):
                 brief = adapter.mind.planner.brief(text, root=adapter.root, space=SPACE)
                 files = [file.path for file in brief.files]
                 is_task = kind == "task"
-                yield Given(
-                    kind, files, gold if is_task else [], moves, estimate_tokens(brief.text)
-                )
+                moves = record["moves"] if is_task else {}
+                tokens = estimate_tokens(brief.text)
+                others = list(brief.others)
+                yield Given(kind, files, others, gold if is_task else [], moves, tokens)
 
 
 def list_other_prompts(runner: Any, data: Path, without: str) -> list[tuple[str, str]]:
@@ -290,7 +312,7 @@ def main() -> int:
     if options.git:
         source = runner.sources.GitSource("own/repository", str(options.git.resolve()))
         others = list_other_prompts(runner, options.data, source.name)
-        tell("shipped", figures(list(ask_shipped(source, runner, others, options.count))))
+        tell("shipped", figures(list(ask_shipped(source, runner, others, options.count)), runner))
         return 0
     files = sorted(options.data.glob("*.json.xz"))
     cases = [case for file in files for case in load_cases(file, runner, options)]
@@ -304,11 +326,11 @@ def main() -> int:
         ("seen by the gate", seen),
         ("not seen", [n for n in range(len(cases)) if n not in set(seen)]),
     ):
-        result[name] = figures([give(cases[n], likely[n], gate) for n in which])
+        result[name] = figures([give(cases[n], likely[n], gate) for n in which], runner)
         tell(name, result[name])
     for name in sorted(set(names) - learned_on):
         own = [n for n, case in enumerate(cases) if case.repository == name]
-        result[name] = figures([give(cases[n], likely[n], gate) for n in own])
+        result[name] = figures([give(cases[n], likely[n], gate) for n in own], runner)
         tell(name, result[name])
     if options.write:
         TARGET.write_text(json.dumps(gate, indent=1) + "\n", "utf-8")

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # Files of a ranking that are looked at, and that are named at most.
 MAX_LOOKED_AT = 5
 MAX_NAMED = 3
+# Files that are named after those, without a word: who looks on finds most of the rest there.
+MAX_OTHERS = 5
 # The chance that the surest file must have for any to be named, and each other one.
 MIN_FIRST_CHANCE = 0.5
 MIN_CHANCE = 0.2
@@ -105,14 +107,27 @@ def compute_chances(signals: Mapping[str, Column], weights: Mapping[str, float])
     return np.asarray(1.0 / (1.0 + np.exp(-score)))
 
 
-def choose_sure_files(found: RankedFiles) -> list[SureFile]:
-    """The files, tests aside, that are sure enough to be named, the surest first."""
+def choose_files(found: RankedFiles) -> tuple[list[SureFile], list[int]]:
+    """The files, tests aside, that are sure enough to be named, the surest first, and the places of
+    those that are likeliest after them; nothing where no file is sure enough.
+    """
     if not found.task.terms:
-        return []
+        return [], []
     is_code = np.array([not is_test_path(path) for path in found.tree.paths], bool)
     likely = np.where(is_code, found.likely, 0.0)
     likely = likely / max(float(likely.sum()), 1e-300)
-    return pick_sure_files(likely, measure_evidence(found), load_gate())
+    sure = pick_sure_files(likely, measure_evidence(found), load_gate())
+    return sure, list_next_files(likely, sure)
+
+
+def list_next_files(likely: Column, sure: Sequence[SureFile]) -> list[int]:
+    """The places of the files that are likeliest after those that are sure, if there are any."""
+    if not sure:
+        return []
+    named = {one.place for one in sure}
+    order = np.argsort(-likely, kind="stable")[: MAX_OTHERS + len(sure)]
+    others = [int(place) for place in order if place not in named and likely[place] > 0]
+    return others[:MAX_OTHERS]
 
 
 def pick_sure_files(

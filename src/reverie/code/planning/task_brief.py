@@ -50,6 +50,7 @@ class TaskBrief(NamedTuple):
     """What is said of a task unasked. All lists are best first."""
 
     files: tuple[BriefFile, ...] = ()
+    others: tuple[str, ...] = ()  # likeliest after those, without being sure
     tests: tuple[str, ...] = ()
     past: tuple[PastTask, ...] = ()
 
@@ -59,9 +60,9 @@ class TaskBrief(NamedTuple):
         return "\n".join((HEAD, *render_task_brief(self), FENCE_END)) if self.files else ""
 
     def within(self, most: int) -> TaskBrief:
-        """The brief cut to a number of tokens: past tasks go first, then tests, then files."""
+        """The brief cut to a number of tokens: past tasks go first, sure files last."""
         brief = self
-        for part in ("past", "tests", "files"):
+        for part in ("past", "others", "tests", "files"):
             while getattr(brief, part) and estimate_tokens(brief.text) > most:
                 brief = brief._replace(**{part: getattr(brief, part)[:-1]})
         return brief if brief.files else TaskBrief()
@@ -70,9 +71,10 @@ class TaskBrief(NamedTuple):
 def make_task_brief(
     found: RankedFiles,
     sure: Iterable[SureFile],
+    others: Iterable[int],
     parts: Mapping[str, tuple[FilePart, ...]],
 ) -> TaskBrief:
-    """The brief on the files that are sure enough."""
+    """The brief on the files that are sure enough; `others` are the places of the next."""
     files = []
     for place, chance in sure:
         path = found.tree.paths[place]
@@ -82,7 +84,10 @@ def make_task_brief(
         return TaskBrief()
     places = [found.tree.place[file.path] for file in files]
     return TaskBrief(
-        tuple(files), find_their_tests(found, places), find_their_tasks(found, places)
+        tuple(files),
+        tuple(found.tree.paths[place] for place in others),
+        find_their_tests(found, places),
+        find_their_tasks(found, places),
     ).within(MAX_TOKENS)
 
 
@@ -130,6 +135,8 @@ def render_task_brief(brief: TaskBrief) -> Iterable[str]:
         yield f"- {path}: {escape_line(parts)}" if parts else f"- {path}"
         if file.why:
             yield f"  {escape_line('; '.join(file.why))}"
+    if brief.others:
+        yield f"Less likely: {escape_line(', '.join(brief.others))}"
     if brief.tests:
         yield f"Tests: {escape_line(', '.join(brief.tests))}"
     if brief.past:

@@ -140,7 +140,7 @@ class PlanVerbs(VerbGroup):
 
         What hooks give unasked. Arguments and errors are those of `plan`.
         """
-        from reverie.code.planning.sure_files import choose_sure_files
+        from reverie.code.planning.sure_files import choose_files
         from reverie.code.planning.task_brief import TaskBrief, make_task_brief
 
         redacted = redact_short_text(check_question(task, "task"), self._policy.masking)
@@ -150,9 +150,9 @@ class PlanVerbs(VerbGroup):
             return TaskBrief()
         vector = self._embed_query(redacted)
         ranked = self.rank_files(redacted, folder, home, vector)
-        sure = choose_sure_files(ranked)
+        sure, others = choose_files(ranked)
         parts = self._best_parts(redacted, folder, vector) if sure else {}
-        return make_task_brief(ranked, sure, parts)
+        return make_task_brief(ranked, sure, others, parts)
 
     def refresh(
         self,
