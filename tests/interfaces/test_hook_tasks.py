@@ -362,6 +362,16 @@ def test_a_subagent_and_a_silenced_session_get_no_plan(shopkeeper):
     assert not Path(shopkeeper.files.session_file("s1", "plan")).exists()
 
 
+def test_a_session_that_is_held_out_gets_no_plan(shopkeeper):
+    """Its task is recorded all the same, to compare with."""
+    settings = config.load_settings(shopkeeper.home)
+    shopkeeper.mind.context.settings = config.save_settings(settings, holdout=1.0)
+    shopkeeper.say("The proxy tunnel hangs when the host is slow")
+    assert shopkeeper.run("ls") == ""
+    shopkeeper.edit("shop/net.py")
+    assert outcomes(shopkeeper.tasks())[0][1] == "started"
+
+
 def test_a_folder_that_is_no_repository_is_not_read(agent, project):
     (project / ".git").rmdir()
     for path, text in SHOP.items():

@@ -268,7 +268,7 @@ def answer_session_start(call: HookCall) -> str:
     for what in lists:
         with suppress(OSError):
             os.unlink(files.session_file(event.session, what))
-    if event.source != "compact":
+    if event.source != "compact" or call.note.held_out:
         return spool_without_answer(call)
 
     def look() -> HookBlock:
@@ -380,8 +380,10 @@ def take_plan(call: HookCall) -> str:
     earlier prompt that this one goes on with; empty if not. A subagent has a task of its own.
     """
     event, note, files = call.event, call.note, call.files
+    if event.agent or note.held_out:
+        return ""
     ready = files.read_block(event.session, "plan")
-    if ready is None or event.agent or not call.now < ready.until:
+    if ready is None or not call.now < ready.until:
         return ""
     if event.kind == kinds.PROMPT:
         from reverie.interfaces.hooks.prompt_topic import continues_topic
@@ -442,7 +444,7 @@ def answer_tool_result(call: HookCall) -> str:
     error = event.text or (event.result if event.doubtful else "")
     failed = event.kind == kinds.TOOL_FAILED or any(sign in error for sign in ERROR_SIGNS)
     table = files.read_warnings(note.space) if error and failed else None
-    if table is None or not table.fixes:
+    if table is None or not table.fixes or note.held_out:
         return spool_without_answer(call)
 
     def look() -> HookBlock:

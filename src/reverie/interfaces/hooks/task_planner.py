@@ -119,7 +119,8 @@ class TaskPlanner:
         """Write what there is to say of a prompt's task, if it says something new to its
         session.
         """
-        if self._mind.settings.is_off(wanted.space, wanted.session):
+        settings = self._mind.settings
+        if settings.is_off(wanted.space, wanted.session) or settings.is_held_out(wanted.session):
             return
         if not self._mind.planner.refresh(wanted.root, wanted.space, self._go_on):
             self._refused.add(wanted.root)

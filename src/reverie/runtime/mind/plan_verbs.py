@@ -158,7 +158,7 @@ class PlanVerbs(VerbGroup):
         self,
         root: str | Path,
         space: str,
-        go_on: Callable[[], None] = lambda: None,
+        go_on: Callable[[], None] | None = None,
     ) -> bool:
         """Bring the index of a work tree and what is known of its history up to date, unasked.
 
@@ -171,7 +171,8 @@ class PlanVerbs(VerbGroup):
         is_known = folder in self._store.code.roots()
 
         def check(_stage: str, _done: int, total: int | None) -> None:
-            go_on()
+            if go_on is not None:
+                go_on()
             if not is_known and (total or 0) > MAX_UNASKED_BYTES:
                 raise TooLarge
 
