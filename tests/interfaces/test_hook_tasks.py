@@ -364,12 +364,16 @@ def test_a_subagent_and_a_silenced_session_get_no_plan(shopkeeper):
 
 def test_a_session_that_is_held_out_gets_no_plan(shopkeeper):
     """Its task is recorded all the same, to compare with."""
-    settings = config.load_settings(shopkeeper.home)
-    shopkeeper.mind.context.settings = config.save_settings(settings, holdout=1.0)
-    shopkeeper.say("The proxy tunnel hangs when the host is slow")
-    assert shopkeeper.run("ls") == ""
-    shopkeeper.edit("shop/net.py")
-    assert outcomes(shopkeeper.tasks())[0][1] == "started"
+    settings = config.save_settings(config.load_settings(shopkeeper.home), holdout=0.5)
+    shopkeeper.mind.context.settings = settings
+    names = [f"s{number}" for number in range(20)]
+    silent = next(name for name in names if settings.is_held_out(name))
+    other = next(name for name in names if not settings.is_held_out(name))
+    for session in (silent, other):
+        shopkeeper.say("The proxy tunnel hangs when the host is slow", session)
+        assert ("shop/net.py" in shopkeeper.run("ls", session)) == (session == other)
+        shopkeeper.edit("shop/net.py", session)
+        assert outcomes(shopkeeper.tasks(session))[0][1] == "started"
 
 
 def test_a_folder_that_is_no_repository_is_not_read(agent, project):
