@@ -364,8 +364,8 @@ def test_a_subagent_and_a_silenced_session_get_no_plan(shopkeeper):
 
 def test_a_session_that_is_held_out_gets_no_plan(shopkeeper):
     """Its task is recorded all the same, to compare with."""
-    settings = config.save_settings(config.load_settings(shopkeeper.home), holdout=0.5)
-    shopkeeper.mind.context.settings = settings
+    config.save_settings(config.load_settings(shopkeeper.home), holdout=0.5)
+    settings = shopkeeper.mind.context.settings = config.load_settings(shopkeeper.home)
     names = [f"s{number}" for number in range(20)]
     silent = next(name for name in names if settings.is_held_out(name))
     other = next(name for name in names if not settings.is_held_out(name))
