@@ -1,3 +1,4 @@
+# mypy: no-check-untyped-defs
 """The interval holds the true difference about as often as it says, whatever the figures are like."""
 
 import numpy as np
@@ -19,14 +20,15 @@ def test_the_true_difference_lies_within_about_as_often_as_said(kind):
         "lognormal": lambda n: drawn.lognormal(8, 1.2, n),
         "rare": lambda n: drawn.poisson(0.15, n),
     }[kind]
-    found = [estimate_difference(draw(60), draw(20)) for _ in range(200)]
+    found = [estimate_difference(list(draw(60)), list(draw(20))) for _ in range(200)]
     assert 0.89 <= sum(one.low <= 0 <= one.high for one in found) / 200 <= 1
 
 
 def test_a_difference_that_is_there_is_found():
     drawn = np.random.default_rng(7)
     found = [
-        estimate_difference(drawn.poisson(0.5, 100), drawn.poisson(2.0, 30)) for _ in range(50)
+        estimate_difference(list(drawn.poisson(0.5, 100)), list(drawn.poisson(2.0, 30)))
+        for _ in range(50)
     ]
     assert sum(one.is_clear and one.by < 0 for one in found) >= 47
 
