@@ -30,6 +30,7 @@ SUITES = (
     "bench.cards",
     "bench.experience",
     "bench.analytics",
+    "bench.replay.hooked",
     "bench.code",
     "bench.code_large",
     "bench.similar",

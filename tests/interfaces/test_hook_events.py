@@ -364,7 +364,7 @@ def test_files_between_hooks_and_worker_round_trip(tmp_path):
     files.release_event(path, HookBlock(ids=["mem_2"], due=["mem_2"], why=[["words 4.3"]]))
     (waiting,) = files.list_events()
     assert read_spooled_event(waiting) == event._replace(
-        ids=["mem_2"], due=["mem_2"], why=[["words 4.3"]], withheld=[]
+        ids=["mem_2"], due=["mem_2"], why=[["words 4.3"]], planned=[], withheld=[]
     )
     table = WarningTable("<", ">", [row()], 1)
     write_json_object(files.guards_file("me/x"), table.to_json())

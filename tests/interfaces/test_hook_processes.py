@@ -290,6 +290,25 @@ def test_what_a_prompt_needs_comes_while_it_is_worked_on(agent):
     assert Path(agent.room.session_file("s2", "block")).exists()
 
 
+@pytest.mark.proves("D53")
+def test_the_first_tool_of_a_task_brings_its_files(agent):
+    """A worker takes in a repository that nobody has indexed, while the agent is at work."""
+    shutil.rmtree(agent.project / ".git")
+    for name in ("ProxyTunnel", "CookieJar", "Cart", "Invoice", "Warehouse", "Mail"):
+        (agent.project / f"{name.lower()}.py").write_text(f"class {name}:\n    speed = 1\n")
+    who = ["-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "Begin"]):
+        subprocess.run(["git", *who, *words], cwd=agent.project, check=True)
+    assert agent.say("Give ProxyTunnel a speed of 2, the proxy tunnel is slow") == ""
+    plan = Path(agent.room.session_file("s1", "plan"))
+    wait_until(plan.exists)
+    said = agent.tool("ls")
+    assert "- proxytunnel.py" in said and not plan.exists()
+    assert agent.tool("ls") == ""
+    agent.settled()
+    assert [event.payload["files"][0] for event in agent.events("planned")] == ["proxytunnel.py"]
+
+
 @pytest.mark.proves("CC-42", "X8")
 def test_sessions_do_not_get_each_others_blocks(agent):
     """What was prepared for A waits for A."""

@@ -350,6 +350,29 @@ def derive_file_payload(payload: Mapping[str, Any]) -> dict[str, Any] | None:
     return make_file_payload(path, operation, None, "", ok, task, tool)
 
 
+# What a patch of Codex's says it does to a file.
+PATCHED_FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (\S.*?)\s*$", re.MULTILINE)
+PATCH_OPERATIONS = {"Add": "create", "Update": "edit", "Delete": "delete"}
+
+
+def list_file_payloads(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The `file` payloads of a run of a tool: of the file that it was given, or of those that it
+    patched.
+    """
+    touched = derive_file_payload(payload)
+    if touched is not None:
+        return [touched]
+    given = payload.get("parameters")
+    texts = [payload.get("command"), given.get("input") if isinstance(given, Mapping) else given]
+    patched = PATCHED_FILE.findall(first_text(text for text in texts if text))
+    ok, task = payload.get("ok") is True, str(payload.get("task") or "")
+    tool = str(payload.get("tool"))
+    return [
+        make_file_payload(path, PATCH_OPERATIONS[does], None, "", ok, task, tool)
+        for does, path in dict.fromkeys(patched)
+    ]
+
+
 class ToolStats(NamedTuple):
     """How a tool did over a window. Durations in seconds; None where none was reported."""
 
@@ -403,12 +426,13 @@ def count_file_reads(events: Iterable[Event]) -> tuple[int, int]:
     readers: dict[str, set[str]] = {}
     for event in events:
         path = normalize_event_path(str(event.payload.get("path") or ""))
-        reader = get_event_task(event) or event.session
+        # A task may begin in the middle of a conversation.
+        reader = {get_event_task(event), event.session} - {""}
         if event.payload.get("operation") == "read":
             known = readers.setdefault(path, set())
             reads += 1
-            rereads += reader in known
-            known.add(reader)
+            rereads += not reader.isdisjoint(known)
+            known |= reader
         elif list_changed_paths(event):
             readers.pop(path, None)
     return reads, rereads

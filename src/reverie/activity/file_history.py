@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from reverie.activity import COMMIT, FILE, TOOL
 from reverie.activity.activity_events import (
-    derive_file_payload,
     get_event_task,
     get_run_command,
     get_run_error,
     list_changed_paths,
+    list_file_payloads,
     normalize_event_path,
     sort_events,
 )
@@ -58,7 +58,7 @@ def build_file_history(
     errors = {
         (event.at, event.session): get_error_line(event)
         for event in ordered
-        if event.verb == TOOL and derive_file_payload(event.payload)
+        if event.verb == TOOL and list_file_payloads(event.payload)
     }
     return [
         touch._replace(error=touch.error or errors.get((touch.at, touch.session), ""))
@@ -132,7 +132,7 @@ def match_run_touch(
 ) -> FileTouch | None:
     """How a run of a tool touched a file: its command names it, or its error does."""
     # A tool that reads or edits one file is in the log as that, too.
-    if event.verb != TOOL or derive_file_payload(event.payload):
+    if event.verb != TOOL or list_file_payloads(event.payload):
         return None
     command = get_run_command(event)
     path = find_mentioned_path(command, names)

@@ -101,9 +101,10 @@ def import_git_history(
     work: WorkContext,
     folder: Path,
     space: str,
+    most: int | None = None,
 ) -> GitImport:
     """Take in what is new in the history of the repository at `folder`: each commit once, whoever
-    else is at it.
+    else is at it; nothing, if that is more than `most`.
     """
     # A repository is known by its first commit: the same in every clone, whatever the folder.
     roots = list_root_commits(folder)
@@ -122,8 +123,11 @@ def import_git_history(
         # After a rebase the last one known is no part of the history: then all of it is read again.
         if last and is_ancestor_commit(folder, last):
             left_out.append(last)
-    commits = list(read_git_commits(folder, tuple(f"^{id}" for id in left_out)))
+    since = tuple(f"^{id}" for id in left_out)
     done = GitImport(first, known=len(known))
+    if most is not None and count_git_commits(folder, since) > most:
+        return done
+    commits = list(read_git_commits(folder, since))
     if not commits:
         return done
     with work.store.transaction():
@@ -158,6 +162,13 @@ def append_new_commits(
             )
     work.store.append(new)
     return done
+
+
+def count_git_commits(folder: Path, since: tuple[str, ...]) -> int:
+    """How many commits `read_git_commits` would tell of; 0 if git fails."""
+    with start_git(folder, ("rev-list", "--count", "--no-merges", "HEAD", *since, "--")) as git:
+        told = git.communicate()[0].strip()
+    return int(told) if told.isdigit() else 0
 
 
 def read_git_commits(folder: Path, since: tuple[str, ...]) -> Iterator[Commit]:

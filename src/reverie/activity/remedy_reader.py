@@ -7,7 +7,7 @@ sequences of commands that recur become procedures that wait in `pending`: they 
 somebody approves, unless `settings.curate` is "off".
 """
 
-from reverie.activity import FILE, TASK, TOOL, remedies
+from reverie.activity import FILE, STARTED, TASK, TOOL, remedies
 from reverie.activity.activity_events import get_run_command
 from reverie.activity.episode_reader import get_event_project
 from reverie.activity.workflows import SHAPE_DETAIL, CommandWorkflow, find_workflows
@@ -15,7 +15,6 @@ from reverie.core import clock
 from reverie.core.authorship import apply_curate_setting
 from reverie.core.model import Add, Event, Filter, Memory, visible_spaces
 from reverie.memory import procedure
-from reverie.memory.episodes import read_success
 from reverie.memory.memory_validation import build_memory
 from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
 from reverie.privacy.untrusted_text import screen_for_injection
@@ -38,7 +37,7 @@ def learn_from_run(work: WorkContext, event: Event) -> ReaderDecision:
         return ReaderDecision()
     # A task that has ended is the moment to look for what recurs.
     if event.verb == TASK:
-        has_ended = read_success(event.payload) is not None
+        has_ended = event.payload.get("outcome") != STARTED
         return find_new_workflows(work, event, home) if has_ended else ReaderDecision()
     if event.verb == TURN:
         return explain_new_remedies(work, event, home)

@@ -12,7 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.activity import TOOL
-from reverie.activity.activity_events import get_event_task, get_run_command, sort_events
+from reverie.activity.activity_events import (
+    get_event_task,
+    get_run_command,
+    list_file_payloads,
+    sort_events,
+)
 from reverie.activity.error_lessons import is_read_command, strip_command_noise
 from reverie.activity.failure_signature import normalize_error_line
 from reverie.core.model import Event
@@ -30,6 +35,8 @@ QUOTED_ARGUMENT = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'")
 
 # Commands without what changes from time to time.
 Shape = tuple[str, ...]
+# A piece of work: a task and its conversation, either of which may be empty.
+Work = tuple[str, str]
 
 
 class CommandStep(NamedTuple):
@@ -56,7 +63,7 @@ def normalize_step(command: str) -> str:
 
 def find_workflows(events: Iterable[Event]) -> list[CommandWorkflow]:
     """Sequences that recur, the most frequent first, the longer of two that are as frequent."""
-    found: dict[Shape, dict[str, Sequence[CommandStep]]] = defaultdict(dict)
+    found: dict[Shape, dict[Work, Sequence[CommandStep]]] = defaultdict(dict)
     for work, steps in collect_steps(events).items():
         for run in iterate_step_runs(steps):
             shape = tuple(step.shape for step in run)
@@ -70,13 +77,16 @@ def find_workflows(events: Iterable[Event]) -> list[CommandWorkflow]:
     )
 
 
-def collect_steps(events: Iterable[Event]) -> dict[str, list[CommandStep]]:
+def collect_steps(events: Iterable[Event]) -> dict[Work, list[CommandStep]]:
     """For each piece of work the commands that went well and did something, repetitions once."""
-    works: dict[str, list[CommandStep]] = defaultdict(list)
+    works: dict[Work, list[CommandStep]] = defaultdict(list)
     for event in sort_events(events):
         command = strip_command_noise(get_run_command(event))
-        work = get_event_task(event) or event.session
-        if event.verb != TOOL or not work or not command or is_read_command(command):
+        # Two conversations may call their tasks the same.
+        work = (get_event_task(event), event.session)
+        if event.verb != TOOL or list_file_payloads(event.payload):
+            continue
+        if not any(work) or not command or is_read_command(command):
             continue
         if read_success(event.payload) is False:
             continue
@@ -87,7 +97,7 @@ def collect_steps(events: Iterable[Event]) -> dict[str, list[CommandStep]]:
 
 
 def is_part_of_longer(
-    shape: Shape, often: Mapping[Shape, Mapping[str, Sequence[CommandStep]]]
+    shape: Shape, often: Mapping[Shape, Mapping[Work, Sequence[CommandStep]]]
 ) -> bool:
     """True if a sequence is part of a longer one that occurs as often."""
     longer = [other for other in often if len(other) > len(shape)]
@@ -110,7 +120,7 @@ def is_subsequence(part: Shape, whole: Shape) -> bool:
     return any(whole[first : first + len(part)] == part for first in starts)
 
 
-def make_workflow(shape: Shape, runs: Mapping[str, Sequence[CommandStep]]) -> CommandWorkflow:
+def make_workflow(shape: Shape, runs: Mapping[Work, Sequence[CommandStep]]) -> CommandWorkflow:
     """A workflow as it was last run; `runs` are its steps in each piece of work."""
     # As it was last run: paths and options change with the times.
     last = sorted(

@@ -19,7 +19,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -243,7 +243,8 @@ def purge_from_hooks(
 
 def remove_hook_files(hooks: Path, repeats: Callable[[bytes], bool]) -> None:
     """Remove what lies ready for hooks and repeats what was purged."""
-    for path in (*hooks.glob("sessions/*.block*"), *hooks.glob("guards/*")):
+    laid_ready = ("sessions/*.block*", "sessions/*.plan*", "guards/*")
+    for path in chain.from_iterable(map(hooks.glob, laid_ready)):
         with suppress(OSError, ValueError):
             text = "\n".join(iter_strings(json.loads(path.read_bytes())))
             if repeats(text.encode("utf-8", "replace")):

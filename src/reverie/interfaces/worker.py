@@ -258,7 +258,10 @@ class Worker:
     def wait_for_work(self, idle: float) -> bool:
         """True as soon as work comes, False after so many seconds without any."""
         begun = clock.ticks()
-        while clock.ticks() < begun + idle and self.may_continue():
+        while self.may_continue():
+            # What a prompt is about takes long to find where the repository is new.
+            if clock.ticks() >= begun + idle and not (self.hooks and self.hooks.planner.is_busy()):
+                return False
             if self._hook_at > begun or self.has_work():
                 return True
             if (

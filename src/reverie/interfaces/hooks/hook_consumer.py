@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,8 @@ from reverie.interfaces.hooks.hook_event import (
 from reverie.interfaces.hooks.prompt_lookup import reminder_holder, to_hook_block
 from reverie.interfaces.hooks.prompt_topic import collect_topic_words
 from reverie.interfaces.hooks.spool import HookFiles, read_spooled_event, write_json_object
+from reverie.interfaces.hooks.task_planner import PLANNED, PlanRequest, TaskPlanner
+from reverie.interfaces.hooks.task_tracker import SessionTask, TaskTracker
 from reverie.interfaces.hooks.tool_warnings import MAX_ERROR_ROWS, MAX_ROWS, make_warning_row
 from reverie.interfaces.hooks.touched_files import PATH_ARGUMENTS
 from reverie.memory import intention
@@ -92,6 +94,7 @@ class ActiveSession:
     is_nearly_full: bool = False  # its context was found so
     prompted_at: float = 0.0  # when its newest prompt came
     written_block: object = None  # the block that waits in its file, as it was prepared
+    task: SessionTask = field(default_factory=SessionTask)
     closed: bool = False
 
 
@@ -114,6 +117,8 @@ class HookConsumer:
             now,
             mind.llm,
         )
+        self._tasks = TaskTracker(mind)
+        self.planner = TaskPlanner(mind, self.files, now)
         self._sessions: dict[str, ActiveSession] = {}
         self._consumed: set[str] = set()  # events that were taken in and are not written down yet
         self._spaces: set[str] = set()  # in which somebody works, or did since this worker came
@@ -148,6 +153,7 @@ class HookConsumer:
         """Close all conversations. Their blocks stay in their files, with the claims on the
         reminders in them.
         """
+        self.planner.close()
         for session in list(self._sessions):
             self._close_session(session)
         self._remove_stale_files()
@@ -185,7 +191,8 @@ class HookConsumer:
 
     def _drop_session(self, session: str) -> None:
         """Memory is off there: nothing is taken in, and no block waits."""
-        remove_file(self.files.session_file(session, "block"))
+        for what in ("block", "plan"):
+            remove_file(self.files.session_file(session, what))
         self._close_session(session)
 
     def _drop_purged(self, spooled: SpooledEvent) -> SpooledEvent:
@@ -211,8 +218,13 @@ class HookConsumer:
     def _on_prompt(self, spooled: SpooledEvent) -> None:
         active = self._open_session(spooled)
         active.prompted_at = spooled.at
+        self._tasks.state(active.task, spooled.event.text)
         message = HostMessage("user", spooled.event.text, active.message_count)
         self._add_turn(active, spooled, message)
+        event = spooled.event
+        self.planner.request(
+            PlanRequest(event.session, spooled.space, spooled.root, event.text, spooled.at)
+        )
 
     def _on_turn_end(self, spooled: SpooledEvent) -> None:
         active, event = self._open_session(spooled), spooled.event
@@ -230,7 +242,9 @@ class HookConsumer:
 
     def _on_tool_block(self, spooled: SpooledEvent) -> None:
         """Something was said before a tool, or when it failed."""
-        if spooled.event.agent:
+        if spooled.planned:
+            self._record(PLANNED, spooled, files=list(spooled.planned))
+        elif spooled.event.agent:
             self._record_subagent_block(spooled)
         else:
             self._add_turn(self._open_session(spooled), spooled)
@@ -263,9 +277,12 @@ class HookConsumer:
             error=(event.text or event.result or "failed") if failed else None,
             duration=event.seconds,
         )
+        task, whose = self._open_session(spooled).task, (event.session, spooled.space)
+        run = self._tasks.note_run(task, run, *whose)
         self.mind.activity.record_run(
             run, spooled.space, event.session, is_redacted=self._is_redacted(spooled)
         )
+        self._tasks.note_outcome(task, run, *whose)
         if spooled.ids:
             self._on_tool_block(spooled)
 
@@ -279,13 +296,14 @@ class HookConsumer:
 
     def _on_session_end(self, spooled: SpooledEvent) -> None:
         session = spooled.event.session
+        self._tasks.end_session(self._open_session(spooled).task, session, spooled.space)
         # After what was said before it, and before the files go.
         self._record("session_end", spooled)
-        for what in ("json", "block", "shown", "given"):
+        for what in ("json", "block", "plan", "shown", "given"):
             remove_file(self.files.session_file(session, what))
         self._close_session(session)
 
-    def _record(self, verb: str, spooled: SpooledEvent, **payload: float) -> None:
+    def _record(self, verb: str, spooled: SpooledEvent, **payload: Any) -> None:
         """Record that something happened, after all that was said before it."""
         self._wait_until_written()
         space, session = spooled.space, spooled.event.session
@@ -359,6 +377,7 @@ class HookConsumer:
             )
             last = turn.payload.get("first", 0) + len(messages)
             active.message_count = max(active.message_count, last)
+        active.task = self._tasks.resume(session, space, conversation.window)
         self._background.add_companion(active)
         return active
 

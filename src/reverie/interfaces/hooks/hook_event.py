@@ -116,6 +116,7 @@ class SpooledEvent(NamedTuple):
     due: Sequence[str] = ()
     redacted_by: str = ""  # a `redaction_rules`; empty: by an earlier version
     why: Sequence[Sequence[str]] = ()  # reasons for each of `ids`; empty: by an earlier version
+    planned: Sequence[str] = ()  # files that a plan named with it
     withheld: Sequence[str] = ()  # what a session that is held out was not told
 
     def to_json(self) -> dict[str, Any]:

@@ -168,9 +168,11 @@ def answer_event(
         # What waits was prepared for an earlier prompt.
         if event.kind == kinds.PROMPT:
             files.take_block(event.session)
+            files.take_block(event.session, "plan")
         return {}
     files.mark_seen(host_name)
     call = HookCall(event, note, files, now)
+    plan = ""
     # Some hosts read no context at some events: "-" asks whether this one would.
     if event.kind in kinds.TOOL_KINDS:
         before = next((name for name, one in host.events.items() if one == kinds.TOOL_BEFORE), "")
@@ -179,9 +181,12 @@ def answer_event(
             late=not host.answer(before, "-"),
         )
         if call.reads:
+            plan = take_plan(call)
             call = call._replace(said=take_block_at_work(call))
+    elif event.kind == kinds.PROMPT:
+        plan = take_plan(call)
     answer = ANSWER_HANDLERS[event.kind](call)
-    text = "\n".join(filter(None, (call.said.text, answer)))
+    text = "\n".join(filter(None, (call.said.text, answer, plan)))
     if text:
         files.mark_seen(f"{host_name}_gave")
     if note.idle > 0:
@@ -379,6 +384,31 @@ def take_block_at_work(call: HookCall) -> HookBlock:
     return taken
 
 
+def take_plan(call: HookCall) -> str:
+    """Which files the task at hand is about, if that was found since its prompt came, or for an
+    earlier prompt that this one goes on with; empty if not. A subagent has a task of its own.
+    """
+    event, note, files = call.event, call.note, call.files
+    if event.agent or note.held_out:
+        return ""
+    ready = files.read_block(event.session, "plan")
+    if ready is None or not call.now < ready.until:
+        return ""
+    if event.kind == kinds.PROMPT:
+        from reverie.interfaces.hooks.prompt_topic import continues_topic
+
+        if not continues_topic(event.text, ready.about):
+            return ""
+    elif not ready.asked == note.asked != 0:
+        return ""
+    taken = files.take_block(event.session, "plan")
+    if taken is None:
+        return ""
+    telling = HookEvent(kinds.TOOL_BEFORE, event.session, event.cwd)
+    spool_event(call._replace(event=telling), NO_BLOCK, planned=taken.ids)
+    return taken.text
+
+
 def warn_before_tool(call: HookCall) -> str:
     """A tool is about to run (or has run, where the host reads nothing before): what belongs to
     it.
@@ -549,6 +579,7 @@ def spool_event(
     block: HookBlock,
     *,
     held: bool = False,
+    planned: Sequence[str] = (),
 ) -> str:
     """Leave an event for the worker, without secrets, with what was said with it; its path, or ""
     where none was written.
@@ -574,6 +605,7 @@ def spool_event(
         list(block.due),
         redaction_rules(note.policy),
         list(block.why),
+        list(planned),
     )
     try:
         return files.add_event(spooled, held=held)

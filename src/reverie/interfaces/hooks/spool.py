@@ -55,7 +55,7 @@ class HookFiles(NamedTuple):
     home: str
 
     def session_file(self, session: str, what: str) -> str:
-        """A file of a session: what = "json", "block", "shown" or "given"."""
+        """A file of a session: what = "json", "block", "plan", "shown" or "given"."""
         return f"{self.home}/hooks/sessions/{to_file_name(session)}.{what}"
 
     def guards_file(self, space: str) -> str:
@@ -124,13 +124,15 @@ class HookFiles(NamedTuple):
         """The note of a session."""
         return read_record(self.session_file(session, "json"), SessionNote)
 
-    def read_block(self, session: str) -> HookBlock | None:
-        """The block that waits for a session; it goes on waiting."""
-        return read_record(self.session_file(session, "block"), HookBlock)
+    def read_block(self, session: str, what: str = "block") -> HookBlock | None:
+        """The block, or the plan, that waits for a session; it goes on waiting."""
+        return read_record(self.session_file(session, what), HookBlock)
 
-    def take_block(self, session: str) -> HookBlock | None:
-        """The block that waits for a session, to whoever takes it first; None if none does."""
-        block = self.session_file(session, "block")
+    def take_block(self, session: str, what: str = "block") -> HookBlock | None:
+        """The block, or the plan, that waits for a session, to whoever takes it first; None if
+        none does.
+        """
+        block = self.session_file(session, what)
         mine = f"{block}.{os.getpid()}"
         # Renaming decides: of two hooks that take it at once, one finds it gone.
         try:

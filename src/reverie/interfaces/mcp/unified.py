@@ -1,4 +1,4 @@
-"""The tool set `unified`: eight tools with Reverie's own names. The rest is on the command line."""
+"""The tool set `unified`: nine tools with Reverie's own names. The rest is on the command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from mcp.server.mcpserver import Context
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from reverie.core.errors import BadInput
+from reverie.core import config
+from reverie.core.errors import BadInput, NotFound
 from reverie.core.kinds import EXTRACTED_KINDS, INTENTION, KINDS
 from reverie.core.model import SAID, Memory
 from reverie.interfaces.mcp.tool_answers import (
@@ -136,6 +137,14 @@ class RemindAnswer(TypedDict):
     redacted: NotRequired[list[str]]  # kinds of secrets that were taken out
 
 
+class PlanAnswer(TypedDict):
+    """What plan answers: the files in their order, and all of it in lines."""
+
+    note: str
+    files: list[str]
+    text: str
+
+
 class NewMemory(BaseModel):
     """What `remember` is called with."""
 
@@ -172,10 +181,10 @@ class NewMemory(BaseModel):
 
 
 class UnifiedTools(ToolSet):
-    """The tool set of eight tools."""
+    """The tool set of nine tools."""
 
     def tools(self) -> list[ToolDefinition]:
-        """All eight tools."""
+        """All nine tools."""
         return [
             ToolDefinition(self.recall, "Recall from memory", READS, always=True),
             ToolDefinition(self.remember, "Remember", ADDS, always=True),
@@ -185,6 +194,7 @@ class UnifiedTools(ToolSet):
             ToolDefinition(self.forget, "Forget memories", ALTERS),
             ToolDefinition(self.feedback, "Say whether a memory helped", ADDS),
             ToolDefinition(self.remind, "Remind later", ADDS),
+            ToolDefinition(self.plan, "Plan a task", READS),
         ]
 
     def recall(
@@ -489,6 +499,47 @@ class UnifiedTools(ToolSet):
         if memory.triggers:
             answer["watches"] = list(memory.triggers)
         return self.context.with_redactions(answer, text, context, files, commands)
+
+    def plan(
+        self,
+        task: Annotated[
+            str,
+            Field(
+                max_length=MAX_QUERY_CHARS,
+                description="What is to be done, in words; an error message as it is.",
+            ),
+        ],
+        tokens: Annotated[
+            int,
+            Field(
+                ge=100,
+                le=5_000,
+                description="How long it may be.",
+            ),
+        ] = 1_000,
+    ) -> PlanAnswer:
+        """Where a task in this repository begins: likely files and their functions with reasons,
+        past tasks like it, files that change with them, fixes of an error that it tells of, what is
+        remembered of them.
+
+        Use it before you search the code for where to begin. A ranking, not a promise: the last of
+        its files are guesses.
+        """
+        root = config.find_work_tree(config.working_directory())
+        mind, space = self.context.mind, self.context.space
+        if not mind.planner.refresh(root, space):
+            raise NotFound(
+                f"{root} is no git repository that can be read unasked. To read it all the same: "
+                f"pip install 'reverie[code]', then: reverie code index"
+            )
+        plan = mind.plan(
+            task,
+            root=root,
+            space=space,
+            tokens=tokens,
+        )
+        self.context.request_settling()
+        return PlanAnswer(note=NOTE, files=[file.path for file in plan.files], text=plan.text)
 
     def _refuse_unknown(self, kinds: Sequence[str]) -> None:
         """Refuse a kind that is neither in the table nor that of any memory here."""

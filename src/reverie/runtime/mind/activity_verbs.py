@@ -345,18 +345,19 @@ class ActivityVerbs(VerbGroup):
         path: str | Path = "",
         *,
         space: str | None = None,
+        most: int | None = None,
     ) -> GitImport:
         """Import the commits of the repository at `path` (default: the working directory) as
         events.
 
-        The next time only what is new is taken in. Merges are passed over; of a commit of more than
-        50 files only renames are kept. Messages are kept without secrets. Nothing of the repository
-        is run. BadInput where there is no history.
+        The next time only what is new is taken in; nothing, if that is more than `most`. Merges are
+        passed over; of a commit of more than 50 files only renames are kept. Messages are kept
+        without secrets. Nothing of the repository is run. BadInput where there is no history.
         """
         from reverie.activity.git_history import import_git_history
 
         folder = config.working_directory() / Path(path).expanduser()
-        return import_git_history(self._work, folder, self._writable_space(space))
+        return import_git_history(self._work, folder, self._writable_space(space), most)
 
     def sql(
         self,
@@ -451,6 +452,17 @@ class ActivityVerbs(VerbGroup):
             TOOL, lambda: make_tool_payload(run), space, session, is_redacted=is_redacted
         )
 
+    def record_course(
+        self,
+        payload: Mapping[str, Any],
+        space: str,
+        session: str,
+    ) -> None:
+        """Have written that a task began or how it ended, with its files and commands, as the hooks
+        of a host have told it.
+        """
+        self._record_event(TASK, lambda: dict(payload), space, session)
+
     def _file_names(self, path: str, home: str) -> set[str]:
         """The present and former names of a file, as far as the event log knows them."""
         from reverie.activity.co_change import list_former_paths
@@ -544,8 +556,9 @@ class ActivityVerbs(VerbGroup):
             )
             recorder.enqueue(event, is_redacted=is_redacted)
             # Tools of coding agents that read or edit one file count as touching it.
-            touched = activity_events.derive_file_payload(event.payload) if verb == TOOL else None
-            if touched is not None:
+            for touched in (
+                activity_events.list_file_payloads(event.payload) if verb == TOOL else ()
+            ):
                 path = to_repository_path(touched["path"])
                 touch = event._replace(verb=FILE, payload={**touched, "path": path})
                 recorder.enqueue(touch, is_redacted=is_redacted)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reverie.activity import COMMIT, FILE, TASK
+from reverie.core import clock
 from reverie.core.code_anchors import ANCHORS, anchors_of
+from reverie.core.errors import BadInput
 from reverie.core.model import SAID, Event, Filter, Hit, Memory, visible_spaces
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.retrieval.search_query import SearchQuery
@@ -18,11 +23,14 @@ from reverie.storage import GENERATION
 from reverie.text.argument_checks import check_question, check_whole_number
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from reverie.activity.co_change import CoChange
     from reverie.code.planning import RankedFiles, TaskCosines
     from reverie.code.planning.file_candidates import FileTree
     from reverie.code.planning.past_tasks import TaskHistory
     from reverie.code.planning.plan_answer import FilePart, TaskPlan
+    from reverie.code.planning.task_brief import TaskBrief
 
 TASK_EVENTS = (COMMIT, TASK, FILE)
 # Code chunks near to a task by embedding.
@@ -44,6 +52,17 @@ MAX_COCHANGES = 10
 MAX_ANCHOR_SCAN = 1_000
 
 
+# Bytes of code, and commits, up to which a repository is taken in unasked: some minutes at most.
+MAX_UNASKED_BYTES = 30_000_000
+MAX_UNASKED_COMMITS = 20_000
+# Between looks for new commits.
+HISTORY_SECONDS = 600.0
+
+
+class TooLarge(Exception):
+    """There is more to read than is read unasked."""
+
+
 class PlanVerbs(VerbGroup):
     """The verb of `Mind` to call before a task begins."""
 
@@ -58,6 +77,8 @@ class PlanVerbs(VerbGroup):
         self._code = code
         self._searching = searching
         self._activity = activity
+        # root of a repository → when its history was read last
+        self._read_at: dict[str, float] = {}
         # root of a repository → (state of its index, its files)
         self._trees: dict[str, tuple[bytes, FileTree]] = {}
         # (root, space) → ((last event, store generation), tasks done there)
@@ -106,6 +127,67 @@ class PlanVerbs(VerbGroup):
             memories,
             self._related_talk(redacted, home, vector, memories),
         ).within(max(1, check_whole_number(tokens)))
+
+    def brief(
+        self,
+        task: str,
+        *,
+        root: str | Path | None = None,
+        space: str | None = None,
+    ) -> TaskBrief:
+        """The few files that a task is surely about, with their tests and past tasks like it, in
+        300 tokens; mostly nothing.
+
+        What hooks give unasked. Arguments and errors are those of `plan`.
+        """
+        from reverie.code.planning.sure_files import choose_files
+        from reverie.code.planning.task_brief import TaskBrief, make_task_brief
+
+        redacted = redact_short_text(check_question(task, "task"), self._policy.masking)
+        folder = self._code.root_of(root)
+        home = self._writable_space(space)
+        if not redacted.strip():
+            return TaskBrief()
+        vector = self._embed_query(redacted)
+        ranked = self.rank_files(redacted, folder, home, vector)
+        sure, others = choose_files(ranked)
+        parts = self._best_parts(redacted, folder, vector) if sure else {}
+        return make_task_brief(ranked, sure, others, parts)
+
+    def refresh(
+        self,
+        root: str | Path,
+        space: str,
+        go_on: Callable[[], None] | None = None,
+    ) -> bool:
+        """Bring the index of a work tree and what is known of its history up to date, unasked.
+
+        False if it is no git repository, without the extra `code`, and if it is new and too large
+        to be read unasked. `go_on` is called meanwhile, and may raise.
+        """
+        folder = os.path.realpath(root)
+        if not Path(folder, ".git").exists() or find_spec("tree_sitter") is None:
+            return False
+        is_known = folder in self._store.code.roots()
+
+        def check(_stage: str, _done: int, total: int | None) -> None:
+            if go_on is not None:
+                go_on()
+            if not is_known and (total or 0) > MAX_UNASKED_BYTES:
+                raise TooLarge
+
+        try:
+            self._code.index(folder, check)
+        except TooLarge:
+            self._code.forget(folder)
+            return False
+        now = clock.ticks()
+        if now - self._read_at.get(folder, -HISTORY_SECONDS) >= HISTORY_SECONDS:
+            self._read_at[folder] = now
+            # A repository without a commit, or without git, has no history.
+            with suppress(BadInput):
+                self._activity.learn_git(folder, space=space, most=MAX_UNASKED_COMMITS)
+        return True
 
     def rank_files(
         self,
