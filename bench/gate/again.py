@@ -6,7 +6,8 @@ again. `python -m bench.gate.again`
 Every turn of the labelled sessions that needs something is asked of a real `Companion`, in a
 session of its own. 45 seconds later the agent answers (`heed`), and the block that then waits is
 taken; it should be the one that waited before. Ten minutes later the same words are asked once
-more: what was told is known, so whatever comes now and is not needed is noise.
+more: what was told is known, so whatever comes now and is not needed is noise. Last: how far
+down what is needed stands when the same is asked of `recall`.
 """
 
 import argparse
@@ -16,10 +17,12 @@ from bench.gate import sessions
 from bench.gate.cases import NOW, Case, Place, desk_place
 from bench.retrieval import data, stores
 from reverie.context_window import EMPTY_BLOCK, Block
+from reverie.core.kinds import EXPLICIT_KINDS, KINDS
 from reverie.core.model import SAID
 from reverie.embedding import Embedder
 from reverie.runtime.companion import Companion
 
+KEPT = [kind for kind in KINDS if kind not in (*EXPLICIT_KINDS, SAID)]
 HEAD = (
     "questions",
     "with the right one, at once",
@@ -28,6 +31,10 @@ HEAD = (
     "noise with it",
     "noise when asked again",
     "questions with such noise",
+    "recall: among the first 1",
+    "first 3",
+    "first 5",
+    "first 10",
 )
 
 
@@ -80,6 +87,10 @@ def measure(place: Place) -> dict[str, float]:
         counts["noise with it"] += len(kept_ids(given) - case.needs)
         counts["noise when asked again"] += len(noise)
         counts["questions with such noise"] += bool(noise)
+        recalled = place.mind.recall(case.window[-1].text, space=place.space, kinds=KEPT)
+        ids = [hit.memory.id for hit in recalled]
+        for name, most in zip(HEAD[-4:], (1, 3, 5, 10), strict=True):
+            counts[name] += bool(case.needs & set(ids[:most]))
     return counts
 
 
