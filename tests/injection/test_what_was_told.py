@@ -91,8 +91,6 @@ def test_an_answer_does_not_push_out_the_right_block(store, clock):
 
         assert kept.id in first
         assert waiting(companion) == first
-        # The first turn would search by words again.
-        companion._is_first_turn = False
         assert kept.id in companion.turn([user(question), agent(reply)]).ids
 
 
