@@ -39,7 +39,7 @@ from reverie.retrieval.relevance_gate import GateSignals
 from reverie.retrieval.rescoring import compute_prior
 
 # share of the sessions' quiet turns that are to stay clean, on stores that were not seen
-QUIET = 0.92
+QUIET = {"with meaning": 0.91, "by words": 0.92}
 PENALTY = {"fits": 3e-2, "opens": 3e-3}
 SHARES = {"sessions": 1.0, "commits": 0.1, "chat": 0.1, "questions": 0.1, "foreign questions": 0.1}
 MOST = 5  # memories that a turn is given
@@ -209,7 +209,9 @@ def with_fit(one: Example, fits: np.ndarray, names: Names) -> tuple[np.ndarray, 
     best, second = (*np.sort(scores)[::-1][:2].tolist(), -math.inf)[:2]
     turn[names.opens.index("best fit")] = best
     turn[names.opens.index("lead")] = min(best - second, relevance_gate.MAX_LEAD)
-    return turn, scores - scores.max() + one.prior
+    has_meaning = one.hits[:, [name.startswith("meaning") for name in names.fits]].any()
+    steepness = relevance_gate.STEEPNESS_WITH_MEANING if has_meaning else 1.0
+    return turn, steepness * (scores - scores.max()) + one.prior
 
 
 def fit_opens(some: Sequence[Example], fits: np.ndarray, names: Names) -> np.ndarray:
@@ -259,19 +261,19 @@ def unseen(some: Sequence[Example], names: Names) -> list[tuple[Example, np.ndar
     return found
 
 
-def level(judged: Sequence[tuple[Example, np.ndarray]]) -> float:
-    """The lowest margin from which on things may surface with `QUIET` of the sessions' quiet turns
+def level(judged: Sequence[tuple[Example, np.ndarray]], quiet: float) -> float:
+    """The lowest margin from which on things may surface with `quiet` of the sessions' quiet turns
     left clean.
     """
     lowest = FLOORS[0]
     for floor in FLOORS:
-        if counted(judged, float(floor), "sessions")[1] < QUIET:
+        if counted(judged, float(floor), "sessions")[1] < quiet:
             break
         lowest = floor
     return float(lowest)
 
 
-def level_in_talk(judged: Sequence[tuple[Example, np.ndarray]]) -> float:
+def level_in_talk(judged: Sequence[tuple[Example, np.ndarray]], quiet: float) -> float:
     """The same for questions asked of a foreign conversation, on top of the floor;
     never below it.
     """
@@ -280,7 +282,7 @@ def level_in_talk(judged: Sequence[tuple[Example, np.ndarray]]) -> float:
         for one, values in judged
         if one.case.group == "foreign questions" and not one.store.startswith("cosqa")
     ]
-    return max(0.0, float(np.quantile(foreign, QUIET))) if foreign else 0.0
+    return max(0.0, float(np.quantile(foreign, quiet))) if foreign else 0.0
 
 
 def counted(
@@ -322,12 +324,12 @@ def picked(ids: Sequence[str], values: np.ndarray, floor: float, shown: Set[str]
 def learnt(some: Sequence[Example], names: Names, head: str) -> dict[str, dict[str, float]]:
     """Coefficients for one path, and how they do on what they have not seen."""
     left_out = unseen(some, names)
-    floor = level(left_out)
+    floor = level(left_out, QUIET[head])
     fits = fit_fits(some, names)
     opens = fit_opens(some, fits, names)
     opens[names.opens.index("constant")] -= floor
     opens[names.opens.index("talk")] -= level_in_talk(
-        [(one, margins(one, fits, opens, names)) for one in some]
+        [(one, margins(one, fits, opens, names)) for one in some], QUIET[head]
     )
     here = [(one, margins(one, fits, opens, names)) for one in some]
     print(f"\n{head}: every session judged without its store; then all, in sample")

@@ -121,13 +121,21 @@ def test_a_newer_similar_block_does_not_replace_a_fresh_one():
 
 
 def test_an_identical_context_is_skipped_for_30_seconds(state):
-    """The same words again at once are not worth another look."""
-    seen = [
-        state.is_repeated_context(text, NOON + at)
-        for text, at in (("a", 0), ("a", 29), ("a", 60), ("b", 61), ("b", 50))
-    ]
+    """The same words again at once are not worth another look, though the user says them."""
+    seen = []
+    for text, at in (("a", 0), ("a", 29), ("a", 60), ("b", 61), ("b", 50)):
+        state.note_user_words()
+        seen.append(state.is_repeated_context(text, NOON + at))
 
     assert seen == [False, True, False, False, False]
+
+
+def test_words_are_looked_for_again_only_when_the_user_speaks(state):
+    """While tools run for an hour the user's last words stay the same, and so does the answer."""
+    seen = [state.is_repeated_context("a", NOON + at) for at in (0, 40, 3_600)]
+    state.note_user_words()
+
+    assert [*seen, state.is_repeated_context("a", NOON + 3_700)] == [False, True, True, False]
 
 
 @pytest.mark.proves("A21")

@@ -66,6 +66,19 @@ def test_what_is_remembered_is_recalled(run, run_json, keep_text):
     assert [id] == [m["id"] for m in run_json("list")["memories"]]
 
 
+@pytest.mark.proves("A33")
+def test_a_recall_counts_as_use(run_json, keep_text):
+    """Each time; how things stood then is no use of anything."""
+    id = keep_text("The staging server is called heron.")
+    for _ in range(2):
+        run_json("recall", "staging server")
+    run_json("recall", "staging server", "--as-of", "2030-01-01")
+    run_json("recall")
+
+    assert run_json("list")["memories"][0]["id"] == id
+    assert run_json("list")["memories"][0]["access_count"] == 2
+
+
 @pytest.mark.proves("A58")
 def test_recall_without_a_question_gives_the_newest(run_json, keep_text):
     """Recall with no arguments."""

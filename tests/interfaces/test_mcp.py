@@ -170,7 +170,6 @@ def test_a_tool_set_is_small_and_says_what_it_does(room, profile):
         }
         assert {tool.name for tool in tools if tool.annotations.idempotent_hint} == {
             "plan",
-            "recall",
             "revise",
             "forget",
         }

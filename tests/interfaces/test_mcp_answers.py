@@ -266,3 +266,27 @@ def test_a_quoted_passage_leads_to_the_conversation_around_it(room):  # noqa: F8
     ]
     (theirs, *_) = room.mind.recall("invoices bucket", space="me/elsewhere", kinds=["said"])
     assert one(server, "retrieve", ids=[theirs.memory.id], around=1)["unknown"]
+
+
+@pytest.mark.parametrize(
+    ("profile", "tool", "given"),
+    [
+        ("unified", "recall", {"query": "which host is staging?"}),
+        ("jcode", "memory", {"action": "search", "query": "which host is staging?"}),
+    ],
+)
+@pytest.mark.proves("A33", "B50")
+def test_what_a_recall_answers_first_counts_as_used(room, profile, tool, given):  # noqa: F811
+    """Only the first three; looking at the newest is no use."""
+    for host in ("heron", "crane", "stork", "ibis", "egret"):
+        room.mind.remember(f"The staging host of team {host} is called {host}.", space=SPACE)
+    server = build_server(room, profile)
+    one(server, tool, **given)
+
+    def uses():
+        return sorted(memory.access_count for memory in room.mind.browse(space=SPACE))
+
+    assert uses() == [0, 0, 1, 1, 1]
+    if tool == "recall":
+        one(server, tool)
+        assert uses() == [0, 0, 1, 1, 1]

@@ -1,18 +1,20 @@
 """What has faded goes to the archive: retired as "faded", listed, and brought back by `restore`.
 
 Fading alone never deletes. A memory goes only if all of it is so: hardly anything is left of it, it
-was said once, it was of no use for a month, and it is not the user's own word. Working memory goes
-as soon as its time is over: nobody will ask for it again.
+was said once, it was of no use for a month nor within its half-life, and it is not the user's own
+word. Nor does it go if it was given within its half-life, used or not (`batch_commit`). Working
+memory goes as soon as its time is over: nobody will ask for it again.
 
 Of a type of which a space holds more than `kinds.CAPACITY`, the least retained go too, down to the
 capacity: what is left of them by then is less than of any that stays. The user's own words do not
-go, nor what is not `capped`, such as what must never be done.
+go, nor what is not `capped`, such as what must never be done, nor what was used within its
+half-life.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from reverie.core.kinds import DAY, effective_confidence, kind_of
+from reverie.core.kinds import DAY, effective_confidence, half_life, kind_of
 from reverie.core.model import Memory, Retire
 from reverie.reconciliation.pass_view import PassStep, PassView
 
@@ -32,8 +34,15 @@ def has_faded(memory: Memory, now: float) -> bool:
         effective_confidence(memory, now) < MIN_CONFIDENCE
         and memory.strength <= 1
         and now - last >= UNUSED_SECONDS
+        and not was_used_lately(memory, now)
         and memory.provenance not in USER_PROVENANCE
     )
+
+
+def was_used_lately(memory: Memory, now: float) -> bool:
+    """True if a memory was used within its half-life."""
+    used = memory.last_accessed_at
+    return used is not None and now - used <= half_life(memory) * DAY
 
 
 def archive_faded(view: PassView) -> list[PassStep]:
@@ -74,7 +83,8 @@ def find_over_capacity(
     for memory in memories:
         kind = kind_of(memory.kind)
         totals[kind.type] += 1
-        if memory.provenance not in USER_PROVENANCE and kind.capped:
+        is_kept = memory.provenance in USER_PROVENANCE or was_used_lately(memory, now)
+        if not is_kept and kind.capped:
             rank = (effective_confidence(memory, now), memory.at, memory.id)
             removable.setdefault(kind.type, []).append(rank)
     found = {}

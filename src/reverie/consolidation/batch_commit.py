@@ -8,12 +8,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from reverie.consolidation.sleep_run import PlannedStep, SleepRun, save_progress
+from reverie.core.kinds import DAY, half_life, kind_of
 from reverie.core.model import Add, Event, Retire, Revise, index_memories
 from reverie.pipeline.event_reader import MAX_ATTEMPTS
 from reverie.reconciliation.pass_view import ClosePair, PassStep, PassView, index_edges
 
 # changes of one transaction
 MAX_CHANGES = 500
+
+# newest turns that tell what was given lately
+MAX_TURNS = 20_000
 
 # What a pass goes over: pairs, or ids of memories.
 Item = TypeVar("Item", ClosePair, str)
@@ -33,6 +37,7 @@ def commit_items(
     for _ in range(MAX_ATTEMPTS):
         view = show(run, items)
         steps = exclude_restored(run, decide(view))
+        steps = [step for step in steps if not archives_given(run, view, step)]
         if sum(len(step.changes) for step in steps) > MAX_CHANGES and len(items) > 1:
             half = len(items) // 2
             commit_items(run, space, items[:half], show, decide)
@@ -54,10 +59,39 @@ def exclude_restored(run: SleepRun, steps: list[PassStep]) -> list[PassStep]:
 
 def archives_restored(run: SleepRun, step: PassStep) -> bool:
     """True if a step archives what a person has restored."""
-    faded = [
+    return any(was_restored(run, id) for id in list_faded_ids(step))
+
+
+def list_faded_ids(step: PassStep) -> list[str]:
+    """What a step archives."""
+    return [
         change.id for change in step.changes if isinstance(change, Retire) and change.why == "faded"
     ]
-    return any(was_restored(run, id) for id in faded)
+
+
+def archives_given(run: SleepRun, view: PassView, step: PassStep) -> bool:
+    """True if a step archives what an agent was given within its half-life: used or not, it still
+    comes up. Working memory goes when its hour is over.
+    """
+    faded = [view.memories[id] for id in list_faded_ids(step)]
+    return any(
+        kind_of(memory.kind).type != "working"
+        and run.work.now - read_given_times(run).get(memory.id, float("-inf"))
+        <= half_life(memory) * DAY
+        for memory in faded
+    )
+
+
+def read_given_times(run: SleepRun) -> dict[str, float]:
+    """When each memory was given last, by the newest turns of the log; read once in a run, and only
+    if something has faded.
+    """
+    if run.given_at is None:
+        turns = run.work.store.search_events(("turn",), containing=("given",), limit=MAX_TURNS)
+        run.given_at = {
+            id: turn.at for turn in reversed(turns) for id in turn.payload.get("given") or ()
+        }
+    return run.given_at
 
 
 def was_restored(run: SleepRun, id: str) -> bool:

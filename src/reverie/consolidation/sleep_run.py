@@ -116,6 +116,7 @@ class SleepRun:
     plan: list[PlannedStep] = field(default_factory=list)
     retired: list[str] = field(default_factory=list)
     neighbour_indexes: dict[tuple[str, str], NeighbourIndex] = field(default_factory=dict)
+    given_at: dict[str, float] | None = None  # when memories were given last, once it was asked
     settled_pairs: frozenset[frozenset[str]] = frozenset()
 
     @property

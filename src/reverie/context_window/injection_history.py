@@ -56,6 +56,13 @@ class InjectionHistory:
         self.injected: OrderedDict[str, float] = OrderedDict()
         self.last_given: tuple[frozenset[str], float] = (frozenset(), float("-inf"))
         self.last_context: tuple[str, float] = ("", float("-inf"))
+        self.has_new_words = True  # the user has spoken since memory was last searched
+
+    def note_user_words(self) -> None:
+        """Note that the user said something: what memory has on it is to be looked for, also if it
+        was said before.
+        """
+        self.has_new_words = True
 
     def count_turn(self) -> None:
         """Count a turn; every RESET_TURNS turns the ids that surfaced are cleared."""
@@ -74,11 +81,14 @@ class InjectionHistory:
         return True
 
     def is_repeated_context(self, context: str, now: float) -> bool:
-        """True if this context was searched a moment ago; if not, it is noted."""
+        """True if this context was searched a moment ago, or since the user spoke last; if not, it
+        is noted.
+        """
         last, at = self.last_context
-        if context == last and 0 <= now - at < IDENTICAL_SECONDS:
+        is_recent = 0 <= now - at < IDENTICAL_SECONDS
+        if context == last and (is_recent or not self.has_new_words):
             return True
-        self.last_context = (context, now)
+        self.last_context, self.has_new_words = (context, now), False
         return False
 
     def list_blocked_ids(self, now: float) -> set[str]:

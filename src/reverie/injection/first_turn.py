@@ -14,6 +14,7 @@ from reverie.core.errors import ReverieError
 from reverie.core.model import Hit, visible_spaces
 from reverie.retrieval import search_memories
 from reverie.retrieval.search_query import SearchQuery
+from reverie.retrieval.trigger_search import is_triggered
 from reverie.storage import Store
 from reverie.transcripts.joint_search import add_talk
 
@@ -47,8 +48,20 @@ class InjectionTurn(NamedTuple):
 
     def find_excluded_ids(self, store: Store) -> frozenset[str]:
         """What the conversation said itself, was given or waits for: not to be injected now."""
-        own = find_own_memories(store, self.attention)
-        return own | self.attention.list_blocked_ids(self.now)
+        return find_own_memories(store, self.attention) | self.find_told_ids()
+
+    def find_told_ids(self) -> frozenset[str]:
+        """What the conversation was given or waits for."""
+        return frozenset(self.attention.list_blocked_ids(self.now))
+
+    def leave_out_told(self, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits that the conversation was not given yet.
+
+        Only now: all are judged, and have their places, beside what was told. Where that is the
+        answer the next best is none.
+        """
+        told = self.find_told_ids()
+        return [hit for hit in hits if hit.memory.id not in told]
 
     def render(self, hits: Sequence[Hit], settings: Settings) -> Block:
         """The block of these hits and what is due; only what is due in a conversation that is held
@@ -68,6 +81,12 @@ class InjectionTurn(NamedTuple):
             budget=settings.budget,
             due=self.due,
         )
+
+
+def take_places(hits: Sequence[Hit], limit: int) -> list[Hit]:
+    """The hits that have a place in a block of so many; what a trigger called up takes none."""
+    places = iter(range(limit))
+    return [hit for hit in hits if is_triggered(hit) or next(places, None) is not None]
 
 
 def prepare_by_words(
@@ -90,9 +109,9 @@ def prepare_by_words(
     query = turn.to_query(settings, text, context)
     query = query._replace(mode="words", within=settings.deadline)
     try:
-        query = query._replace(exclude=turn.find_excluded_ids(store))
-        found = search_memories(store, query)
-        found = add_talk(store, query, found)
+        query = query._replace(exclude=find_own_memories(store, turn.attention))
+        best = take_places(search_memories(store, query), settings.limit)
+        found = turn.leave_out_told(add_talk(store, query, best))
         known = {hit.memory.id for hit in found}
         others = [hit for hit in besides if hit.memory.id not in known]
         return turn.render([*found, *others], settings)

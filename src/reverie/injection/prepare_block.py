@@ -13,7 +13,7 @@ from reverie.core.config import Settings
 from reverie.core.model import EMPTY_MAPPING, Hit
 from reverie.embedding import Embedder
 from reverie.injection.candidate_judge import ChosenHits, choose_hits, is_rule_hit
-from reverie.injection.first_turn import InjectionTurn
+from reverie.injection.first_turn import InjectionTurn, take_places
 from reverie.memory.named_period import find_season
 from reverie.pipeline.pending_vectors import cosine_similarity, try_embed
 from reverie.retrieval import search_memories, search_triggers
@@ -97,8 +97,9 @@ def prepare_injection(
 ) -> PreparedBlock:
     """The block for the next turn; `last` is the vector of the context before it, if any.
 
-    Words that were looked at a moment ago are not searched for again; then only patterns are held
-    against what tools have said since. Only decides; the caller records it.
+    Words that were looked at a moment ago, or since the user spoke last, are not searched for
+    again; then only patterns are held against what tools have said since. Only decides; the caller
+    records it.
     """
     focus, attention = find_focus(window), turn.attention
     if not focus.text or settings.is_off(turn.space, attention.session):
@@ -117,12 +118,14 @@ def prepare_injection(
         season=find_season(store, query.spaces, turn.now).label,
         exclude=turn.find_excluded_ids(store),
     )
+    # What was told stays in the field until all is judged.
+    field = query._replace(exclude=query.exclude - turn.find_told_ids())
     if llm is None:
-        found = ChosenHits(search_memories(store, query))
+        found = ChosenHits(search_memories(store, field))
     else:
         found = choose_hits(store, query, llm, settings, attention, window, changed=changed)
-    hits = order_restated_last(store, found.hits)
-    hits = add_talk(store, query, hits, find_exchange_before(window))
+    hits = take_places(order_restated_last(store, found.hits), settings.limit)
+    hits = turn.leave_out_told(add_talk(store, field, hits, find_exchange_before(window)))
     return PreparedBlock(turn.render(hits, settings), vector, found.judged, query)
 
 

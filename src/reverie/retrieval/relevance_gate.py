@@ -41,6 +41,10 @@ COMMON_WORD_WEIGHT = 0.2
 MAX_LEAD = 3.0
 # In a store of so few memories a shared word counts as BM25 would count it among twenty.
 TINY_STORE, RARE_WORD_BM25 = 3, 2.0
+# How steeply the odds of the others fall below those of the best: where meaning puts one clearly
+# ahead it comes alone. On the develop part precision rises from .47 to .51 at the same recall;
+# where words alone judge, nothing is gained.
+STEEPNESS_WITH_MEANING = 2.0
 # So many of the strongest signals are named in `why`.
 MAX_REASONS = 2
 # Beyond these, a cosine in standard deviations and a rank in log-odds say nothing more.
@@ -211,11 +215,12 @@ def weigh_hits(
     ]
     opens = compute_opening_signals(turn, memories, signals, fits)
     # The best hit's chance is that the turn needs anything; the others stand below it by their fit.
-    margin = sum_weighted(model.opens, opens) - max(fits)
+    margin, best = sum_weighted(model.opens, opens), max(fits)
+    steepness = 1.0 if by_words_alone else STEEPNESS_WITH_MEANING
     reasons = describe_strongest(model.opens, opens)
     found = []
     for hit, fit in zip(hits, fits, strict=True):
-        chance = logistic(margin + fit)
+        chance = logistic(margin + steepness * (fit - best))
         found.append(Hit(hit.memory, chance, (*hit.why, f"chance {chance:.2f}{reasons}")))
     return sorted(
         found,

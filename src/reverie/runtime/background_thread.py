@@ -296,20 +296,9 @@ class BackgroundThread:
             due = self._claim_due(conversation, now)
             if not due:
                 continue
-            hits = [
-                Hit(memory, 0.0, why)
-                for memory, why in zip(waiting.memories, waiting.why, strict=True)
-                if is_fresh
-            ]
             limit, budget = self.settings.limit, self.settings.budget
-            block = render_block(
-                hits,
-                now,
-                limit=limit,
-                budget=budget,
-                due=due,
-            )
-            self._offer_block(conversation, block, now, {})
+            block = render_block((), now, limit=limit, budget=budget, due=due)
+            self._offer_block(conversation, block, now, {}, beside=True)
 
     def _claim_due(self, conversation: ConversationState, now: float) -> list[Hit]:
         """The reminders due in a conversation, claimed for it.
@@ -450,6 +439,8 @@ class BackgroundThread:
         if turn.given_ids:
             attention.mark_injected(turn.given_ids, turn.at)
         attention.mark_dropped(turn.dropped_block)
+        if any(message.role == "user" for message in turn.messages):
+            attention.note_user_words()
         conversation.window.extend(read_written_messages(turn, event, self.settings.policy))
         self._unprepared[conversation] = turn.at
 
@@ -483,7 +474,9 @@ class BackgroundThread:
             unused = [hit.memory for hit in due if hit.memory not in made.block.due]
             release_reminders(self.store, unused, conversation.holder)
             if made.block:
-                self._offer_block(conversation, made.block, at, made.judged)
+                # Where nothing was searched for, the block that waits is still the answer.
+                is_beside = made.query is None
+                self._offer_block(conversation, made.block, at, made.judged, beside=is_beside)
             else:
                 self._record_nothing_found(conversation, at, made)
         # Also after trouble: one context that cannot be prepared must not hold up the others.
@@ -496,8 +489,11 @@ class BackgroundThread:
         block: Block,
         at: float,
         judged: Mapping[str, object],
+        *,
+        beside: bool = False,
     ) -> None:
-        """Put a block where the next turn finds it, unless a fresh one with the same content waits.
+        """Put a block where the next turn finds it, unless a fresh one with the same content waits;
+        `beside`: together with the fresh one that waits.
 
         The slot belongs to the caller's thread too, which may empty it at any moment.
         """
@@ -505,7 +501,9 @@ class BackgroundThread:
             waiting = conversation.slot.pop()
         except IndexError:
             waiting = EMPTY_BLOCK
-        if not replaces_waiting_block(block, waiting, at):
+        if beside and 0 <= at - waiting.prepared_at < FRESH_SECONDS - 2 * SETTLE_RETRY_SECONDS:
+            block = self._join_blocks(block, waiting, at)
+        elif not replaces_waiting_block(block, waiting, at):
             conversation.slot.append(waiting)
             return
         # What waited was never shown, so it may come up again.
@@ -516,6 +514,23 @@ class BackgroundThread:
         if self._withdrawn and withdraw_block(conversation, self._withdrawn):
             return
         record_prepared_block(self.store, conversation, block, at, judged)
+
+    def _join_blocks(self, newer: Block, waiting: Block, at: float) -> Block:
+        """One block of both, what is newer first."""
+        hits = {
+            memory.id: Hit(memory, 0.0, why)
+            for block in (waiting, newer)
+            for memory, why in zip(block.memories, block.why, strict=True)
+        }
+        due = [hits.pop(one.id) for one in (*newer.due, *waiting.due) if one.id in hits]
+        first = [hits.pop(id) for id in newer.ids if id in hits]
+        return render_block(
+            [*first, *hits.values()],
+            at,
+            limit=self.settings.limit,
+            budget=self.settings.budget,
+            due=due,
+        )
 
     def _record_nothing_found(
         self,

@@ -21,6 +21,7 @@ from reverie.code import anchor_reader
 from reverie.core import clock
 from reverie.core.errors import EmbedderUnavailable, ReverieError
 from reverie.extraction import (
+    memory_uses,
     multi_turn_lessons,
     retrieval_feedback,
     said_again,
@@ -77,6 +78,7 @@ READERS: tuple[EventReader, ...] = (
     session_episodes.SILENCE_READER,
     reconcile_reader.READER,
     retrieval_feedback.READER,
+    memory_uses.READER,
     anchor_reader.READER,
 )
 """The readers of the event log. In this order, what is learned is reconciled in the same step."""

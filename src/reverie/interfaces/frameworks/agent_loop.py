@@ -25,6 +25,7 @@ from reverie.context_window.injection_block import EMPTY_BLOCK, Block, append_bl
 from reverie.core.authorship import UNKNOWN_AUTHOR, Author
 from reverie.core.model import Hit
 from reverie.interfaces.frameworks.call_wrapper import join_stream_text, wrap_model_call
+from reverie.interfaces.recall_use import count_recall
 from reverie.memory.memory_validation import resolve_space
 from reverie.runtime.companion import Companion
 from reverie.text.host_messages import get_field
@@ -292,6 +293,7 @@ class Beside:
                     space=self.space,
                 )
             )
+            count_recall(self.mind, question, found, self.space)
             return self._render(found, asked=True).text or "Nothing is known about that."
 
         trouble = f"Memory cannot be searched just now. {self._trouble}".strip()

@@ -21,6 +21,7 @@ from reverie.interfaces.mcp.tool_answers import (
 )
 from reverie.interfaces.mcp.tool_context import ToolSet
 from reverie.interfaces.mcp.tool_definition import DOES_ALL, ToolDefinition
+from reverie.interfaces.recall_use import count_recall
 
 SCOPES = ("project", "global")
 DEFAULT_LIMIT = 10
@@ -142,6 +143,7 @@ class JcodeTools(ToolSet):
             limit=limit,
             mode=mode,
         )
+        count_recall(self.context.mind, query, hits, self.context.space)
         return self._answer_memories([(hit.memory, hit.why[:4]) for hit in hits])
 
     def _list(self, given: MemoryAction) -> JcodeAnswer:

@@ -19,6 +19,7 @@ from reverie.core import clock
 from reverie.core.errors import ReverieError
 from reverie.interfaces.mcp.tool_answers import MAX_QUERY_CHARS, NOTE, to_memory_answer
 from reverie.interfaces.mcp.tool_context import ToolContext
+from reverie.interfaces.recall_use import count_recall
 from reverie.mirror.page_placement import MAIN_PAGE, day_page_name, to_calendar_time
 from reverie.text.escaping import escape_text
 
@@ -99,6 +100,7 @@ def add_prompts(server: MCPServer, tool_context: ToolContext) -> None:
             limit=MAX_PROMPT_MEMORIES,
             mode=tool_context.search_mode(),
         )
+        count_recall(tool_context.mind, topic, hits, tool_context.space)
         block = render_block(
             hits,
             clock.now(),

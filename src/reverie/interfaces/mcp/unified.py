@@ -28,7 +28,8 @@ from reverie.interfaces.mcp.tool_answers import (
     to_message_answers,
 )
 from reverie.interfaces.mcp.tool_context import ToolSet
-from reverie.interfaces.mcp.tool_definition import ADDS, ALTERS, COUNTS, READS, ToolDefinition
+from reverie.interfaces.mcp.tool_definition import ADDS, ALTERS, COUNTS, ToolDefinition
+from reverie.interfaces.recall_use import count_recall
 
 SCOPES = ("project", "user")
 
@@ -186,7 +187,7 @@ class UnifiedTools(ToolSet):
     def tools(self) -> list[ToolDefinition]:
         """All nine tools."""
         return [
-            ToolDefinition(self.recall, "Recall from memory", READS, always=True),
+            ToolDefinition(self.recall, "Recall from memory", COUNTS, always=True),
             ToolDefinition(self.remember, "Remember", ADDS, always=True),
             ToolDefinition(self.hints, "Hint at what memory has", ADDS),
             ToolDefinition(self.retrieve, "Read memories", COUNTS),
@@ -231,6 +232,8 @@ class UnifiedTools(ToolSet):
             as_of=as_of or None,
             mode=self.context.search_mode() if query else "auto",
         )
+        if not as_of:
+            count_recall(self.context.mind, query, hits, self.context.space)
         longest = limit_listed_chars(len(hits))
         return RecallAnswer(
             note=NOTE,

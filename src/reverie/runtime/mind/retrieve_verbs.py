@@ -90,8 +90,10 @@ class RetrieveVerbs(VerbGroup):
         # Tags that the prompt names are the surest sign, and cost no vector.
         if len(memories) < limit:
             meaning = {} if mode == "words" else self._embed_query(prompt)
-            hits = search_memories(self._store, query._replace(**meaning))
-            memories += [hit.memory for hit in hits]
+            # What was hinted is judged with the rest: the next best does not take its place.
+            field = query._replace(exclude=frozenset(), **meaning)
+            hits = search_memories(self._store, field)
+            memories += [hit.memory for hit in hits if hit.memory.id not in query.exclude]
         # A memory may be found both ways; its first place counts.
         hinted = list(index_memories(memories).values())[:limit]
         if hinted and name:

@@ -30,6 +30,7 @@ from reverie.interfaces.cli.terminal_output import (
     print_note,
     print_view,
 )
+from reverie.interfaces.recall_use import count_recall
 from reverie.retrieval.search_query import MODES
 
 commands = CommandTable()
@@ -136,6 +137,8 @@ def recall_memories(
             as_of=parse_as_of(how.as_of),
             depth=how.depth,
         )
+        if not how.as_of:
+            count_recall(mind, text, found, cli.space)
     cli.answer(
         {
             "query": text,

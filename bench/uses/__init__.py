@@ -1,0 +1,1 @@
+"""Whether memory sees that what it gave was used."""
