@@ -37,7 +37,7 @@ def call(number, path, result, at, tool="Read"):
 
 def fill(messages, limit=20_000):
     """The window after each message was sent once, the list going on with what was given back."""
-    sent = []
+    sent: list[dict[str, object]] = []
     for message in messages:
         sent = fit_messages([*sent, message], FitRequest(limit), message["at"]).messages
     return sent

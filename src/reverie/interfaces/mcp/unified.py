@@ -28,7 +28,7 @@ from reverie.interfaces.mcp.tool_answers import (
     to_message_answers,
 )
 from reverie.interfaces.mcp.tool_context import ToolSet
-from reverie.interfaces.mcp.tool_definition import ADDS, ALTERS, COUNTS, ToolDefinition
+from reverie.interfaces.mcp.tool_definition import ADDS, ALTERS, COUNTS, READS, ToolDefinition
 from reverie.interfaces.recall_use import count_recall
 
 SCOPES = ("project", "user")
