@@ -15,6 +15,7 @@ import argparse
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -190,36 +191,48 @@ class Statement(NamedTuple):
 
 
 def collect_home(half: str) -> list[Statement]:
-    """HOME_SIZE statements at most, in an order that leaves contradictions behind what they
-    contradict.
+    """Statements of which each has a subject of its own, and PLANTED others that contradict or
+    repeat one: cases by hand, labelled pairs, one value of each subject of the frames, what installed
+    packages say of themselves. In an order that leaves what contradicts behind what it contradicts.
     """
     rng = random.Random(SEED)
     plain: dict[str, Statement] = {}
     planted: list[Statement] = []
+    for case in read_cases(half):
+        claim = read_claim(case.new)
+        # In other languages many cases say the same again; "no, it is …" may be about anything.
+        if case.language != "en" or (claim and claim.refers):
+            continue
+        if case.case == "both":
+            for text in (case.old, case.new):
+                plain.setdefault(text, Statement(text, text, ""))
+        elif case.case != "trust":
+            plain.setdefault(case.old, Statement(case.old, case.old, ""))
+            planted.append(Statement(case.new, case.old, case.case))
     for row in pairs(half):
         plain.setdefault(row.old, Statement(row.old, row.group, ""))
-        if row.label == "apart":
-            plain.setdefault(row.new, Statement(row.new, f"{row.group}: {row.new}", ""))
-        else:
+        if row.label in ("contradicts", "updates", "near"):
             planted.append(Statement(row.new, row.group, row.label))
-    for case in read_cases(half):
-        plain.setdefault(case.old, Statement(case.old, case.old, ""))
-        if case.case == "both":
-            plain.setdefault(case.new, Statement(case.new, case.new, ""))
-        elif case.case in ("news", "correction", "paraphrase", "fuller"):
-            planted.append(Statement(case.new, case.old, case.case))
     for frame in FRAMES[half]:
         for subject in frame.subjects:
             text = frame.text.format(s=subject, v=rng.choice(frame.values))
-            plain.setdefault(text, Statement(text, text, ""))
-    chosen = rng.sample(planted, PLANTED)
-    needed = {one.subject for one in chosen}
-    stays = [one for one in plain.values() if one.subject in needed]
-    others = [one for one in plain.values() if one.subject not in needed]
-    rng.shuffle(others)
-    early = [*stays, *others][: HOME_SIZE - PLANTED]
+            plain.setdefault(text, Statement(text, f"{frame.kind_of_relation} {subject}", ""))
+    for name, summary in _list_packages():
+        if len(plain) < HOME_SIZE - PLANTED:
+            text = f"{name}: {summary}"
+            plain[text] = Statement(text, text, "")
+    chosen = rng.sample(planted, min(PLANTED, len(planted)))
+    early = list(plain.values())
     rng.shuffle(early)
     return _spread(early, chosen)
+
+
+def _list_packages() -> list[tuple[str, str]]:
+    """(name, what it says of itself) of the packages that are installed, by name."""
+    found = {
+        dist.metadata["Name"]: dist.metadata["Summary"] or "" for dist in metadata.distributions()
+    }
+    return sorted((name, said) for name, said in found.items() if name and len(said) > 10)
 
 
 def _spread(early: Sequence[Statement], planted: Sequence[Statement]) -> list[Statement]:
@@ -246,8 +259,12 @@ def grow_home(half: str, embedder: Embedder, *, show: bool) -> dict[str, Any]:
             for week in range(WEEKS):
                 for one in said[_week(said, week)]:
                     clock.tick(minutes=10)
+                    is_correction = one.label == "correction"
                     kept = mind.remember(
-                        one.text, space="me/demo", kind="fact", provenance="user_stated"
+                        one.text,
+                        space="me/demo",
+                        kind="correction" if is_correction else "fact",
+                        provenance="user_corrected" if is_correction else "user_stated",
                     )
                     by_id[kept.id] = one
                 mind.settle()

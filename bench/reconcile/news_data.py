@@ -18,7 +18,7 @@ SEED = 5
 # Of one frame: values that follow each other, and pairs that have nothing to do with each other.
 NEWS_OF_A_FRAME = 6
 BOTH_OF_A_FRAME = 20
-BETWEEN_FRAMES = 400
+BETWEEN_FRAMES = 200
 
 
 class NewsCase(NamedTuple):
@@ -87,7 +87,13 @@ FRAMES = {
         _frame("es", "language", "El {s} está escrito en {v}.", SERVICIOS, "Go/Rust/Python"),
         _frame("fr", "port", "Le {s} écoute sur le port {v}.", SERVICES_FR, "4100/4217/5230"),
         _frame("fr", "language", "Le {s} est écrit en {v}.", SERVICES_FR, "Go/Rust/Python"),
-        _frame("zh", "port", "{s}监听 {v} 端口。", "支付服务/搜索服务/图片服务/邮件服务", "4100/4217/5230"),
+        _frame(
+            "zh",
+            "port",
+            "{s}监听 {v} 端口。",
+            "支付服务/搜索服务/图片服务/邮件服务",
+            "4100/4217/5230",
+        ),
     ),
     "held out": (
         _frame(
@@ -226,9 +232,7 @@ def _fill_frame(frame: Frame) -> tuple[list[NewsCase], list[NewsCase]]:
     news, both = [], []
     for subject in frame.subjects:
         for one, other in combinations(frame.values, 2):
-            news.append(
-                NewsCase("news", frame.language, say(subject, one), say(subject, other))
-            )
+            news.append(NewsCase("news", frame.language, say(subject, one), say(subject, other)))
     for one, other in combinations(frame.subjects, 2):
         for value in frame.values:
             for later in frame.values:

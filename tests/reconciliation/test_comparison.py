@@ -129,7 +129,7 @@ def test_a_verdict_says_why_in_words():
     )
     verdict = compare_memories(eight, nine, 0.97)
 
-    assert ("contradicts", "same subject, different value: 8080 / 9090") == (
+    assert ("updates", "one value at a time of the same thing: 8080 / 9090") == (
         verdict.relation,
         verdict.why,
     )
@@ -178,7 +178,7 @@ def test_without_an_embedder_words_decide():
     assert "same" == told(
         "We use pnpm in this repo.", "pnpm is what we use in this repository.", None
     )
-    assert "contradicts" == told("We use pnpm in this repo.", "We use npm in this repo.", None)
+    assert "updates" == told("We use pnpm in this repo.", "We use npm in this repo.", None)
     assert "apart" == told("We use pnpm in this repo.", "Ann likes coffee.", None)
 
 

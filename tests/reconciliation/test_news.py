@@ -122,19 +122,6 @@ def test_an_inferred_change_does_not_win_over_a_statement():
     assert pick_successor(old, new, verdict, new.at) is None
 
 
-def test_a_correction_that_may_be_about_either_of_two_only_asks():
-    """ "No, it is port 8081" does not say which of two ports was wrong."""
-    with memory() as mind:
-        for text in ("The API runs on port 8080.", "The worker runs on port 9090."):
-            mind.remember(text, space=SPACE, kind="fact")
-        mind.settle()
-        mind.remember(
-            "No, it is port 8081.", space=SPACE, kind="correction", provenance="user_corrected"
-        )
-        mind.settle()
-        assert len(list(mind.browse(space=SPACE))) == 3
-
-
 def test_a_correction_knows_what_was_spoken_of():
     """What extraction notes beside a correction says which memory it puts right."""
     told = "it's port 8081 (about: “The API runs on port 8080.”)"

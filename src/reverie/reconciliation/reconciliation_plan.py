@@ -265,7 +265,9 @@ class ReconciliationPlan:
         rivals = self.choose_rivals(against)
         # A correction puts one thing right: the others are only flagged, and so are all where it
         # may be either of two.
-        sure = [pair.verdict.confidence for pair in rivals[:2] if pair.verdict.relation != "updates"]
+        sure = [
+            pair.verdict.confidence for pair in rivals[:2] if pair.verdict.relation != "updates"
+        ]
         is_single = len(sure) < 2 or sure[0] > sure[1]
         for pair in sorted(rivals, key=lambda pair: self.is_crowded(pair.old)):
             is_first = pair is rivals[0] and is_single

@@ -69,7 +69,7 @@ class ClaimVerdict(NamedTuple):
     tells_change: bool = False  # whether it says itself that something has changed
 
 
-def weigh_claims(
+def weigh_claims(  # noqa: PLR0911
     old: Memory,
     new: Memory,
     verdict: "Verdict",
@@ -81,6 +81,8 @@ def weigh_claims(
     is_certain = verdict.relation == "apart" and verdict.confidence >= CERTAINLY_APART
     if is_certain or verdict.relation == "updates" or fold_text(old.text) == fold_text(new.text):
         return verdict
+    if verdict.relation == "near" and names_others(old.text, new.text):
+        return verdict._replace(relation="apart", why="each names something else")
     seen = compare_claims(old.text, new.text, corrected=new.provenance == "user_corrected")
     if seen is None:
         return verdict
@@ -127,8 +129,10 @@ def _replace_verdict(old: Memory, seen: ClaimVerdict, verdict: "Verdict") -> "Ve
 def compare_claims(old: str, new: str, *, corrected: bool) -> ClaimVerdict | None:
     """What one text claims against another; `corrected` if the user puts somebody right with it."""
     known, told = read_claim(old), read_claim(new)
-    if known is None or told is None or (known.denies and not told.denies):
+    if known is None or told is None:
         return None
+    if known.denies and not told.denies:
+        return _compare_ban(known, told)
     found = _compare_read(known, told, corrected or told.corrects)
     if found and found.old and _is_foreign(known, told, found):
         return None
@@ -143,7 +147,7 @@ def _is_foreign(known: Claim, told: Claim, found: ClaimVerdict) -> bool:
     return known.language != told.language and not is_spelt and not told.denied
 
 
-def _compare_read(known: Claim, told: Claim, corrected: bool) -> ClaimVerdict | None:
+def _compare_read(known: Claim, told: Claim, corrected: bool) -> ClaimVerdict | None:  # noqa: PLR0911
     if told.denied:
         return _compare_denial(known, told)
     if told.denies:
@@ -178,6 +182,15 @@ def adds_fact(texts: Sequence[str], new: str) -> bool:
     return bool(known) and any(word.adds for word in extra)
 
 
+def names_others(old: str, new: str) -> bool:
+    """True if each of two texts has a name or a number that the other has not."""
+    known, told = read_claim(old), read_claim(new)
+    if known is None or told is None:
+        return False
+    missing, extra, _ = match_words(known.words, told.words)
+    return all(any(word.named or word.dated for word in words) for words in (missing, extra))
+
+
 def suggest_terms(text: str) -> list[str]:
     """Further words to look for what a text may replace without naming it: the alternatives of what
     somebody switched to, and how one says where one lives.
@@ -198,10 +211,21 @@ def suggest_terms(text: str) -> list[str]:
 # What is given up by name
 
 
-def _compare_denial(known: Claim, told: Claim) -> ClaimVerdict | None:
+def _compare_ban(known: Claim, told: Claim) -> ClaimVerdict | None:
+    """A text that denies nothing against one that does: what that denies may be something else."""
+    _, beyond, denied = match_words(told.words, known.denied)
+    return ClaimVerdict(DISTINCT) if _is_other(beyond, denied) else None
+
+
+def _is_other(beyond: Words, denied: Words) -> bool:
+    """True if what is denied goes beyond what the other text says: a name, or most of it."""
+    return any(word.dated or word.named for word in beyond) or len(beyond) > len(denied)
+
+
+def _compare_denial(known: Claim, told: Claim) -> ClaimVerdict | None:  # noqa: PLR0911
     """A text that says what does not hold: "not tabs, spaces", "it is Liquibase, not Flyway"."""
     missing, beyond, denied = match_words(known.words, told.denied)
-    if any(word.dated or word.named for word in beyond):
+    if _is_other(beyond, denied):
         return ClaimVerdict(DISTINCT)
     if beyond or not denied or not told.words:
         return None
@@ -272,7 +296,7 @@ def _compare_switch(known: Claim, told: Claim) -> ClaimVerdict | None:
 # Sides
 
 
-def _compare_sides(known: Claim, told: Claim, corrected: bool) -> ClaimVerdict | None:
+def _compare_sides(known: Claim, told: Claim, corrected: bool) -> ClaimVerdict | None:  # noqa: PLR0911
     """Two claims, by what each says that the other does not."""
     missing, extra, shared = match_words(known.words, told.words)
     if _tell_different_things(known, told, shared):
@@ -339,7 +363,7 @@ def _has_same_relation(known: Claim, told: Claim) -> bool:
     return "is" in (known.relation, told.relation)
 
 
-def _compare_values(
+def _compare_values(  # noqa: PLR0911
     known: Claim,
     told: Claim,
     gone: Words,
@@ -415,7 +439,7 @@ def _compare_tools(known: Claim, swap: ClaimVerdict, gone: Words, come: Words) -
     return swap._replace(relation=CLASHES if is_open else DISTINCT)
 
 
-def _compare_subjects(
+def _compare_subjects(  # noqa: PLR0911
     known: Claim,
     told: Claim,
     swap: ClaimVerdict,

@@ -235,11 +235,13 @@ def _build_claim(parts: Sequence[_Part], vocabulary: Vocabulary, topic: str) -> 
         is_joint = part.text.lower() in vocabulary.adds
         adds = adds or is_joint
         if part.role in ("break", "but"):
-            is_denying, limb = False, limb + 1
+            is_denying, limb = False, limb + (i != verb)
         elif part.role in ("not", "instead"):
             is_denying = True
             limb += part.role == "instead"
-        elif part.role == PLAIN or (part.role in RELATIONS and _is_content(i, (verb, place), parts)):
+        elif part.role == PLAIN or (
+            part.role in RELATIONS and _is_content(i, (verb, place), parts)
+        ):
             side = "" if verb < 0 else "subject" if i < verb else "object"
             before = parts[i - 1].text.lower() if i else "."
             word = _to_word(part, len(words) + len(denied), side, vocabulary, before)
@@ -260,7 +262,9 @@ def _build_claim(parts: Sequence[_Part], vocabulary: Vocabulary, topic: str) -> 
         group=group,
         is_at_home=place >= 0 and parts[place].text.lower() in vocabulary.at_home,
         limb=sum(part.role in ("break", "but") for part in parts[: max(verb, 0)]),
-        is_definite=verb >= 0 and _is_definite(parts[verb + 1 :], vocabulary),
+        is_definite=verb >= 0
+        and parts[verb].role != "break"
+        and _is_definite(parts[verb + 1 :], vocabulary),
         owner=own,
         refers=verb >= 0 and not subject and own != "mine" and relation != "tools",
         denied=tuple(denied),
@@ -292,11 +296,15 @@ def _find_verb(parts: Sequence[_Part], vocabulary: Vocabulary) -> int:
     "Is" before all, for what stands before it is named and does nothing.
     """
     for i, part in enumerate(parts):
-        if part.role == "is":
+        # "Port of the server: 8081"
+        is_titled = part.text in (":", "：") and any(one.role == PLAIN for one in parts[:i])
+        if part.role == "is" or is_titled:
             return i
     for i, part in enumerate(parts):
         is_home = part.text.lower() in vocabulary.at_home
-        if part.role in RELATIONS and (is_home or part.role != "single" or not _is_order(parts[:i])):
+        if part.role in RELATIONS and (
+            is_home or part.role != "single" or not _is_order(parts[:i])
+        ):
             # A name may begin with such a word where none is marked: "管理后台监听 …".
             later = [j for j in range(i + 1, len(parts)) if parts[j].role in ("single", "held_by")]
             return later[0] if later and i == 0 and _HAN.match(part.text) else i
@@ -316,6 +324,8 @@ def _choose_relation(
     """(class, group and place of the relation): what was done rather than "is"."""
     if verb < 0:
         return "", "", -1
+    if parts[verb].role == "break":
+        return "is", "is", verb
     told = [i for i in range(verb, len(parts)) if parts[i].role in RELATIONS]
     place = next((i for i in told if parts[i].role != "is"), verb)
     key = "".join(_split_phrase(parts[place].text))
@@ -371,6 +381,9 @@ def is_same_word(one: ClaimWord, other: ClaimWord) -> bool:
     if one.key == other.key or to_concept(one.key) == to_concept(other.key):
         return True
     if one.dated or other.dated or (one.named and other.named):
+        return False
+    # An identifier has no other forms.
+    if not (one.key.isalpha() and other.key.isalpha()):
         return False
     short, long = sorted((one.key, other.key), key=len)
     common = next(

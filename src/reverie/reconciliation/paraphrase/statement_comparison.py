@@ -54,7 +54,7 @@ RELATIONS = ("same", "near", "contradicts", "updates", "apart")
 MIN_LIKELIHOOD = {
     "same": 0.70,
     "updates": 0.50,
-    "contradicts": 0.20,
+    "contradicts": 0.50,
     "near": 0.0,
     "apart": 0.0,
 }
