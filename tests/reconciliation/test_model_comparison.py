@@ -217,7 +217,7 @@ def test_an_undone_pair_is_not_asked_again(open_compared_mind):
 def test_rules_that_are_sure_are_not_asked_about(open_compared_mind):
     """A plain contradiction is flagged for a person; no question, no cost."""
     with scripted(says("apart")) as script:
-        mind, _, _ = open_compared_mind(script, new="Never push to dev.")
+        mind, _, _ = open_compared_mind(script, new="Always push to main.")
         assert (["contradicts"], []) == (open_ties(mind), script.asked)
 
 

@@ -3,11 +3,12 @@
 - The same said again makes the older memory stronger; the new wording is retired as "merged" and
   stays readable by id.
 - Two that contradict each other both stay and are flagged, as a rule. One is retired unasked only
-  where one text says itself that it replaces the other ("no longer", "instead of": the verdict
-  "updates"), or where the one that wins is a correction by the user (`is_sure_conflict`); and then
-  only if the other may yield (`can_yield`).
+  where one replaces the other (the verdict "updates": it says so itself, or gives another value to
+  what has one at a time), or where the one that wins is a correction by the user
+  (`is_sure_conflict`); and then only if the other may yield (`can_yield`).
 - Which of the two that is, `pick_believed` says: a correction by the user wins, then the better
-  source, then what was said later. If the newer one has the weaker source, none does.
+  source, then what was said later. If the newer one has the weaker source, none does, unless the
+  older one's is clearly better (CLEARLY_BETTER) and the newer one tells of no change.
 - A near-duplicate is tied to its nearest relative by `resembles`, for a person, a model or a
   consolidation pass to decide.
 
@@ -58,6 +59,9 @@ SURE_UPDATE = 0.5
 # that was believed. Without one, even verdicts above 0.9 were wrong in one case of seven
 # (bench/reconcile), so they are flagged.
 SURE_CORRECTED = 0.7
+# By so much more must an older memory be trusted to stay in place of a newer one: what the user
+# stated against what was only concluded.
+CLEARLY_BETTER = 0.3
 # Confidence that a new wording says the same as two memories, to make one of these.
 SURE_BRIDGE = 0.7
 # Confidence of a language model's opinion that two say the same or have nothing to do with each
@@ -383,12 +387,23 @@ def pick_successor(
 ) -> tuple[Memory, Memory] | None:
     """(loser, winner) if a contradiction is sure enough to retire one unasked; else None."""
     winner = pick_believed(old, new, at)
+    if winner is None and is_passing_doubt(old, new, verdict):
+        winner = old
     if winner is None:
         return None
     loser = old if winner is new else new
     if is_sure_conflict(verdict, winner) and can_yield(loser, winner):
         return loser, winner
     return None
+
+
+def is_passing_doubt(old: Memory, new: Memory, verdict: Verdict) -> bool:
+    """True if a newer memory only has another value, and comes from a clearly weaker source."""
+    return (
+        verdict.relation == "updates"
+        and not verdict.tells_change
+        and old.trust - new.trust >= CLEARLY_BETTER
+    )
 
 
 def is_sure_conflict(verdict: Verdict, winner: Memory) -> bool:

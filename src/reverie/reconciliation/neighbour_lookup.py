@@ -14,6 +14,7 @@ import numpy.typing as npt
 from reverie.core.model import Memory, visible_spaces
 from reverie.pipeline.event_reader import WorkContext
 from reverie.reconciliation.merge_rules import MIN_COSINE, Neighbour
+from reverie.reconciliation.paraphrase.claim_comparison import suggest_terms
 from reverie.storage.column_cache import Floats, Ints, Shard
 from reverie.text.tokenization import tokenize_query
 
@@ -71,7 +72,7 @@ def find_by_words(
 ) -> list[Neighbour]:
     """Memories that share words with this one, best first."""
     spaces = visible_spaces(new.space)
-    terms = tokenize_query(new.text)
+    terms = [*tokenize_query(new.text), *suggest_terms(new.text)]
     found = work.store.search_words(terms, spaces, MAX_NEIGHBOURS + 1, now=work.now)
     others = [id for id, _ in found if id != new.id]
     return [Neighbour(id, None) for id in others if id < new.id or not older]

@@ -263,9 +263,15 @@ class ReconciliationPlan:
             if pair.old.id != id and pair.verdict.relation in OPPOSED_RELATIONS
         ]
         rivals = self.choose_rivals(against)
+        # A correction puts one thing right: the others are only flagged, and so are all where it
+        # may be either of two.
+        sure = [
+            pair.verdict.confidence for pair in rivals[:2] if pair.verdict.relation != "updates"
+        ]
+        is_single = len(sure) < 2 or sure[0] > sure[1]
         for pair in sorted(rivals, key=lambda pair: self.is_crowded(pair.old)):
-            # A correction puts one thing right: the others are only flagged.
-            is_plain = pair is rivals[0] or pair.verdict.relation == "updates"
+            is_first = pair is rivals[0] and is_single
+            is_plain = is_first or pair.verdict.relation == "updates"
             verdict = pair.verdict if is_plain else DOUBTED_VERDICT
             self.resolve_conflict(
                 self.after[pair.old.id],

@@ -123,6 +123,17 @@ def load_contrasts() -> dict[str, frozenset[int]]:
     return {concept: frozenset(numbers) for concept, numbers in lines.items()}
 
 
+@lru_cache(maxsize=CACHE_SIZE)
+def list_alternatives(concept: str) -> tuple[str, ...]:
+    """The other words of the lines of alternatives that a concept stands in."""
+    numbers = load_contrasts().get(concept, frozenset())
+    if not numbers:
+        return ()
+    lines = (wording_tables.CONTRASTS + wording_tables.OPPOSITES).strip().splitlines()
+    words = [word for number in sorted(numbers) for word in lines[number].split()]
+    return tuple(word for word in words if to_concept(word) != concept)
+
+
 @cache
 def load_opposites() -> frozenset[Concepts]:
     """Pairs of concepts that cannot both hold."""

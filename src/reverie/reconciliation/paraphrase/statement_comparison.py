@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 from reverie.core.kinds import DAY, OWN_KIND, kind_of
 from reverie.core.model import Memory
+from reverie.reconciliation.paraphrase.claim_comparison import OFTEN_SAID, weigh_claims
 from reverie.reconciliation.paraphrase.concept_vocabulary import Concepts, format_concepts
 from reverie.reconciliation.paraphrase.merge_guard import guard_verdict
 from reverie.reconciliation.paraphrase.similarity_features import (
@@ -53,7 +54,7 @@ RELATIONS = ("same", "near", "contradicts", "updates", "apart")
 MIN_LIKELIHOOD = {
     "same": 0.70,
     "updates": 0.50,
-    "contradicts": 0.20,
+    "contradicts": 0.50,
     "near": 0.0,
     "apart": 0.0,
 }
@@ -65,8 +66,6 @@ SUBJECT_OVERLAP = 0.60
 VOTE_LIKELIHOOD = 0.55
 # Wordings that are asked before all others.
 FIRST_WORDINGS = 3
-# What was said as often is not replaced in passing.
-OFTEN_SAID = 3
 # Below this overlap of words only a plain clash is a conflict.
 LITTLE_OVERLAP = 0.40
 # Features each of which forbids to call two texts the same, …
@@ -122,6 +121,8 @@ class Verdict(NamedTuple):
     relation: str  # a member of RELATIONS
     confidence: float
     why: str
+    # Whether a text that replaces the other says so itself ("no longer"), rather than by its value.
+    tells_change: bool = True
 
 
 class RelationScorer(NamedTuple):
@@ -179,7 +180,9 @@ def compare_memories(
     caller has their vectors; None where there is no embedder, and then words alone decide. A pure
     function of its arguments.
     """
-    return guard_verdict(old, new, propose_verdict(old, new, cosine, wordings), wordings)
+    proposed = propose_verdict(old, new, cosine, wordings)
+    guarded = guard_verdict(old, new, proposed, wordings)
+    return weigh_claims(old, new, guarded, wordings)
 
 
 def propose_verdict(
@@ -416,7 +419,7 @@ def limit_verdict(
     verdict: Verdict,
 ) -> Verdict:
     """The verdict, or "near" where two cannot become one: read in part, of two spaces or kinds."""
-    relation, sure, why = verdict
+    relation, sure, why = verdict[:3]
     if relation in ("same", "updates"):
         truncated = read_statement(old.text).is_truncated or read_statement(new.text).is_truncated
         if truncated and fold_text(old.text) != fold_text(new.text):

@@ -1,0 +1,135 @@
+# mypy: no-check-untyped-defs
+"""What is believed after news: subject, relation and value decide, not the frame of a sentence."""
+
+import pytest
+
+from reverie.reconciliation.merge_rules import pick_successor
+from reverie.reconciliation.paraphrase.claim_comparison import compare_claims
+from reverie.reconciliation.paraphrase.claim_reading import read_claim
+from reverie.reconciliation.paraphrase.statement_comparison import compare_memories
+from reverie.testing import make_memory, memory
+
+SPACE = "me/demo"
+
+
+def relation(old, new, *, corrected=False):
+    seen = compare_claims(old, new, corrected=corrected)
+    return seen.relation if seen else ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The staging server is heron.", "The staging server is now falcon."),
+        ("I use Vim as my editor.", "I switched to Emacs."),
+        ("Ann owns billing.", "Bob owns billing."),
+        ("Python 3.10 is the minimum.", "Python 3.12 is the minimum."),
+        ("Unsere Ablage liegt in Raum 4.", "Unsere Ablage liegt in Raum 9."),
+        ("Marta dirige la biblioteca.", "Julio dirige la biblioteca."),
+        ("J'habite à Nantes.", "J'ai déménagé à Rennes."),
+        ("测试服务器是 heron。", "测试服务器现在是 falcon。"),
+    ],
+)
+@pytest.mark.proves("A82", "A85", "B105")
+def test_another_value_of_one_thing_replaces_it(old, new):
+    """The newer one wins where there is one value at a time, with no "no longer" needed."""
+    assert relation(old, new) == "replaces"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Use npm.", "Don't use npm, use pnpm."),
+        ("The API runs on port 8080.", "No, it is port 8081."),
+        ("Benutze npm.", "Benutze nicht npm, sondern pnpm."),
+        ("La demo es el martes.", "En realidad la demo es el jueves."),
+        ("L'API tourne sur le port 8080.", "Non, c'est le port 8081."),
+        ("使用 npm。", "不要用 npm，用 pnpm。"),
+    ],
+)
+@pytest.mark.proves("A83")
+def test_a_correction_names_what_it_puts_right(old, new):
+    """In the words of five languages."""
+    assert relation(old, new, corrected=True) == "replaces"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "HTTPX is a fully featured HTTP client for Python 3.",
+            "The HTTP Core package provides a minimal low-level HTTP client.",
+        ),
+        ("The API listens on port 8080.", "The admin panel listens on port 8081."),
+        ("Ann owns billing.", "Bob owns search."),
+        ("Ann owns billing.", "Ann owns search."),
+        ("I speak French.", "I speak Italian."),
+        ("Meine Schwester wohnt in Köln.", "Mein Bruder wohnt in Bonn."),
+        ("Carmen dirige el coro.", "Pablo dirige el comité."),
+        ("Ma fille parle russe.", "Mon fils parle grec."),
+        ("上传超时是 30 秒。", "下载超时是 60 秒。"),
+        ("I work as a data engineer at Finch.", "I work on a Mac."),
+        ("Die Demo ist am Dienstag.", "The demo is on Tuesday."),
+    ],
+)
+@pytest.mark.proves("A82")
+def test_two_things_do_not_contradict_each_other(old, new):
+    """Nothing is retired, and nobody is asked."""
+    verdict = compare_memories(make_memory(old), make_memory(new), 0.7)
+    assert verdict.relation not in ("contradicts", "updates", "same")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("We use pytest for tests.", "Tests are written with pytest and run with make test."),
+        ("Always write tests.", "Always write tests before the code."),
+        ("Prefer short answers.", "Prefer short answers without emojis."),
+        ("Schreibe immer Tests.", "Schreibe immer Tests vor dem Code."),
+    ],
+)
+@pytest.mark.proves("A78", "A80")
+def test_a_fuller_statement_is_not_swallowed(old, new):
+    """What one says beyond the other stays a memory of its own."""
+    assert compare_memories(make_memory(old), make_memory(new), 0.95).relation == "near"
+
+
+@pytest.mark.parametrize("order", [("inferred", "user_stated"), ("user_stated", "inferred")])
+@pytest.mark.parametrize(
+    ("guessed", "stated"),
+    [
+        ("The cache is Memcached.", "The cache is Redis."),
+        ("Standup happens at 9:30.", "Standup happens at 10:00."),
+        ("Der Cache ist Memcached.", "Der Cache ist Redis."),
+    ],
+)
+@pytest.mark.proves("A84")
+def test_what_the_user_stated_beats_what_was_inferred(guessed, stated, order):
+    """Whichever came first."""
+    with memory() as mind:
+        texts = {"inferred": guessed, "user_stated": stated}
+        for provenance in order:
+            mind.remember(texts[provenance], space=SPACE, kind="fact", provenance=provenance)
+            mind.settle()
+        assert [one.text for one in mind.browse(space=SPACE)] == [stated]
+
+
+def test_an_inferred_change_does_not_win_over_a_statement():
+    """That something has changed is news: a person decides."""
+    old = make_memory("The cache is Redis.", provenance="user_stated", trust=0.95)
+    new = make_memory("The cache is no longer Redis.", provenance="inferred", trust=0.5)
+    verdict = compare_memories(old, new, 0.9)
+    assert pick_successor(old, new, verdict, new.at) is None
+
+
+def test_a_correction_knows_what_was_spoken_of():
+    """What extraction notes beside a correction says which memory it puts right."""
+    told = "it's port 8081 (about: “The API runs on port 8080.”)"
+    assert relation("The API runs on port 8080.", told, corrected=True) == "replaces"
+    assert relation("The worker runs on port 9090.", told, corrected=True) == "distinct"
+
+
+def test_any_text_can_be_read():
+    """Also one that says nothing."""
+    assert read_claim("") is None and read_claim("?") is None and read_claim("…" * 500) is None
+    assert read_claim("a" * 1000) is None
