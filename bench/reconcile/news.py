@@ -274,13 +274,13 @@ def grow_home(half: str, embedder: Embedder, *, show: bool) -> dict[str, Any]:
                     for case in mind.review.cases(space="me/demo")
                     if frozenset((case.one.id, case.other.id)) not in seen
                 ]
-                seen |= {frozenset((one.id, other.id)) for one, other in cases}
+                seen |= {frozenset((this.id, that.id)) for this, that in cases}
                 new_pairs.append(len(cases))
-                for one, other in cases:
-                    if is_worth_asking(by_id[one.id], by_id[other.id]):
+                for this, that in cases:
+                    if is_worth_asking(by_id[this.id], by_id[that.id]):
                         right += 1
                     else:
-                        wrong[f"{one.text} | {other.text}"] += 1
+                        wrong[f"{this.text} | {that.text}"] += 1
             retired = [_tell_retired(memory, by_id) for memory in mind.get(list(by_id))]
     if show:
         for line in (*wrong, *filter(None, retired)):
