@@ -34,6 +34,7 @@ from reverie.text.prompt_phrases import (
     matches_section,
     read_prompt_traits,
 )
+from reverie.text.stated_reasons import find_stated_reasons
 from tools.languages import collect_phrases
 
 CASES = [
@@ -170,3 +171,18 @@ def test_a_bare_approval_is_one_and_a_longer_message_is_not(message):
 )
 def test_a_wish_against_something_is_told_from_one_for_it(wish, wanted):
     assert forbids_something(wish) == wanted
+
+
+@pytest.mark.parametrize(
+    ("example", "wanted"),
+    [
+        (example, wanted)
+        for code in list_languages()
+        for field, wanted in (("examples", True), ("not_examples", False))
+        for example in load_language(code)["reason"][field]
+    ],
+)
+def test_what_gives_a_reason_is_told_from_what_tells_when_or_to_what_end(example, wanted):
+    found = find_stated_reasons(example)
+    assert bool(found) == wanted
+    assert all(reason.ground in example or reason.ground.split()[0] in example for reason in found)
