@@ -37,7 +37,7 @@ from reverie.runtime.mind import Mind
 from reverie.testing import Clock, memory
 
 FOLDER = Path(__file__).parent
-SETS = ("develop", "heldout")
+SETS = ("develop", "heldout", "fresh")
 SPACE = "me/demo"
 DAY = 86_400.0
 FIRST = 5  # answers in which news counts as seen

@@ -4,11 +4,18 @@ language: it gives up a thing that the other names, or it is the same sentence w
 Pure. Stricter than what asks a person about two memories: what this says puts others in doubt.
 """
 
+from collections import Counter
 from difflib import SequenceMatcher
 
 from reverie.core.model import Memory
 from reverie.reconciliation.merge_rules import judge_pair
-from reverie.text.stated_reasons import find_names, find_stated_reasons, gives_up, says_now
+from reverie.text.stated_reasons import (
+    find_names,
+    find_stated_reasons,
+    gives_up,
+    remove_now,
+    says_now,
+)
 from reverie.text.tokenization import fold_text
 
 # Words of a statement that another one puts another value in the place of.
@@ -35,24 +42,21 @@ def replaces_value(old: str, new: str) -> bool:
     """True if a text says the same of something as another but for one value, a number or a name,
     and says that it is so now, or the value is a number.
     """
-    before, after = split_words(old), split_words(new)
+    before, after = split_words(old), split_words(remove_now(new))
     codes = SequenceMatcher(
         None, list(map(fold_text, before)), list(map(fold_text, after)), autojunk=False
     ).get_opcodes()
-    swaps = [
+    count = Counter(kind for kind, *_ in codes)
+    kept = sum(end - start for kind, start, end, _, _ in codes if kind == "equal")
+    more = sum(end - start for kind, _, _, start, end in codes if kind == "insert")
+    is_one_swap = count["replace"] == 1 and not count["delete"]
+    if not is_one_swap or more > MAX_OTHER_WORDS or kept < MIN_KEPT_WORDS:
+        return False
+    was, becomes = next(
         (" ".join(before[start:end]), " ".join(after[new_start:new_end]))
         for kind, start, end, new_start, new_end in codes
         if kind == "replace"
-    ]
-    kept = sum(end - start for kind, start, end, _, _ in codes if kind == "equal")
-    others = sum(
-        max(end - start, new_end - new_start)
-        for kind, start, end, new_start, new_end in codes
-        if kind in ("insert", "delete")
     )
-    if len(swaps) != 1 or others > MAX_OTHER_WORDS or kept < MIN_KEPT_WORDS:
-        return False
-    was, becomes = swaps[0]
     if max(len(was.split()), len(becomes.split())) > MAX_VALUE_WORDS:
         return False
     if has_digit(was) and has_digit(becomes):
@@ -63,7 +67,7 @@ def replaces_value(old: str, new: str) -> bool:
 
 def split_words(text: str) -> list[str]:
     """The words of a sentence as they are written, without what closes it."""
-    return [word.strip(".,;:!") for word in text.split()]
+    return [bare for word in text.split() if (bare := word.strip(".,;:!"))]
 
 
 def has_digit(word: str) -> bool:

@@ -9,7 +9,7 @@ the ground is in doubt meanwhile (`doubts`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core import clock
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 MAX_CANDIDATES, MAX_NEAR_NEWS = 8, 40
 # A memory is what a reason speaks of from this share of common words, or from this cosine if it
 # names all that the reason names.
-SAME_WORDS, SAME_COSINE = 0.7, 0.72
+SAME_WORDS, SAME_COSINE = 0.6, 0.72
 
 
 class Ground(NamedTuple):
@@ -71,7 +71,8 @@ def tie_to_reasons(work: WorkContext, event: Event) -> ReaderDecision:
         found = untie_corrected(work, event, memory)
         for reason in find_stated_reasons(memory.text):
             found += tie_to_reason(work, memory, reason)
-        found += flag_shaken_grounds(work, memory)
+        upheld = {one.edge.dst for one in found if isinstance(one, Link) and one.edge.weight}
+        found += flag_shaken_grounds(work, memory, upheld)
         if found:
             rests_on.append(memory)
             changes += found
@@ -210,16 +211,18 @@ def rests_upon(work: WorkContext, id: str, ground: str) -> bool:
 # News
 
 
-def flag_shaken_grounds(work: WorkContext, news: Memory) -> list[Change]:
-    """The changes that flag what others rest on and news speaks against."""
+def flag_shaken_grounds(work: WorkContext, news: Memory, upheld: Set[str]) -> list[Change]:
+    """The changes that flag what others rest on and news speaks against, but not what the news
+    itself rests on (`upheld`).
+    """
     if is_unverified(news) or not news.active:
         return []
     near = {one.id: one for one in find_near(work, news, news.text, MAX_NEAR_NEWS)}
     if not near:
         return []
     edges = work.store.edges(sorted(near), (DEPENDS_ON,))
-    upheld = {edge.src for edge in edges if edge.dst == news.id}
-    grounds = [near[id] for id in sorted({edge.dst for edge in edges} & set(near) - upheld)]
+    upheld = upheld | {edge.dst for edge in edges if edge.src == news.id}
+    grounds = [near[id] for id in sorted({edge.dst for edge in edges} & near.keys() - upheld)]
     changes: list[Change] = []
     for ground in grounds:
         is_older = (ground.at, ground.id) < (news.at, news.id)

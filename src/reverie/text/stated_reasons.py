@@ -215,6 +215,13 @@ def says_now(text: str) -> bool:
     return any(phrases.now.search(text) for phrases in iterate_reason_phrases(text))
 
 
+def remove_now(text: str) -> str:
+    """A text without the words that say that it is so from here on."""
+    for phrases in iterate_reason_phrases(text):
+        text = phrases.now.sub(" ", text)
+    return text
+
+
 def find_names(text: str) -> list[str]:
     """What a text names: names, numbers, identifiers, and what follows a capital that may only
     begin the sentence.
@@ -225,7 +232,12 @@ def find_names(text: str) -> list[str]:
     for match in _NAME.finditer(text):
         name = match[0].strip("`\"'.,:;")
         found += [name, *([name.partition(" ")[2]] if " " in name else [])]
-    return [name for name in dict.fromkeys(found) if len(name) > 1 or name.isdigit()]
+    joining = load_joining_words()
+    return [
+        name
+        for name in dict.fromkeys(found)
+        if (len(name) > 1 or name.isdigit()) and name.casefold() not in joining
+    ]
 
 
 def iterate_reason_phrases(sentence: str) -> Iterator[ReasonPhrases]:
