@@ -12,6 +12,7 @@ from reverie.core.model import DEPENDS_ON
 from reverie.core.validity import is_valid_at
 from reverie.runtime.mind import Mind
 from reverie.testing import memory
+from tests.support.helpers import open_mind, run_command, toy_home
 
 SPACE = "me/demo"
 REASON = "We deploy on Fly."
@@ -237,3 +238,36 @@ def test_the_block_says_it(mind, clock):
     mind.forget(ground.id)
     block = render_block([Hit(now(mind, claim), 0.9)], clock.at, limit=5, budget=500)
     assert "in doubt since" in block.text and "We deploy on Fly" in block.text
+
+
+def test_a_purge_leaves_nothing_of_a_reason(home, clock):
+    """Neither what quotes the ground nor what was made of the purged memory's own reason."""
+    ground = keep(home, REASON)
+    claim = keep(home, CLAIM)
+    home.forget(ground.id)
+    assert is_in_doubt(now(home, claim))
+    home.data.purge(ground.id)
+    home.settle()
+    assert not is_in_doubt(now(home, claim))
+    own = keep(home, "Wolfram signs the invoices because Hedwig is in Tromso.")
+    made = list_grounds(home, own)
+    home.data.purge(own.id)
+    assert made and not home.store.get([one.id for one in made])
+    assert "Tromso" not in json.dumps(list(home.store.dump()), default=str)
+
+
+def test_a_command_shows_what_is_in_doubt_and_an_answer_settles_it(tmp_path, monkeypatch):
+    """`reverie review` lists it, `reverie curate` keeps it."""
+    place = toy_home(tmp_path)
+    monkeypatch.setenv("REVERIE_HOME", str(place))
+    with open_mind(place) as mind:
+        ground = keep(mind, REASON)
+        claim = keep(mind, CLAIM)
+        mind.forget(ground.id)
+        mind.settle()
+    shown = run_command("--space", SPACE, "review").output
+    assert "in doubt since" in shown and claim.id in shown
+    assert "in doubt since" in run_command("--space", SPACE, "recall", "sessions").output
+    assert "in doubt" in run_command("--space", SPACE, "show", claim.id).output
+    run_command("curate", claim.id)
+    assert "Nothing waits" in run_command("--space", SPACE, "review").output

@@ -17,7 +17,8 @@ def doubt_of(memory: Memory) -> Mapping[str, Any]:
     """What stands in a memory's details of its doubt; empty for a sound one.
 
     `since` is a moment, `root` the memory that changed, `by` the one that rests on it directly,
-    `change` what became of the root and `words` the whole, in words.
+    `change` what became of the root and `words` the whole, in words, which quote the memories of
+    `quotes`: a purge of one of these takes the note away.
     """
     found = memory.details.get(DOUBT)
     is_whole = isinstance(found, Mapping) and isinstance(found.get("since"), (int, float))

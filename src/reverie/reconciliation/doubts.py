@@ -68,6 +68,7 @@ class GroundChange(NamedTuple):
     at: float
     was: str  # what it said
     became: str  # in words that follow "which"
+    quoted: str = ""  # the memory that these words quote
 
 
 class DependencyView:
@@ -117,7 +118,8 @@ class DependencyView:
         became = RETIREMENTS.get(why, "no longer counts")
         if heirs:
             became = f"changed to {quote(heirs[0].text)}"
-        return GroundChange(ground.retired_at, ground.text, became)
+        quoted = heirs[0].id if heirs else ""
+        return GroundChange(ground.retired_at, ground.text, became, quoted)
 
     def _find_rewording(self, ground: Memory, dependent: str) -> GroundChange | None:
         """The change of a ground's text since it was one, unless it says the same."""
@@ -150,7 +152,8 @@ class DependencyView:
             # Whether two contradict each other is asked about more often than they do.
             if shakes_ground(other, ground):
                 at = max(other.at, other.created_at)
-                return GroundChange(at, ground.text, f"is contradicted by {quote(other.text)}")
+                became = f"is contradicted by {quote(other.text)}"
+                return GroundChange(at, ground.text, became, other.id)
         return None
 
     def find_doubt(self, memory: Memory) -> dict[str, Any] | None:
@@ -165,6 +168,7 @@ class DependencyView:
                     "since": change.at,
                     "root": ground.id,
                     "by": memory.id,
+                    "quotes": sorted({ground.id, change.quoted} - {""}),
                     "change": f"{quote(change.was)} {change.became}",
                     "words": f"its reason was {quote(change.was)}, which {change.became}",
                 }
@@ -172,7 +176,8 @@ class DependencyView:
             doubt = doubt_of(ground)
             if ground.active and doubt and self.is_rooted(doubt, memory.id):
                 words = f"its reason was {quote(ground.text)}, in doubt itself: {doubt['change']}"
-                return {**doubt, "words": words}
+                quotes = sorted({ground.id, *doubt.get("quotes", ())})
+                return {**doubt, "quotes": quotes, "words": words}
         return None
 
     def is_rooted(self, doubt: Mapping[str, Any], asker: str) -> bool:

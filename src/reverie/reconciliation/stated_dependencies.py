@@ -44,8 +44,10 @@ from reverie.text.stated_reasons import (
 from reverie.text.tokenization import fold_text, tokenize_query
 
 if TYPE_CHECKING:
+    from reverie.storage import Store
     from reverie.storage.column_cache import Floats
 
+STATED_IN = "stated_in"  # a name in the details: of which memory's reason it was made
 # Memories that are compared with a reason, or with news about what others rest on.
 MAX_CANDIDATES, MAX_NEAR_NEWS = 8, 40
 # A memory is what a reason speaks of from this share of common words, or from this cosine if it
@@ -79,7 +81,7 @@ def tie_to_reasons(work: WorkContext, event: Event) -> ReaderDecision:
     made = [one.memory for one in changes if isinstance(one, Add)]
     if made:
         # They repeat what stands in the memory that gives the reason: nobody need be asked.
-        payload["settled"] = [sorted((one.id, str(one.details["stated_in"]))) for one in made]
+        payload["settled"] = [sorted((one.id, str(one.details[STATED_IN]))) for one in made]
     return ReaderDecision(changes, rests_on, payload)
 
 
@@ -119,11 +121,25 @@ def make_ground(memory: Memory, reason: StatedReason, now: float) -> Memory:
         speaker=memory.speaker,
         messages=memory.messages,
         provenance=memory.provenance,
-        details={"stated_in": memory.id},
+        details={STATED_IN: memory.id},
         trust=memory.trust,
         confidence=memory.confidence,
         salience=memory.salience,
     )
+
+
+def find_made_grounds(store: Store, memories: Sequence[Memory]) -> list[Memory]:
+    """What was made of the reasons of some memories, and nothing else rests on."""
+    ids = {memory.id for memory in memories}
+    edges = store.edges(sorted(ids), (DEPENDS_ON,)) if ids else []
+    grounds = store.get(sorted({edge.dst for edge in edges if edge.src in ids} - ids))
+    made = [one for one in grounds if one.details.get(STATED_IN) in ids]
+    others = {
+        edge.dst
+        for edge in store.edges([one.id for one in made], (DEPENDS_ON,))
+        if edge.src not in ids
+    }
+    return [one for one in made if one.id not in others]
 
 
 def find_ground(work: WorkContext, memory: Memory, reason: StatedReason) -> Memory | None:
