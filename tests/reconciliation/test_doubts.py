@@ -271,3 +271,24 @@ def test_a_command_shows_what_is_in_doubt_and_an_answer_settles_it(tmp_path, mon
     assert "in doubt" in run_command("--space", SPACE, "show", claim.id).output
     run_command("curate", claim.id)
     assert "Nothing waits" in run_command("--space", SPACE, "review").output
+
+
+def test_code_that_a_reason_speaks_of_puts_in_doubt_what_stands_on_it(home, tmp_path):
+    """Until the old code is back."""
+    from tests.code.test_anchors import CART, edit
+
+    repo = tmp_path / "demo"
+    edit(repo, **{"cart.py": CART})
+    home.code.index(repo)
+    keep(home, "Prices are rounded down.", about=[str(repo / "cart.py:price_of")])
+    kept = keep(home, "Invoices show whole euros because prices are rounded down.")
+    column = keep(home, "The PDF has no column for cents because invoices show whole euros.")
+    home.settle()
+    assert not is_in_doubt(now(home, column))
+    edit(repo, **{"cart.py": CART.replace("3 * n", "4 * n")})
+    home.code.index(repo)
+    assert is_in_doubt(now(home, kept))
+    assert "older version of price_of in cart.py" in describe_doubt(now(home, column))
+    edit(repo, **{"cart.py": CART})
+    home.code.index(repo)
+    assert not is_in_doubt(now(home, kept)) and not is_in_doubt(now(home, column))

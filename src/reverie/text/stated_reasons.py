@@ -236,7 +236,7 @@ def find_names(text: str) -> list[str]:
     return [
         name
         for name in dict.fromkeys(found)
-        if (len(name) > 1 or name.isdigit()) and name.casefold() not in joining
+        if (len(name) > 1 or name.isdigit()) and (name.isupper() or name.casefold() not in joining)
     ]
 
 
