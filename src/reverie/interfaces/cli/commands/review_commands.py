@@ -99,8 +99,8 @@ def list_questions(cases: list[ReviewCase], doubted: list[Memory]) -> None:
     if doubted:
         print_view(memory_view.render_doubts(doubted, clock.now()))
         print_note(
-            "Still so: reverie curate ID; no longer: reverie curate ID --as dismissed; "
-            "otherwise: reverie revise ID TEXT"
+            "Still so: reverie memory curate ID; no longer: the same with --as dismissed; "
+            "otherwise: reverie edit ID"
         )
 
 
