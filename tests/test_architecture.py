@@ -34,6 +34,7 @@ ROOMS = (
     "porting",
     "erasure",
     "consolidation",
+    "holdout",
     "runtime",
     "interfaces",
     "surfaces",

@@ -186,6 +186,34 @@ def test_nothing_is_injected_twice_without_a_worker(agent):
     assert HERON in agent.say("Which host is the staging server?", session="s2")
 
 
+def test_a_session_that_is_held_out_is_told_nothing_but_warnings(agent):
+    """Real hooks: the prompt, the first tool and a failure bring nothing, what is forbidden does;
+    what would have been said is in the log, and the other sessions are told as ever.
+    """
+    config.save_settings(config.load_settings(agent.home), holdout=0.5)
+    settings = config.load_settings(agent.home)
+    names = {settings.is_held_out(f"s{n}"): f"s{n}" for n in range(50)}
+    heron = agent.keep(HERON)
+    agent.keep("Never force-push.", kind="negative", triggers=["tool:Bash(git push*--force*)"])
+    ask = "Which host is the staging server?"
+    assert agent.say(ask, names[True]) == ""
+    agent.settled()
+    assert agent.say(f"Once more: {ask}", names[True]) == ""
+    wait_until(lambda: "force-push" in agent.guards())
+    assert "Never force-push" in agent.tool("git push --force", names[True])
+    assert HERON in agent.say(ask, names[False])
+    agent.settled()
+    wait_until(lambda: not is_worker_alive(agent.room.lock))
+    trials = {event.session: event.payload["held_out"] for event in agent.events("trial")}
+    assert trials == {names[True]: True, names[False]: False}
+    withheld = {
+        (event.session, id)
+        for event in agent.events("turn", "prepared")
+        for id in event.payload.get("withheld", ())
+    }
+    assert withheld == {(names[True], heron.id)}
+
+
 def test_why_each_was_given_can_be_asked_afterwards(agent):
     """What words found, what a tool called up and what an earlier turn prepared: each with its
     reason.
@@ -1108,6 +1136,8 @@ def test_a_store_in_trouble_starts_no_worker_after_the_other(agent):
     """
     agent.say("Good morning!")
     wait_until(lambda: not agent.room.list_events() and not is_worker_alive(agent.room.lock))
+    # It gives up its lock before it closes the store, and closing folds the journal in.
+    wait_until(lambda: not workers(agent.home))
     store = agent.home / "reverie.db"
     good = store.read_bytes()
     store.write_bytes(b"x" * len(good))

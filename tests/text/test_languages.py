@@ -8,6 +8,7 @@ from reverie.text import prompt_phrases
 from reverie.text.learned_phrases import (
     CONCLUSION,
     CONFIRMS,
+    OBJECTION,
     PASSING,
     PROPOSAL,
     STANDING,
@@ -18,6 +19,7 @@ from reverie.text.learned_phrases import (
     find_section,
     forbids_something,
     is_conclusion,
+    is_objection,
     is_proposal,
     is_standing_wish,
     load_learned_phrases,
@@ -132,12 +134,15 @@ def test_a_wish_for_how_things_are_done_is_told_from_a_command(example, wanted):
             (CONCLUSION, is_conclusion),
             (CONFIRMS, confirms_something),
             (PROPOSAL, is_proposal),
+            (OBJECTION, is_objection),
         )
         for field, wanted in (("examples", True), ("not_examples", False))
         for example in load_language(code)[section][field]
     ],
 )
-def test_what_is_concluded_confirmed_or_proposed_is_told_from_the_rest(judge, example, wanted):
+def test_what_is_concluded_confirmed_proposed_or_refused_is_told_from_the_rest(
+    judge, example, wanted
+):
     assert judge(example) == wanted
 
 

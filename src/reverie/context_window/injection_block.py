@@ -66,6 +66,8 @@ class Block(NamedTuple):
     prepared_at: float = 0.0
     # reminders among them, as they were found: they fire when it is given
     due: tuple[Memory, ...] = ()
+    # ids of what would have been given, had the conversation not been held out for `reverie proof`
+    withheld: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.memories)

@@ -38,6 +38,7 @@ NUMBER_BOUNDS = {
     "decay": (0.01, 1.0),
     "llm_votes": (1, 9),
     "condense_at": (0.1, 1.0),
+    "holdout": (0, 0.5),
 }
 # How a value begins that TOML and JSON write alike.
 PLAIN_STARTS = frozenset('"[-0123456789tf')
@@ -98,6 +99,9 @@ class Settings(NamedTuple):
     # days for which what was said in past conversations is searched; 0: always
     talk_days: float = 0.0
     condense_at: float = 0.8  # share of the model's context from which a conversation is condensed
+    # share of conversations, 0.5 at most, in which memory says nothing by itself, warnings and
+    # reminders apart, so that `reverie proof` can tell what it is worth
+    holdout: float = 0.0
     idle: float = 60.0  # seconds without work after which a detached worker exits
     # what sleep tidies by itself: off, safe, all, or names of passes with commas
     sleep: str = "safe"
@@ -141,6 +145,19 @@ class Settings(NamedTuple):
             or (bool(session) and session in self.off_sessions)
         )
 
+    def is_held_out(self, session: str) -> bool:
+        """True if memory says nothing by itself in this conversation, to compare it with others.
+
+        Drawn by the conversation's name, so that every process says the same, and so that one that
+        is resumed stays what it was.
+        """
+        if not self.holdout or not session:
+            return False
+        from hashlib import sha256  # no hook loads it unless something is held out
+
+        drawn = sha256(session.encode("utf-8", "surrogatepass")).digest()[:4]
+        return int.from_bytes(drawn) < self.holdout * 2**32
+
     def check_on(self, space: str, session: str = "") -> None:
         """Raise Disabled where memory is off in this space or conversation."""
         if self.is_off(space):
@@ -174,6 +191,7 @@ def reload_switches(settings: Settings) -> Settings:
         enabled=fresh.enabled,
         off=fresh.off,
         off_sessions=fresh.off_sessions,
+        holdout=fresh.holdout,
     )
 
 

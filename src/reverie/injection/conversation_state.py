@@ -41,6 +41,7 @@ class ConversationTurn:
     evicted_summary: CondensedEpisode | None = None  # what that was about, where it was condensed
     is_redacted: bool = False  # by the process that handed the messages over
     given_why: Sequence[Sequence[str]] = ()  # reasons for each of `given_ids`
+    withheld_ids: tuple[str, ...] = ()  # what a conversation that is held out was not given
 
 
 @dataclass(slots=True, eq=False)
@@ -60,6 +61,8 @@ class ConversationState:
     vector: Any = None  # of the last context
     # reminders given lately, as they were, and when
     told_reminders: list[tuple[Memory, float]] = field(default_factory=list)
+    # whether it is held out, as it is written down; None: nothing is written of that
+    noted_trial: bool | None = None
     is_off: bool = False  # nothing of it is kept or given
     # of the claims on reminders
     holder: str = field(default_factory=partial(new_id, "conversation"))
@@ -127,6 +130,8 @@ def to_turn_event(
         payload["places"] = places  # a message that held what a tool answered is two
     if turn.given_ids:
         payload |= to_given_payload(turn.given_ids, turn.given_why)
+    if turn.withheld_ids:
+        payload["withheld"] = list(turn.withheld_ids)
     return make_conversation_event(turn, "turn", payload)
 
 

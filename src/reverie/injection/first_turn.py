@@ -51,7 +51,16 @@ class InjectionTurn(NamedTuple):
         return own | self.attention.list_blocked_ids(self.now)
 
     def render(self, hits: Sequence[Hit], settings: Settings) -> Block:
-        """The block of these hits and what is due."""
+        """The block of these hits and what is due; only what is due in a conversation that is held
+        out.
+        """
+        whole = self._render(hits, settings)
+        if not settings.is_held_out(self.attention.session):
+            return whole
+        said = self._render((), settings)
+        return said._replace(withheld=tuple(id for id in whole.ids if id not in said.ids))
+
+    def _render(self, hits: Sequence[Hit], settings: Settings) -> Block:
         return render_block(
             hits,
             self.now,

@@ -394,7 +394,7 @@ class BackgroundThread:
 
     def _write_batch(self, turns: Sequence[ConversationTurn]) -> list[Event | None]:
         off = {id(turn) for turn in turns if self.is_off(turn.session)}
-        return write_turns(self.store, turns, off, self.settings.policy)
+        return write_turns(self.store, turns, off, self.settings)
 
     def _write_single(self, turn: ConversationTurn) -> Event | None:
         """The event of one turn, written without its reminders if these are the trouble.
@@ -523,9 +523,13 @@ class BackgroundThread:
         at: float,
         made: PreparedBlock,
     ) -> None:
-        """Record what the judge said, and a question that memory could not answer."""
-        if made.judged:
-            record_prepared_block(self.store, conversation, EMPTY_BLOCK, at, made.judged)
+        """Record what the judge said or what is withheld, and a question that memory could not
+        answer.
+        """
+        if made.judged or made.block.withheld:
+            record_prepared_block(self.store, conversation, made.block, at, made.judged)
+        if made.block.withheld:
+            return
         if made.query is None or (self._judge is not None and not made.judged):
             # Nobody has looked, so nothing is known to be missing.
             return

@@ -127,7 +127,15 @@ class Companion:
             self.conversation.attention.last_given = (frozenset(block.ids), at)
             note_told_reminders(self.conversation, block.due, at)
         turn = ConversationTurn(
-            self.conversation, said, first, block.ids, stale, at, block.due, given_why=block.why
+            self.conversation,
+            said,
+            first,
+            block.ids,
+            stale,
+            at,
+            block.due,
+            given_why=block.why,
+            withheld_ids=block.withheld,
         )
         # A full queue loses what was said, never the answer.
         if not self._background.enqueue(turn):

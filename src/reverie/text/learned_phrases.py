@@ -35,6 +35,9 @@ STANDING, AGAINST = "standing", "against"
 # How an agent concludes or proposes something, and how a user says that it is so.
 CONCLUSION, HEDGES, CONFIRMS, REFUTES = "conclusion", "hedges", "confirms", "refutes"
 PROPOSAL, ACCEPTS = "proposal", "accepts"
+OBJECTION = "objection"
+# Characters of a prompt within which an objection stands at its beginning.
+MAX_OBJECTION_CHARS = 400
 # Characters of a conclusion or proposal of an agent's.
 MAX_CONCLUSION_CHARS = 320
 # Characters of a sentence by which a user says that something is so.
@@ -153,6 +156,11 @@ def is_conclusion(sentence: str) -> bool:
 def is_proposal(sentence: str) -> bool:
     """True if an agent proposes with it how something be done."""
     return is_said_plainly(sentence, PROPOSAL, may_ask=True)
+
+
+def is_objection(prompt: str) -> bool:
+    """True if a user says with a prompt that the agent got something wrong."""
+    return fits_section(prompt.strip()[:MAX_OBJECTION_CHARS], OBJECTION)
 
 
 def is_said_plainly(sentence: str, section: str, *, may_ask: bool = False) -> bool:

@@ -46,6 +46,7 @@ from reverie.interfaces.cli.commands import (
     mirror_commands,
     plan_command,
     procedure_commands,
+    proof_command,
     remember_commands,
     reminder_commands,
     review_commands,
@@ -358,6 +359,7 @@ TOP_LEVEL = (
     learn_command.commands,
     sleep_command.commands,
     status_commands.commands,
+    proof_command.commands,
     install_commands.commands,
     mcp_command.commands,
 )

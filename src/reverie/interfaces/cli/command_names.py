@@ -4,7 +4,7 @@
 SECTIONS = {
     "Remember, find, change": "remember recall list show explain edit forget undo review remind "
     "plan learn sleep",
-    "Set up and look after": "status off on install uninstall doctor mcp tour",
+    "Set up and look after": "status proof off on install uninstall doctor mcp tour",
 }
 GROUPS = {
     "memory": "Tags, links, feelings, history; bring back, approve.",

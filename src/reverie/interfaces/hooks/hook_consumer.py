@@ -319,6 +319,7 @@ class HookConsumer:
                 tuple(self.mind.store.get(spooled.due)) if spooled.due else (),
                 is_redacted=self._is_redacted(spooled),
                 given_why=spooled.why,
+                withheld_ids=tuple(spooled.withheld),
             )
         )
         active.message_count += len(messages)

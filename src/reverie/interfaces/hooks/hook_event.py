@@ -55,6 +55,7 @@ class SessionNote(NamedTuple):
     agent: str = ""  # the host's name
     transcript: str = ""
     model: str = ""
+    held_out: bool = False  # memory says nothing there by itself, warnings and reminders apart
 
     @property
     def policy(self) -> Policy:
@@ -72,6 +73,7 @@ class HookBlock(NamedTuple):
     about: Sequence[str] = ()  # topic words that it was prepared for
     asked: float = 0.0  # when the prompt came that it was prepared for; 0: not known
     why: Sequence[Sequence[str]] = ()  # reasons for each of `ids`; empty: by an earlier version
+    withheld: Sequence[str] = ()  # what a session that is held out is not told
 
 
 NO_BLOCK = HookBlock()
@@ -112,6 +114,7 @@ class SpooledEvent(NamedTuple):
     due: Sequence[str] = ()
     redacted_by: str = ""  # a `redaction_rules`; empty: by an earlier version
     why: Sequence[Sequence[str]] = ()  # reasons for each of `ids`; empty: by an earlier version
+    withheld: Sequence[str] = ()  # what a session that is held out was not told
 
     def to_json(self) -> dict[str, Any]:
         """One flat object, as earlier versions write and read it."""

@@ -263,7 +263,7 @@ def answer_session_start(call: HookCall) -> str:
     for what in lists:
         with suppress(OSError):
             os.unlink(files.session_file(event.session, what))
-    if event.source != "compact":
+    if event.source != "compact" or call.note.held_out:
         return spool_without_answer(call)
 
     def look() -> HookBlock:
@@ -414,7 +414,7 @@ def answer_tool_result(call: HookCall) -> str:
     error = event.text or (event.result if event.doubtful else "")
     failed = event.kind == kinds.TOOL_FAILED or any(sign in error for sign in ERROR_SIGNS)
     table = files.read_warnings(note.space) if error and failed else None
-    if table is None or not table.fixes:
+    if table is None or not table.fixes or note.held_out:
         return spool_without_answer(call)
 
     def look() -> HookBlock:

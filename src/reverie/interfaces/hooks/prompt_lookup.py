@@ -59,6 +59,7 @@ def make_session_note(event: HookEvent, home: str) -> SessionNote:
         space=space,
         root=str(config.find_work_tree(folder)),
         off=settings.is_off(space, event.session),
+        held_out=settings.is_held_out(event.session),
         idle=settings.idle,
         personal=policy.personal,
         contact=policy.contact,
@@ -96,7 +97,7 @@ def look_up_prompt(asked: PromptLookup, home: str) -> HookBlock:
         turn = InjectionTurn(history, asked.space, asked.now, due)
         query = asked.text[:MAX_QUERY_CHARS]
         block = prepare_by_words(store, settings, turn, query, asked.text, besides)
-        return to_hook_block(block)
+        return to_hook_block(block)._replace(withheld=block.withheld)
 
 
 def load_active_hits(

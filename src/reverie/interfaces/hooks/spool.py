@@ -87,11 +87,12 @@ class HookFiles(NamedTuple):
 
     def release_event(self, held: str, block: HookBlock) -> None:
         """Let the worker take in an event that was held, and the block that was said with it."""
-        if block.ids or block.due:
+        if block.ids or block.due or block.withheld:
             said = {
                 "ids": list(block.ids),
                 "due": list(block.due),
                 "why": list(block.why),
+                "withheld": list(block.withheld),
             }
             write_json_object(held, (read_json_object(held) or {}) | said)
         os.replace(held, f"{held.removesuffix('.held')}.json")

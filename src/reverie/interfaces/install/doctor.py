@@ -51,6 +51,7 @@ MIN_FREE_BYTES = 20_000_000
 MANY_WAITING = 200
 # Older trouble is likely mended, and would hide what is new.
 RECENT_SECONDS = 7 * 86_400.0
+SUGGEST_PROOF_SECONDS = 30 * 86_400.0  # of use, before measuring its worth is suggested
 MAX_NAMED_SESSIONS = 3  # sessions that are switched off which are named
 MAX_TURNS = 500  # newest turns among which the last one with a memory is looked for
 
@@ -155,6 +156,7 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
         )
     else:
         yield report_state("No turn of an agent has reached Reverie yet.")
+    yield from suggest_proof(mind, now)
     yield from examine_prompt_search(mind, home, space)
     # Only looked for: whether to take it along is the user's choice.
     for one in mind.data.import_beside(space=space, dry_run=True):
@@ -193,6 +195,18 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
         )
     for _, why in find_stuck_shares(mind.store):
         yield report_fault(f"A shared file is not in step: {why}")
+
+
+def suggest_proof(mind: Mind, now: float) -> Iterator[DoctorFinding]:
+    """Say how it can be measured what memory is worth, once it has been used for a while."""
+    first = mind.store.events(verbs=("turn",), limit=1)
+    if mind.work.settings.holdout or not first or now - first[0].at < SUGGEST_PROOF_SECONDS:
+        return
+    yield report_state(
+        "Whether memory helps is not measured.",
+        "Let it be silent in a tenth of all conversations, and compare: "
+        "reverie proof --holdout 0.1",
+    )
 
 
 def examine_prompt_search(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]:

@@ -19,6 +19,7 @@ from reverie.text.argument_checks import check_texts
 
 if TYPE_CHECKING:
     from reverie.erasure.scrub import ScrubReport
+    from reverie.holdout.proof_report import Proof
     from reverie.memory.usage_statistics import Usage
     from reverie.mirror.space_sync import MirrorReport
     from reverie.porting.export_validation import ImportReport
@@ -99,6 +100,17 @@ class DataVerbs(VerbGroup):
         visible = self._store.browse(Filter(spaces=spaces, limit=MAX_USAGE_SCAN))
         memories = [memory for memory in visible if not is_conversation_turn(memory)]
         return summarize_usage(memories, self._now(), most)
+
+    def proof(self) -> Proof:
+        """What memory is worth, by comparison with the conversations in which it was silent.
+
+        `settings.holdout` is their share, 0 by default: then nothing can be said. Of all spaces,
+        from the log. Differences come with their intervals, and only once there are enough
+        conversations on either side.
+        """
+        from reverie.holdout.proof_report import make_proof
+
+        return make_proof(self._store, self._work.settings.holdout, self._now())
 
     def export(self, log: bool = True) -> Iterable[dict[str, Any]]:
         """Everything, as JSON-ready rows, a header first.
