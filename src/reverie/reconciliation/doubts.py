@@ -31,13 +31,14 @@ from reverie.core.model import (
     with_fields,
 )
 from reverie.memory.detail_changes import drop_details, revise_details
+from reverie.pipeline.decided_pairs import UNASKED_VERBS
 from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
 from reverie.reconciliation.merge_rules import judge_pair, resolve_merged
 from reverie.reconciliation.reconcile_reader import load_merge_families
 from reverie.reconciliation.shaken_grounds import shakes_ground
 from reverie.storage import Store
 from reverie.text.stated_reasons import find_claim
-from reverie.text.tokenization import shorten_line
+from reverie.text.tokenization import shorten_line, tokenize_query
 
 _CHANGING_VERBS = """
 remember import shared revise link supersede forget restore undo review curate mirror folder learn
@@ -54,6 +55,8 @@ RETIREMENTS = {
     "expired": "is over",
 }
 MAX_QUOTED_CHARS = 80
+# The share of a ground's words that stand in what replaced it unasked.
+MIN_SHARED_WORDS = 0.5
 # Memories that one change may put in doubt: far more than anybody says reasons for.
 MAX_DEPENDENTS = 2_000
 # Edges that the search for what is over looks at, and seconds between two such searches.
@@ -117,9 +120,16 @@ class DependencyView:
         heirs = self.get([ground.superseded_by]) if ground.superseded_by else []
         became = RETIREMENTS.get(why, "no longer counts")
         if heirs:
+            if self._was_unasked(ground) and not bears_out(heirs[0], ground):
+                return None
             became = f"changed to {quote(heirs[0].text)}"
         quoted = heirs[0].id if heirs else ""
         return GroundChange(ground.retired_at, ground.text, became, quoted)
+
+    def _was_unasked(self, ground: Memory) -> bool:
+        """True if nobody decided that a ground counts no longer."""
+        retired = [one for one in self.history(ground.id) if one.op == "retire"]
+        return bool(retired) and retired[-1].event.verb in UNASKED_VERBS
 
     def _find_rewording(self, ground: Memory, dependent: str) -> GroundChange | None:
         """The change of a ground's text since it was one, unless it says the same."""
@@ -194,6 +204,15 @@ class DependencyView:
         ):
             return False
         return self.find_change(found[0], str(by)) is not None
+
+
+def bears_out(heir: Memory, ground: Memory) -> bool:
+    """True if what took the place of a ground unasked speaks against it, or of the same at least:
+    reconciling may be wrong, and what it retired is then one memory; what stood on it are many.
+    """
+    words, others = set(tokenize_query(ground.text)), set(tokenize_query(heir.text))
+    shared = len(words & others) / max(1, len(words))
+    return shared >= MIN_SHARED_WORDS or shakes_ground(heir, ground)
 
 
 def quote(text: str) -> str:
