@@ -37,7 +37,7 @@ from reverie.reconciliation.merge_rules import judge_pair, resolve_merged
 from reverie.reconciliation.reconcile_reader import load_merge_families
 from reverie.reconciliation.shaken_grounds import shakes_ground
 from reverie.storage import Store
-from reverie.text.stated_reasons import find_claim
+from reverie.text.stated_reasons import find_claim, find_names, gives_up
 from reverie.text.tokenization import shorten_line, tokenize_query
 
 _CHANGING_VERBS = """
@@ -55,7 +55,7 @@ RETIREMENTS = {
     "expired": "is over",
 }
 MAX_QUOTED_CHARS = 80
-# The share of a ground's words that stand in what replaced it unasked.
+# More than this share of a ground's words stands in what replaced it unasked.
 MIN_SHARED_WORDS = 0.5
 # Memories that one change may put in doubt: far more than anybody says reasons for.
 MAX_DEPENDENTS = 2_000
@@ -212,7 +212,10 @@ def bears_out(heir: Memory, ground: Memory) -> bool:
     """
     words, others = set(tokenize_query(ground.text)), set(tokenize_query(heir.text))
     shared = len(words & others) / max(1, len(words))
-    return shared >= MIN_SHARED_WORDS or shakes_ground(heir, ground)
+    if shared > MIN_SHARED_WORDS or shakes_ground(heir, ground):
+        return True
+    # Of what gives its own reason, too: that is what fell.
+    return gives_up(heir.text, find_names(ground.text))
 
 
 def quote(text: str) -> str:
