@@ -28,7 +28,7 @@ from reverie.consolidation.sleep_schedule import (
 )
 from reverie.core.config import Settings
 from reverie.core.errors import BadInput, NotFound
-from reverie.core.model import Edge, Event, Filter, Link
+from reverie.core.model import Edge, Event, Filter, Link, Retire
 from reverie.extraction.retrieval_feedback import CLUSTERS_CURSOR, CLUSTERS_EVERY
 from reverie.pipeline.leases import SETTLE_LEASE
 from reverie.pipeline.pending_vectors import embed_pending
@@ -286,6 +286,28 @@ def test_a_dry_run_writes_nothing(unsettled_mind):
     assert everything == [json.dumps(row, sort_keys=True) for row in unsettled_mind.store.dump()]
 
 
+@pytest.mark.parametrize("count", [40, 300])
+def test_a_dry_run_says_what_the_night_does(unsettled_mind, count):
+    """Each pass sees what those before it did: the same passes, as many steps, the same reasons."""
+    filled_mind(unsettled_mind, count)
+    ids = [memory.id for memory in unsettled_mind.browse(space=SPACE)][:12]
+    for n in range(3):
+        turn = Event("turn", SPACE, NOW, f"s{n}", {"messages": [], "given": ids})
+        unsettled_mind.store.append([turn])
+    planned = unsettled_mind.sleep(dry_run=True)
+    done = unsettled_mind.sleep()
+    assert [one[:2] for one in planned.passes] == [one[:2] for one in done.passes]
+    assert done.steps > count / 10
+    retired = {
+        change.id for one in planned.plan for change in one.step.changes if is_retire(change)
+    }
+    assert retired == set(done.retired)
+
+
+def is_retire(change):
+    return isinstance(change, Retire)
+
+
 def test_spaces_that_are_off_are_left_alone(unsettled_mind):
     """Where memory is switched off, nothing is touched."""
     filled_mind(unsettled_mind)
@@ -307,7 +329,6 @@ def test_unknown_passes_are_refused(mind):
 @pytest.mark.proves("B24", "B25", "B26", "B94", "B114", "B126", "B10")
 def test_clusters_become_nodes_with_stable_names(unsettled_mind):
     """Members get `in_cluster` edges to named nodes; a second night changes nothing."""
-    pytest.importorskip("sklearn")
     filled_mind(unsettled_mind, 600)
     assert unsettled_mind.sleep(["recluster"]).steps > 0
     ids = [m.id for m in unsettled_mind.store.browse(Filter(spaces=(SPACE,), limit=1_000))]
@@ -315,18 +336,6 @@ def test_clusters_become_nodes_with_stable_names(unsettled_mind):
     assert edges
     assert all(edge.dst.startswith(f"cluster:{SPACE}:") for edge in edges)
     assert unsettled_mind.sleep(["recluster", "small"]).steps == 0
-
-
-@pytest.mark.proves("B140")
-def test_without_scikit_learn_the_pass_says_how_to_get_it(unsettled_mind, monkeypatch):
-    """An extra; without it the others work."""
-    from reverie.consolidation import clusters
-
-    monkeypatch.setattr(clusters, "is_clustering_available", lambda: False)
-    filled_mind(unsettled_mind, 50)
-    done = {one.name: one for one in unsettled_mind.sleep().passes}
-    assert "pip install 'reverie[sleep]'" in done["recluster"].skipped
-    assert done["tags"].steps
 
 
 @pytest.mark.proves("B135")
@@ -412,12 +421,19 @@ def test_an_event_that_keeps_failing_is_given_up(mind, monkeypatch):
 
 
 @pytest.mark.proves("B117")
-def test_what_lacks_a_vector_is_queued(home):
-    """Nothing stays without a vector because a process died."""
+@pytest.mark.parametrize("is_known", [False, True])
+def test_what_lacks_a_vector_is_queued(home, is_known):
+    """Nothing stays without a vector because a process died, of a new model or of the one that has
+    always been there.
+    """
     (one,) = embedded(home, HERON)
+    if is_known:
+        home.store.await_vectors(home.embedder.model)
     with closing(sqlite3.connect(home.store.path)) as db, db:
         db.execute("delete from vector")
+    assert home.sleep(["backfill"], dry_run=True).steps == 1
     assert home.sleep(["backfill"]).steps == 1
+    assert home.sleep(["backfill"]).steps == 0
     assert [one.id] == [id for id, _ in home.store.unembedded_texts(10)]
 
 

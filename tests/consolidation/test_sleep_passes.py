@@ -434,7 +434,6 @@ def test_only_some_rows_can_be_asked_for():
 @pytest.mark.proves("B24", "B25", "B28", "B29")
 def test_groups_that_nobody_tagged_are_found():
     """Dense regions become clusters, what lies apart is in none."""
-    pytest.importorskip("sklearn")
     vectors = np.concatenate([around(6, 12), np.eye(64, dtype=np.float32)[:10]])
     labels = clusters.find_clusters(find_nearest(vectors, 10, clusters.MIN_NEIGHBOUR_COSINE))
     groups = labels[:72].reshape(6, 12)
@@ -445,30 +444,46 @@ def test_groups_that_nobody_tagged_are_found():
     assert {-1} == set(labels[72:].tolist())
 
 
-def test_large_components_are_clustered_in_parts(monkeypatch):
-    """No part is longer than AT_ONCE, each dense region stays whole, and a stop is heeded before
-    the next part.
-    """
-    pytest.importorskip("sklearn")
-    one = np.ones(64, np.float32) / 8  # a direction that all share: one component
-    near = find_nearest(
-        np.stack([v / np.linalg.norm(v) for v in around(6, 12) + one]),
-        20,
-        clusters.MIN_NEIGHBOUR_COSINE,
-    )
-    monkeypatch.setattr(clusters, "MAX_COMPONENT_ROWS", 40)
-    parts = [
-        len(rows)
-        for rows, _ in clusters.iter_components(clusters.to_distance_graph(near), np.arange(72))
-    ]
-    assert len(parts) > 1 and max(parts) <= 40
-    assert [1] * 6 == [
-        len(set(group)) for group in clusters.find_clusters(near).reshape(6, 12).tolist()
-    ]
+@pytest.mark.parametrize("size", [5, 7, 10])
+def test_few_groups_of_few_are_found_too(size):
+    """Three topics, and as many memories as one says of each in a week."""
+    near = find_nearest(around(3, size), 10, clusters.MIN_NEIGHBOUR_COSINE)
+    groups = clusters.find_clusters(near).reshape(3, size).tolist()
+    assert [set(group) for group in groups] == [{0}, {1}, {2}]
+
+
+def test_a_stop_is_heeded_and_equal_rows_are_one_group(monkeypatch):
+    """Between two looks; a hundred copies of one text are no hundred regions."""
+    same = np.zeros((100, 64), np.float32)
+    same[:, 0] = 1
+    near = find_nearest(same, 10, clusters.MIN_NEIGHBOUR_COSINE)
+    assert set(clusters.find_clusters(near).tolist()) == {0}
+    monkeypatch.setattr(clusters, "PAIRS_PER_LOOK", 50)
     going = iter([True, False])
     with pytest.raises(SearchStopped):
         clusters.find_clusters(near, may_continue=lambda: next(going))
     assert list(going) == []
+
+
+def test_it_finds_what_the_library_finds():
+    """Groups of differing density that all lean one way, and noise: scikit-learn's HDBSCAN over all
+    distances puts the same rows together, but for a few at the edges.
+    """
+    pytest.importorskip("sklearn")
+    from sklearn.cluster import HDBSCAN
+    from sklearn.metrics import adjusted_rand_score
+
+    drawn = np.random.default_rng(3)
+    centres = drawn.normal(size=(6, 64)) + 0.7
+    spread = np.repeat([0.5, 0.8, 1.0, 0.5, 0.8, 1.0], 30)[:, None] * 0.5
+    rows = np.repeat(centres, 30, axis=0) + drawn.normal(size=(180, 64)) * spread
+    rows = np.concatenate([rows, drawn.normal(size=(60, 64))])
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    ours = clusters.find_clusters(find_nearest(rows, 10, clusters.MIN_NEIGHBOUR_COSINE))
+    distances = np.clip(1 - rows @ rows.T, 0, 2).astype(np.float64)
+    theirs = HDBSCAN(min_cluster_size=5, min_samples=4, metric="precomputed", copy=True)
+    labels = theirs.fit(distances).labels_
+    assert adjusted_rand_score(ours, labels) > 0.9
 
 
 @pytest.mark.proves("B26", "B114", "B126")
@@ -480,8 +495,23 @@ def test_names_stay_as_long_as_most_members_stay():
     named = clusters.name_clusters(
         "me", groups, before, counts, Counter(heron=4, secret=1, the=400), {}
     )
-    assert {"cluster:me:deploy": groups[0], "cluster:me:heron-the": groups[1]} == named
+    assert {"cluster:me:deploy": groups[0], "cluster:me:heron": groups[1]} == named
     assert not any("secret" in name for name in named)
+
+
+@pytest.mark.parametrize(
+    ("counts", "name"),
+    [
+        ({"deploy": 5, "deploys": 3, "heron": 9, "tuesday": 2}, "heron-deploy"),
+        ({"alpha": 2, "beta": 3, "gamma": 4}, "unnamed"),
+        ({"common": 10}, "unnamed"),
+        ({}, "unnamed"),
+    ],
+)
+def test_a_name_is_what_half_of_the_members_say_and_few_others(counts, name):
+    """At most two words, each in one form; else none: a name that few members bear out misleads."""
+    everywhere = Counter({word: n + 2 for word, n in counts.items()} | {"common": 400})
+    assert clusters.choose_distinctive_words(Counter(counts), 10, everywhere) == name
 
 
 @pytest.mark.parametrize(

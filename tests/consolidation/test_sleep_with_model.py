@@ -190,7 +190,6 @@ def test_groups_are_named(night, answer, name):
     """In the model's words, unless these tell what one member alone says; else in words that
     members share.
     """
-    pytest.importorskip("sklearn")
     kept = [
         f"The release needs the changelog {word}."
         for word in ("closed", "spelled", "heron", "signed", "sorted", "short")

@@ -77,12 +77,12 @@ def apply_steps(
     """Commit the steps in one transaction and count them; False if what they rest on was
     altered.
     """
+    if steps and not commit_steps(run, space, steps, view):
+        return False
     if run.request.dry_run:
         run.plan += [
             PlannedStep(run.pass_name, step, collect_step_texts(view, step)) for step in steps
         ]
-    elif steps and not commit_steps(run, space, steps, view):
-        return False
     run.steps += len(steps)
     return True
 

@@ -1,9 +1,8 @@
 """Clusters: untagged groups, found in the vectors and named by words that the members share.
 
-`find_clusters` runs HDBSCAN (Campello et al., 2013) on the graph of nearest neighbours, one
-connected component at a time: the distances that matter are in it, and the work grows with its
-edges instead of with the square of the memories. It needs scikit-learn (the extra `sleep`); why
-HDBSCAN is told in docs/why-sleep.md.
+`find_clusters` is HDBSCAN (Campello et al., 2013) on the graph of nearest neighbours: the distances
+that matter are in it, and the work grows with its edges instead of with the square of the memories.
+Why that, and how it compares with scikit-learn's, is told in docs/why-sleep.md.
 
 A cluster is a node `cluster:<space>:<name>` with an edge `in_cluster` from each member. A name is
 made of words that several members share, or given by a language model in words of its own; it tells
@@ -16,145 +15,181 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 
 from reverie.consolidation.nearest_neighbours import Floats, Ints, NeighbourTable, SearchStopped
 from reverie.core.model import Edge, Link
 from reverie.reconciliation.pass_view import EdgeWeights, PassStep
+from reverie.text.domain_stopwords import strip_ending
 from reverie.text.tokenization import tokenize_query
 
 # A cluster of fewer members is small.
 MIN_MEMBERS = 5
 # neighbours that a member needs (HDBSCAN's min_samples)
 MIN_SAMPLES = 3
-# A component of so many rows may be one cluster though it has no denser parts.
-MAX_SINGLE_REGION = 200
-# rows that HDBSCAN is given at once, which takes it one or two seconds: a run can stop in between
-MAX_COMPONENT_ROWS = 20_000
+# pairs that are joined between two looks whether a run is to stop
+PAIRS_PER_LOOK = 20_000
 # Neighbours of a lower cosine are none.
 MIN_NEIGHBOUR_COSINE = 0.40
 # cosine of two centres from which a small cluster joins the other
 MIN_JOIN_COSINE = 0.70
-MAX_NAME_WORDS = 3
+MAX_NAME_WORDS = 2
 MAX_NAME_LETTERS = 24
 
 
 # characters of a text that name words are taken from
 MAX_NAMED_CHARS = 2_000
 # part of the members in which a word must stand to name them
-MIN_SHARED_PART = 0.3
-# SciPy takes an entry of 0 for no edge, so equal texts get this distance.
-MIN_DISTANCE = 1e-6
+MIN_SHARED_PART = 0.5
+# part of all memories with that word that must be members
+MIN_OWN_PART = 0.1
+# a group without a word of its own
+UNNAMED = "unnamed"
+# Equal texts would be endlessly close.
+MIN_DISTANCE = 1e-3
 
 # cluster node → ids
 Members = Mapping[str, frozenset[str]]
-
-
-def is_clustering_available() -> bool:
-    """True if scikit-learn is installed."""
-    return find_spec("sklearn") is not None
 
 
 def find_clusters(
     table: NeighbourTable,
     may_continue: Callable[[], bool] = lambda: True,
 ) -> Ints:
-    """The cluster number of each row, −1 for none. Raises SearchStopped when not `may_continue`."""
-    labels = np.full(len(table.rows), -1, np.int64)
-    taken = 0
-    for rows, graph in iter_components(
-        to_distance_graph(table),
-        np.arange(len(table.rows)),
-    ):
-        if not may_continue():
+    """The cluster number of each row, −1 for none. Raises SearchStopped when not `may_continue`.
+
+    Rows are joined along their edges, the closest first. Where two parts that are clusters already
+    meet, both end and a wider one begins; the wider one is kept only if it lasts longer than they
+    did, all of its members together.
+    """
+    tree = RegionTree(len(table.rows))
+    for done, (row, other, cosine) in enumerate(iter_reachable_pairs(table)):
+        if done % PAIRS_PER_LOOK == 0 and not may_continue():
             raise SearchStopped
-        own = find_dense_regions(graph)
-        labels[rows] = np.where(own >= 0, own + taken, -1)
-        taken += int(own.max(initial=-1)) + 1
+        tree.join(row, other, cosine)
+    labels = np.full(len(table.rows), -1, np.int64)
+    for label, members in enumerate(tree.list_lasting_regions()):
+        labels[members] = label
     return labels
 
 
-def iter_components(graph: Any, rows: Ints) -> Iterator[tuple[Ints, Any]]:
-    """The connected components of at least MIN_MEMBERS rows, each as its rows and its graph.
-
-    One of more than MAX_COMPONENT_ROWS rows comes without the longest of its edges, and so in
-    parts: the dense regions stay whole.
+def iter_reachable_pairs(table: NeighbourTable) -> Iterator[tuple[int, int, float]]:
+    """Each pair of neighbours, the closest first, with the cosine at which either has MIN_SAMPLES
+    neighbours: where few lie, nothing is close.
     """
-    from scipy.sparse.csgraph import connected_components
-
-    core = find_core_rows(graph)
-    rows, graph = rows[core], graph[core][:, core]
-    count, parts = connected_components(graph, directed=False)
-    sizes = np.bincount(parts, minlength=count)
-    order = np.argsort(parts, kind="stable")
-    ends = np.concatenate([[0], np.cumsum(sizes)])
-    for part in np.flatnonzero(sizes >= MIN_MEMBERS):
-        own = order[ends[part] : ends[part + 1]]
-        component = graph[own][:, own]
-        if len(own) > MAX_COMPONENT_ROWS:
-            thinned = drop_longest_edges(component)
-            if thinned.nnz:
-                yield from iter_components(thinned, rows[own])
-                continue
-        yield rows[own], component
+    count, width = table.rows.shape
+    if width < MIN_SAMPLES:
+        return
+    cores = table.cosines[:, MIN_SAMPLES - 1]
+    rows = np.repeat(np.arange(count), width)
+    others, cosines = table.rows.ravel(), table.cosines.ravel()
+    reached = np.minimum(cosines, np.minimum(cores[rows], cores[others]))
+    near = np.flatnonzero((others >= 0) & (reached >= MIN_NEIGHBOUR_COSINE))
+    for place in near[np.argsort(-reached[near], kind="stable")].tolist():
+        yield int(rows[place]), int(others[place]), float(reached[place])
 
 
-def drop_longest_edges(graph: Any) -> Any:
-    """The graph without the longest quarter of its edges; without any if all are as long."""
-    less = graph.copy()
-    less.data[less.data >= np.quantile(less.data, 0.75)] = 0.0
-    less.eliminate_zeros()
-    return less
+class Region:
+    """A part of the rows that holds together from some closeness on, and how well it lasts."""
+
+    def __init__(self, rows: list[int], closeness: float, parts: tuple[Region, ...] = ()) -> None:
+        self.rows, self.parts = rows, parts  # rows that are in none of its parts
+        self.size: int = len(rows) + sum(part.size for part in parts)
+        # The sum over its rows of the closeness at which each came, less that at which it ended.
+        self.lasting = closeness * self.size
+        self.best = 0.0  # the same of itself or of those within it, whichever lasts better
+        self.is_kept = True  # it is itself that does
+
+    def take(self, rows: list[int], closeness: float) -> None:
+        """Take in rows that were in no region."""
+        self.rows += rows
+        self.size += len(rows)
+        self.lasting += closeness * len(rows)
+
+    def end(self, closeness: float) -> None:
+        """It is a part of a wider one from here on, or the floor is reached."""
+        self.lasting -= closeness * self.size
+
+    def list_rows(self) -> list[int]:
+        """All of its rows, in order."""
+        found, left = list[int](), [self]
+        while left:
+            region = left.pop()
+            found += region.rows
+            left += region.parts
+        return sorted(found)
 
 
-def find_core_rows(graph: Any) -> Ints:
-    """The rows with MIN_SAMPLES neighbours among themselves; no other lies in a dense region."""
-    rows = np.arange(graph.shape[0])
-    while len(rows):
-        inside = np.diff(graph.indptr) >= MIN_SAMPLES
-        if inside.all():
-            break
-        rows, graph = rows[inside], graph[inside][:, inside]
-    return rows
+class RegionTree:
+    """Rows that are joined, the closest first, and the regions that come of it."""
 
+    def __init__(self, count: int) -> None:
+        self._parent = list(range(count))
+        self._loose: list[list[int]] = [[row] for row in range(count)]  # rows in no region yet
+        self._region: dict[int, Region] = {}  # by the row that stands for a part
+        self._regions: list[Region] = []  # all of them, parts before what they became
 
-def find_dense_regions(graph: Any) -> Ints:
-    """The dense regions of one connected component, −1 for rows outside.
+    def join(self, row: int, other: int, cosine: float) -> None:
+        """Join the parts of two rows."""
+        one, two = self._find(row), self._find(other)
+        if one == two:
+            return
+        if self._size(one) < self._size(two):
+            one, two = two, one
+        closeness = 1.0 / max(1.0 - cosine, MIN_DISTANCE)
+        wide, narrow = self._region.get(one), self._region.pop(two, None)
+        loose, self._loose[two] = self._loose[two], []
+        self._parent[two] = one
+        if wide is not None and narrow is not None:
+            wide.end(closeness)
+            narrow.end(closeness)
+            self._begin(one, Region([], closeness, (wide, narrow)))
+        elif wide is not None:
+            wide.take(loose, closeness)
+        else:
+            self._loose[one] += loose
+            if len(self._loose[one]) >= MIN_MEMBERS:
+                self._begin(one, Region(self._loose[one], closeness))
+                self._loose[one] = []
 
-    A component that holds together without denser parts is a region itself.
-    """
-    size: int = graph.shape[0]
-    whole = np.zeros(size, np.int64)
-    if size < 2 * MIN_MEMBERS:
-        return whole
-    from sklearn.cluster import HDBSCAN
+    def _find(self, row: int) -> int:
+        """The row that stands for the part of one."""
+        parent = self._parent
+        while parent[row] != row:
+            parent[row] = parent[parent[row]]
+            row = parent[row]
+        return row
 
-    model = HDBSCAN(
-        min_cluster_size=MIN_MEMBERS,
-        min_samples=MIN_SAMPLES,
-        metric="precomputed",
-        copy=True,
-    )
-    labels = np.asarray(model.fit(graph).labels_, np.int64)
-    is_mostly_noise = 2 * np.count_nonzero(labels >= 0) < size
-    return whole if size <= MAX_SINGLE_REGION and is_mostly_noise else labels
+    def _size(self, part: int) -> int:
+        region = self._region.get(part)
+        return region.size if region else len(self._loose[part])
 
+    def _begin(self, part: int, region: Region) -> None:
+        self._region[part] = region
+        self._regions.append(region)
 
-def to_distance_graph(table: NeighbourTable) -> Any:
-    """One minus the cosine of neighbours, both ways, as a sparse (n, n) matrix."""
-    from scipy.sparse import csr_matrix
-
-    n, k = table.rows.shape
-    is_filled = (table.rows >= 0).ravel()
-    rows = np.repeat(np.arange(n), k)[is_filled]
-    others = table.rows.ravel()[is_filled]
-    cosines = table.cosines.ravel()[is_filled].astype(np.float64)
-    distances = np.maximum(1.0 - cosines, MIN_DISTANCE)
-    one_way = csr_matrix((distances, (rows, others)), shape=(n, n))
-    return one_way.maximum(one_way.T).tocsr()
+    def list_lasting_regions(self) -> list[list[int]]:
+        """The rows of the regions that last best, that with the lowest row first. What all hangs
+        together in the end is none of them where it has parts.
+        """
+        whole = list(self._region.values())
+        roots = set(whole)
+        for region in whole:
+            region.end(1.0 / (1.0 - MIN_NEIGHBOUR_COSINE))
+        for region in self._regions:
+            within = sum(part.best for part in region.parts)
+            lasts = region.lasting >= within and region not in roots
+            region.is_kept = lasts or not region.parts
+            region.best = region.lasting if region.is_kept else within
+        found = []
+        while whole:
+            region = whole.pop()
+            if region.is_kept:
+                found.append(region.list_rows())
+            else:
+                whole += region.parts
+        return sorted(found)
 
 
 def name_clusters(
@@ -223,11 +258,23 @@ def choose_distinctive_words(
     size: int,
     everywhere: Counter[str],
 ) -> str:
-    """A few words that many of the `size` members share and few others have; else "mixed"."""
-    least = max(2, MIN_SHARED_PART * size)
-    common = [word for word, count in counts.items() if count >= least]
-    common.sort(key=lambda word: (-(counts[word] ** 2) / everywhere[word], word))
-    return "-".join(common[:MAX_NAME_WORDS]) or "mixed"
+    """One or two words that half of the `size` members share and few others have; else UNNAMED.
+
+    Forms of one word ("test", "tests") count as one, and it is named in the commonest.
+    """
+    forms: dict[str, list[str]] = {}
+    for word in counts:
+        forms.setdefault(strip_ending(word), []).append(word)
+    shared = []
+    for group in forms.values():
+        # A member may hold both forms, so this may be a little too many.
+        within = min(size, sum(counts[word] for word in group))
+        in_all = sum(everywhere[word] for word in group)
+        if within >= max(2, MIN_SHARED_PART * size) and within >= MIN_OWN_PART * in_all:
+            name = min(group, key=lambda word: (-counts[word], word))
+            # Of equals the longer one, which tells more.
+            shared.append((-(within**2) / in_all, -len(name), name))
+    return "-".join(name for *_, name in sorted(shared)[:MAX_NAME_WORDS]) or UNNAMED
 
 
 def make_unique_name(name: str, taken: set[str]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, filterfalse, takewhile
 
-from reverie.consolidation import archiving, clusters, co_use_links, tag_tidying
+from reverie.consolidation import archiving, co_use_links, tag_tidying
 from reverie.consolidation.batch_commit import commit_in_batches, commit_items
 from reverie.consolidation.neighbour_index import Watermark, index_neighbours
 from reverie.consolidation.sleep_passes import PASSES
@@ -66,7 +66,7 @@ def run_pair_pass(run: SleepRun) -> str:
         pairs = index.pairs(PASSES[name].floor, resume_id(run, space))
         for batch in run.take_batches(pairs, PAIRS_PER_VIEW):
             commit_items(run, space, batch, load_pair_view, decide)
-    if not run.request.dry_run and not run.stopped:
+    if not run.stopped:
         Watermark(work.embedding_model, work.now, newest).write(work, name)
     return ""
 
@@ -226,7 +226,7 @@ def run_co_use_pass(run: SleepRun) -> str:
     view = load_view(run, ids, ("relates_to", "supersedes", "contradicts"))
     links = co_use_links.strengthen_links(view, pairs)
     commit_in_batches(run, RUN_EVENT_SPACE, links, view)
-    if turns and not run.request.dry_run and not run.stopped:
+    if turns and not run.stopped:
         store.advance(reader, turns[-1].seq)
     return ""
 
@@ -238,16 +238,13 @@ def run_cluster_pass(run: SleepRun) -> str:
     work, anew = run.work, run.pass_name == "recluster"
     if not work.embedder:
         return NO_EMBEDDER
-    if anew and not clusters.is_clustering_available():
-        return "scikit-learn is not installed; get it with: pip install 'reverie[sleep]'"
     for space in iter_enabled_spaces(run):
         if anew:
             view, wanted = recluster_space(work, space, run.may_continue, run.request.name_group)
         else:
             view, wanted = tidy_small_clusters(work, space)
         commit_in_batches(run, space, wanted, view)
-    is_done = not run.request.dry_run and not run.stopped
-    if anew and is_done:
+    if anew and not run.stopped:
         work.store.advance(CLUSTERS_CURSOR, work.store.last_event())
     return ""
 
@@ -268,9 +265,9 @@ def run_log_pass(run: SleepRun) -> str:
     work = run.work
     if run.pass_name == "retro":
         return retry_failed_events(run)
-    if work.embedder is not None and not run.request.dry_run:
+    if work.embedder is not None:
         before = work.store.stats(work.embedding_model).waiting
-        run.steps += work.store.await_vectors(work.embedding_model) - before
+        run.steps += work.store.await_vectors(work.embedding_model, again=True) - before
     return ""
 
 
@@ -299,14 +296,13 @@ def retry_failed_event(
     failed: Event,
 ) -> bool:
     """Try an event once more unless it was tried MAX_TRIES times; True if it went well."""
-    store, is_dry = run.work.store, run.request.dry_run
+    store = run.work.store
     reader = readers.get(str(failed.payload.get("reader")))
     event = store.event(int(failed.payload.get("event", 0)))
     tries = int(failed.payload.get("tries", 0))
     if reader and event and tries < MAX_TRIES:
-        return is_dry or not process_event(run.work, reader, event, failed).failed
-    if not is_dry:
-        store.advance(RETRY_CURSOR, failed.seq)
+        return not process_event(run.work, reader, event, failed).failed
+    store.advance(RETRY_CURSOR, failed.seq)
     return False
 
 

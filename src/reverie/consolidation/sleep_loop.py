@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import closing
 
 from reverie.consolidation.pass_iteration import PASS_RUNNERS
 from reverie.consolidation.sleep_passes import PASSES, SAFE_PASSES
@@ -66,14 +67,17 @@ def run_sleep_passes(
     now: Callable[[], float],
     queue: EventQueue,
 ) -> SleepReport:
-    """Go through the passes, or, in a dry run, tell what they would do.
+    """Go through the passes; in a dry run do so in a copy, and tell what was done there: what a
+    pass does depends on what those before it did.
 
     Waits up to `request.patience` seconds for another process that settles events.
     """
-    run = SleepRun(work, request, holder, now, queue)
     if request.dry_run:
-        passes = tuple(run_pass(run, name) for name in request.passes)
-        return SleepReport(passes=passes, plan=tuple(run.plan))
+        with closing(work.store.copy()) as copy:
+            tried = SleepRun(work._replace(store=copy, llm=None), request, holder, now, queue)
+            passes = tuple(run_pass(tried, name) for name in request.passes)
+        return SleepReport(passes=passes, plan=tuple(tried.plan))
+    run = SleepRun(work, request, holder, now, queue)
     if not take_sleep_lease(run):
         return SleepReport(stopped="somebody else is settling")
     try:

@@ -82,9 +82,7 @@ def is_reclustering_due(settings: Settings, outlook: SleepOutlook) -> bool:
         return False
     if not outlook.clusters_due or outlook.quiet_seconds < MIN_QUIET_SECONDS:
         return False
-    from reverie.consolidation.clusters import is_clustering_available
-
-    return set(RECLUSTER_PASSES) <= set(parse_sleep_setting(settings)) and is_clustering_available()
+    return set(RECLUSTER_PASSES) <= set(parse_sleep_setting(settings))
 
 
 def is_sleep_coming(settings: Settings, outlook: SleepOutlook) -> bool:

@@ -149,12 +149,12 @@ class Store(ScrubbableStore, Protocol):
         revised or purged, and never because another model is in use.
         """
 
-    def await_vectors(self, model: str) -> int:
+    def await_vectors(self, model: str, *, again: bool = False) -> int:
         """Make this the current model: every text without a vector of it is queued, now and later.
 
         A home may have several such models, each with its own queue. A model that is no longer used
-        keeps its queue, a few bytes a text. Cheap when nothing changes. Returns the length of the
-        queue.
+        keeps its queue, a few bytes a text. Cheap when nothing changes; with `again`, texts are
+        looked through though it is the current one already. Returns the length of the queue.
         """
 
     def set_meta(self, name: str, value: str) -> None:
@@ -411,6 +411,12 @@ class Store(ScrubbableStore, Protocol):
 
     def stats(self, model: str | None = None) -> Stats:
         """How much there is of everything; `waiting` is for `model`, as in `unembedded_texts`."""
+
+    def copy(self) -> "Store":
+        """The same content in memory, to try something out: what is done to it is gone with it.
+
+        Its index of code is this one's, and only to be read; other indexes are empty.
+        """
 
     def backup(self, target: Path) -> None:
         """Write a consistent copy while others go on writing. Refuses to overwrite."""

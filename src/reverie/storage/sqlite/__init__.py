@@ -65,6 +65,7 @@ class SqliteStore(StoreReading, SqliteScrubbing):
         # memory there is but one.
         self._writes = 0
         self._shards: dict[str, tuple[ShardCache, Connection]] = {}
+        self._origin: SqliteStore | None = None  # what this is a copy of, whose code is read
         try:
             taken = version(self._db.writer)
             if self._db.read_only and taken < LATEST:
@@ -102,6 +103,8 @@ class SqliteStore(StoreReading, SqliteScrubbing):
 
     @cached_property
     def code(self) -> SqliteCodeIndex:
+        if self._origin is not None:
+            return self._origin.code
         from reverie.storage.sqlite.code_index import SqliteCodeIndex
 
         return SqliteCodeIndex.beside(self.path, "code")
@@ -176,11 +179,13 @@ class SqliteStore(StoreReading, SqliteScrubbing):
                 kept += 1
         return kept
 
-    def await_vectors(self, model: str) -> int:
+    def await_vectors(self, model: str, *, again: bool = False) -> int:
         # Usually it is the current model already, and there is nothing to write.
-        if self._current_model() != model:
+        is_new = self._current_model() != model
+        if is_new or again:
             with self._db.writing() as db:
-                db.execute("insert or replace into embedder (model) values (?)", (model,))
+                if is_new:
+                    db.execute("insert or replace into embedder (model) values (?)", (model,))
                 db.execute(write_changes.QUEUE_MISSING)
         return self._count_waiting(model)
 
@@ -272,6 +277,13 @@ class SqliteStore(StoreReading, SqliteScrubbing):
             spaces=dict(self._db.fetch_all(by.format("space"))),
         )
 
+    def copy(self) -> SqliteStore:
+        copy = SqliteStore("sqlite://:memory:")
+        with self._db.snapshot() as db:
+            db.backup(copy.connections.writer)
+        copy._origin = self
+        return copy
+
     def backup(self, target: Path) -> None:
         if target.exists():
             raise BadInput(f"{target} exists already; choose another name")
@@ -326,7 +338,7 @@ class SqliteStore(StoreReading, SqliteScrubbing):
             shards.stemmer.close()
         # Cached properties: only the indexes that were used are open.
         for name in ("files", "code", "code_chunks", "transcripts"):
-            if name in vars(self):
+            if name in vars(self) and (name != "code" or self._origin is None):
                 getattr(self, name).close()
         self._db.close()
 
