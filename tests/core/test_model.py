@@ -135,4 +135,4 @@ def test_defaults_are_plain():
         == sorted(TRUST_BY_PROVENANCE.values(), reverse=True)
         == [1.0, 0.95, 0.8, 0.7, 0.5, 0.3]
     )
-    assert len(set(RELATIONS)) == len(RELATIONS) == 9
+    assert len(set(RELATIONS)) == len(RELATIONS) == 10

@@ -25,6 +25,10 @@ BUDGET = [
         1.0,
     ),  # needed memories that came up
     ("reconcile", ("figures", "compare", "wrongly superseded"), 0.0, 0.01),
+    # what stood on something that changed, in doubt; and nothing else
+    ("cascade", ("heldout", "cascade", "all"), 0.60, 1.0),
+    ("cascade", ("heldout", "controls in doubt"), 0, 0),
+    ("cascade", ("heldout", "besides in doubt"), 0, 0),
     ("latency", ("turn", "p99"), 0.0, 0.001),  # seconds, 300 turns queued
     ("latency", ("flat", "growth"), 0.0, 5.0),  # MB of memory over 100,000 turns
     ("latency", ("bulk_per_second",), 5_000.0, 1e9),

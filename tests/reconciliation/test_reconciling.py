@@ -661,7 +661,7 @@ def test_an_embedder_that_does_not_answer_is_waited_for_and_then_not(clock):
         mind.settle()
         assert mind.store.cursor("reconcile") == 0 and len(here(mind)) == 2
         clock.tick(PATIENCE_SECONDS + 1)
-        assert mind.settle().events == 2 and [m.strength for m in here(mind)] == [2]
+        assert mind.settle().events >= 2 and [m.strength for m in here(mind)] == [2]
         assert mind.settle().events == 0
 
 

@@ -37,6 +37,7 @@ from reverie.text.prompt_phrases import (
     matches_section,
     read_prompt_traits,
 )
+from reverie.text.stated_reasons import find_stated_reasons
 from tools.languages import collect_phrases
 
 CASES = [
@@ -191,3 +192,18 @@ ABOUT_PEOPLE = [
 def test_what_is_about_a_person_is_told_from_what_is_of_a_project(code, example, wanted):
     """By the words of any language, whichever the example stands under."""
     assert is_personal(example) is wanted, code
+
+
+@pytest.mark.parametrize(
+    ("example", "wanted"),
+    [
+        (example, wanted)
+        for code in list_languages()
+        for field, wanted in (("examples", True), ("not_examples", False))
+        for example in load_language(code)["reason"][field]
+    ],
+)
+def test_what_gives_a_reason_is_told_from_what_tells_when_or_to_what_end(example, wanted):
+    found = find_stated_reasons(example)
+    assert bool(found) == wanted
+    assert all(reason.ground in example or reason.ground.split()[0] in example for reason in found)

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from reverie.storage import Store
     from reverie.storage.indexed_code import Symbol
 
-ADDING_VERBS = ("remember", "learn", "gather", "extract", "answer", "revise", "mirror", "import")
+_ADDING_VERBS = "remember learn gather extract answer revise mirror import depend"
+ADDING_VERBS = tuple(_ADDING_VERBS.split())
 # held by who parses: the work is done once
 LEASE = "code"
 LEASE_SECONDS = 60.0

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from reverie.core import clock
 from reverie.core.code_anchors import outdated_notice
+from reverie.core.doubt import describe_doubt
 from reverie.core.kinds import GROUPS, INTENTION, SAID_AGAIN, is_unverified, kind_of, retention
 from reverie.core.model import SAID, UNTRUSTED, Hint, Hit, Memory
 from reverie.core.validity import describe_validity
@@ -123,7 +124,7 @@ def list_line_notes(memory: Memory, now: float) -> list[str]:
         notes.append(f"said in {len(memory.sources)} sessions")
     if memory.details.get("earlier"):
         notes.append("something newer was said on this, see below")
-    stale = outdated_notice(memory), describe_validity(memory, now)
+    stale = outdated_notice(memory), describe_validity(memory, now), describe_doubt(memory)
     notes += map(escape_line, filter(None, stale))
     when = memory.details.get("when") if memory.kind == INTENTION else None
     if isinstance(when, (int, float)) and when <= now:

@@ -120,7 +120,10 @@ RELATIONS = (
     "about",
     "resembles",
     "led_to",
+    "depends_on",
 )
+# What holds as long as its end does.
+DEPENDS_ON = "depends_on"
 # Relations between two memories.
 MEMORY_RELATIONS = (
     "relates_to",
@@ -129,6 +132,7 @@ MEMORY_RELATIONS = (
     "derived_from",
     "resembles",
     "led_to",
+    "depends_on",
 )
 # Pairs with these relations wait for a decision as long as both memories count; `resembles` says
 # that two may mean the same.
@@ -153,7 +157,7 @@ _OWN_VERBS = """
 remember import hinted shared retrieve revise tag describe link supersede feedback outcome
 forget restore undo purge scrub review curate fired done cancel snooze mirror folder heard used
 prepared feel season left learn gather summary extract answer reconcile weigh maintain llm failed
-sleeping sleep slept commit remedy anchor trial
+sleeping sleep slept commit remedy anchor trial depend doubt
 """
 # Verbs of events by which Reverie records what it did and decided; nobody else may write them.
 OWN_VERBS = frozenset(_OWN_VERBS.split())

@@ -45,6 +45,7 @@ from reverie.notes.note_indexing import sync_root
 from reverie.notes.note_vectors import hold_index_lease
 from reverie.pipeline.event_reader import WorkContext
 from reverie.porting import shared_files
+from reverie.reconciliation.stated_dependencies import find_made_grounds
 from reverie.storage import Store, backups
 from reverie.storage.erased_texts import (
     PURGING,
@@ -95,7 +96,9 @@ def purge_everywhere(
     finish_purge(work, now)
     take_in_edits(work, now)
     with work.store.transaction():
-        gone = PurgedMemories.from_memories(work.store, chosen(), said)
+        listed = tuple(chosen())
+        listed = (*listed, *find_made_grounds(work.store, listed))
+        gone = PurgedMemories.from_memories(work.store, listed, said)
         erased = work.store.purge(gone.ids, said) + len(said)
         save_pending_purges(work.store, [*load_pending_purges(work.store), gone])
     left = finish_purge(work, now)

@@ -6,6 +6,7 @@ changes out.
 """
 
 from reverie.core.code_anchors import outdated_notice
+from reverie.core.doubt import is_in_doubt
 from reverie.core.errors import BadInput
 from reverie.core.kinds import MATURITIES, is_mature, maturity_of
 from reverie.core.model import Change, Memory, Retire
@@ -46,8 +47,9 @@ def curate_memory(
 
 
 def is_awaiting_review(memory: Memory) -> bool:
-    """True if somebody should look at it: it was passed on to a person, was only inferred, or
-    speaks of code that has changed since.
+    """True if somebody should look at it: it was passed on to a person, was only inferred, speaks
+    of code that has changed since, or rests on what has.
     """
     is_passed_on = maturity_of(memory) == "escalated"
-    return is_passed_on or not is_mature(memory) or bool(outdated_notice(memory))
+    has_moved_on = bool(outdated_notice(memory)) or is_in_doubt(memory)
+    return is_passed_on or not is_mature(memory) or has_moved_on

@@ -69,6 +69,8 @@ RELATION_PHRASES = {
     ("about", True): "It is about",
     ("led_to", True): "It led to",
     ("led_to", False): "It came of",
+    ("depends_on", True): "It holds because of",
+    ("depends_on", False): "It is the reason for",
 }
 """(relation, True if read from its source) → how the sentence begins. What has no direction reads
 the same from both ends.

@@ -51,6 +51,7 @@ LINK_PHRASES = {
     "about": "noted what it is about",
     "derived_from": "made from {}",
     "led_to": "found to have led to {}",
+    "depends_on": "rests on {}",
 }
 
 _NAMED_AS_THEY_ARE = "title kind files triggers details speaker space"

@@ -19,7 +19,7 @@ from reverie.core.model import Event
 from reverie.storage import Store
 from reverie.storage.paging import iter_events_after
 
-DECIDING_VERBS = ("review", "restore", "undo", "weigh", "mirror")
+DECIDING_VERBS = ("review", "restore", "undo", "weigh", "mirror", "depend")
 # Events whose `pairs`, (one, other, relation), nobody was asked about.
 UNASKED_VERBS = ("reconcile", "sleep", "weigh")
 

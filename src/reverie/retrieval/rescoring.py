@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from reverie.core.code_anchors import CHANGED, GONE, outdated_notice, outdated_state
+from reverie.core.doubt import describe_doubt, is_in_doubt
 from reverie.core.kinds import (
     EXCERPT,
     is_mature,
@@ -56,6 +57,8 @@ OUTDATED_FACTORS = {CHANGED: 0.85, GONE: 0.75}
 # Of what is not true now, by what it says itself. It is still found, for who asks about the past:
 # behind what is true unless that hardly fits.
 INVALID_FACTOR = 0.1
+# Of what is in doubt because its reason has changed: it may still be so.
+DOUBT_FACTOR = 0.15
 
 # The chance from which on something surfaces; set so that nine quiet turns in ten stay clean
 # (docs/why-ranking.md).
@@ -115,6 +118,7 @@ def list_prior_factors(
             success_factor(memory),
             SAME_SEASON_FACTOR if season and memory.details.get("season") == season else 1.0,
             OUTDATED_FACTORS.get(outdated_state(memory), 1.0),
+            DOUBT_FACTOR if is_in_doubt(memory) else 1.0,
         ]
     return factors
 
@@ -177,7 +181,11 @@ def mark_outdated(hits: Iterable[Hit], now: float) -> list[Hit]:
     """
     marked = []
     for hit in hits:
-        notices = outdated_notice(hit.memory), describe_validity(hit.memory, now)
+        notices = (
+            outdated_notice(hit.memory),
+            describe_validity(hit.memory, now),
+            describe_doubt(hit.memory),
+        )
         why = dict.fromkeys((*hit.why, *filter(None, notices)))
         marked.append(hit._replace(why=tuple(why)))
     return marked

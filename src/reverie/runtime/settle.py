@@ -47,7 +47,7 @@ from reverie.pipeline.pending_vectors import (
     embedding_model_of,
 )
 from reverie.porting import shared_files
-from reverie.reconciliation import reconcile_reader
+from reverie.reconciliation import doubts, reconcile_reader, stated_dependencies
 from reverie.storage import Store
 from reverie.transcripts.transcript_indexing import (
     embed_passages,
@@ -80,6 +80,8 @@ READERS: tuple[EventReader, ...] = (
     retrieval_feedback.READER,
     memory_uses.READER,
     anchor_reader.READER,
+    stated_dependencies.READER,
+    doubts.READER,
 )
 """The readers of the event log. In this order, what is learned is reconciled in the same step."""
 
@@ -334,6 +336,7 @@ def run_settle_step(
         return work.store.acquire(SETTLE_LEASE, holder, SETTLE_LEASE_SECONDS, clock.now())
 
     anchor_reader.check_anchors_if_due(work, holder, renew_lease)
+    doubts.check_grounds_if_due(work)
     llm_step = run_llm_step(work, holder)
     return done.plus(llm_step)._replace(
         waiting=done.waiting,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.context_window import SAID_BY, format_time_ago
 from reverie.core.code_anchors import ANCHORS, OUTDATED, anchors_of, outdated_notice
+from reverie.core.doubt import DOUBT, describe_doubt
 from reverie.core.kinds import kind_of, retention
 from reverie.core.model import Event, Hint, Hit, Memory, Record
 from reverie.core.validity import format_validity
@@ -154,7 +155,7 @@ def render_memories(
     for memory in memories:
         yield style_text("•", "dim"), render_excerpt(memory)
         yield "", render_origin(memory, now, space)
-        if mark := outdated_notice(memory):
+        for mark in filter(None, (outdated_notice(memory), describe_doubt(memory))):
             yield "", style_text(one_line(mark), "yellow")
         yield "", style_text(memory.id, "dim")
 
@@ -178,6 +179,15 @@ def render_cases(cases: Sequence[ReviewCase], now: float) -> Iterator[Row]:
             )
             yield style_text(str(place)), render_excerpt(memory)
             yield "", facts
+
+
+@list_view
+def render_doubts(memories: Sequence[Memory], now: float) -> Iterator[Row]:
+    """Memories whose reason has changed, with what it was."""
+    for memory in memories:
+        yield style_text("?", "bold"), style_text(one_line(describe_doubt(memory), 300), "bold")
+        yield "", render_excerpt(memory)
+        yield "", join_dotted(memory.id, memory.kind, describe_age(memory, now))
 
 
 def render_journal(days: Sequence[JournalDay]) -> View:
@@ -238,7 +248,9 @@ def render_memory(memory: Memory, now: float) -> View:
 def memory_fields(memory: Memory, now: float) -> dict[str, str]:
     """The fields of a memory as people read them; one that says nothing is empty."""
     details = {
-        name: value for name, value in memory.details.items() if name not in (ANCHORS, OUTDATED)
+        name: value
+        for name, value in memory.details.items()
+        if name not in (ANCHORS, OUTDATED, DOUBT)
     }
     was_used = memory.strength > 1 or memory.access_count
     expires, gone = memory.expires_at, memory.retired_at
@@ -253,6 +265,7 @@ def memory_fields(memory: Memory, now: float) -> dict[str, str]:
         "files": ", ".join(memory.files),
         "about": ", ".join(anchor.location for anchor in anchors_of(memory)),
         "out of date": outdated_notice(memory),
+        "in doubt": describe_doubt(memory).removeprefix("in doubt "),
         "triggers": ", ".join(memory.triggers),
         "believed": f"{memory.confidence:.0%} (trust {memory.trust:.0%}), "
         f"retention {retention(memory, now):.0%}",

@@ -33,7 +33,7 @@ Category = Annotated[
 Scope = Annotated[
     str, Field(description="project or global.", json_schema_extra={"enum": list(SCOPES)})
 ]
-Relation = Literal["relates_to", "supersedes", "contradicts", "derived_from"]
+Relation = Literal["relates_to", "supersedes", "contradicts", "derived_from", "depends_on"]
 
 
 class JcodeAnswer(TypedDict):

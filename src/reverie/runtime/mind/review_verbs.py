@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.core.code_anchors import anchors_of, outdated_notice
+from reverie.core.doubt import DOUBT, is_in_doubt
 from reverie.core.errors import BadInput
 from reverie.core.kinds import is_unverified
 from reverie.core.model import (
@@ -128,21 +129,26 @@ class ReviewVerbs(VerbGroup):
         it from surfacing meanwhile, "dismissed" retires it (`restore` brings it back), "raw" takes
         the judgement back.
 
-        What is approved holds for the code as it is now, as after `code.confirm`. `by` says who,
-        `note` why; both stay with the memory.
+        What is approved holds for the code as it is now, as after `code.confirm`, and rests no
+        longer on a reason that has changed. `by` says who, `note` why; both stay with the memory.
         """
         from reverie.code.anchor_reader import confirm_anchors, replace_anchors
         from reverie.memory.curation import curate_memory
+        from reverie.reconciliation.doubts import settle_doubt
         from reverie.reconciliation.pass_view import apply_to_memory
 
         memory = self._get_memory(id)
         now = self._now()
-        anchor_changes: list[Change] = []
+        first: list[Change] = []
         if state == "validated" and outdated_notice(memory):
             confirmed = confirm_anchors(self._work, anchors_of(memory))
-            anchor_changes = replace_anchors(memory, confirmed, now)
+            first = replace_anchors(memory, confirmed, now)
+        looked_at = apply_to_memory(memory, first)
+        if state == "validated":
+            looked_at, settled = settle_doubt(self._store, looked_at, now)
+            first += settled
         judged = curate_memory(
-            apply_to_memory(memory, anchor_changes),
+            looked_at,
             state,
             now,
             by=self._redact(by),
@@ -150,7 +156,7 @@ class ReviewVerbs(VerbGroup):
         )
         return self._change(
             memory,
-            [*anchor_changes, *judged],
+            [*first, *judged],
             "curate",
             now,
             state=state,
@@ -206,8 +212,8 @@ class ReviewVerbs(VerbGroup):
     ) -> list[Memory]:
         """Memories in a space and above it that wait for approval, newest first.
 
-        They were only concluded and not met again, or passed on to a person, or speak of code that
-        has changed. The newest 10,000 are looked at.
+        They were only concluded and not met again, or passed on to a person, speak of code that has
+        changed, or rest on a reason that has (`doubts`). The newest 10,000 are looked at.
         """
         from reverie.memory.curation import is_awaiting_review
 
@@ -217,6 +223,25 @@ class ReviewVerbs(VerbGroup):
         spaces = self._visible_from(space)
         newest = self._store.browse(Filter(spaces=spaces, limit=MAX_PENDING_SCAN))
         return [memory for memory in newest if is_awaiting_review(memory)][:most]
+
+    def doubts(
+        self,
+        *,
+        space: str | None = None,
+        limit: int = 20,
+    ) -> list[Memory]:
+        """Memories in a space and above it whose reason has changed, newest first: still so, gone,
+        or to be corrected?
+
+        `curate(id, "validated")` keeps one, "dismissed" retires it, `revise` corrects it; and each
+        is sound again by itself if its reason is. `reverie.core.doubt.describe_doubt(memory)` says
+        what changed and when.
+        """
+        most = check_limit(limit)
+        if not most:
+            return []
+        marked = Filter(spaces=self._visible_from(space), having=DOUBT, limit=MAX_PENDING_SCAN)
+        return [memory for memory in self._store.browse(marked) if is_in_doubt(memory)][:most]
 
     def gaps(self, space: str | None = None) -> list[KnowledgeGap]:
         """Questions asked here that nothing in memory answered, newest first: what is worth writing

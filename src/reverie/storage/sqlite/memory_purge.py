@@ -15,6 +15,7 @@ from functools import partial
 from sqlite3 import Connection
 from typing import Any
 
+from reverie.core.doubt import DOUBT
 from reverie.core.kinds import RECORD_KINDS
 from reverie.storage.erased_texts import (
     PURGED,
@@ -304,6 +305,7 @@ def forget_ids(db: Connection, ids: Collection[str]) -> None:
         "update memory set superseded_by = null where superseded_by = ?", [(id,) for id in ids]
     )
     erased = TextPrefilter((id.lower(), id) for id in ids)
+    forget_doubts(db, erased)
     sql = "select num, conflicts_with from memory where conflicts_with <> '[]'"
     for num, others in db.execute(sql).fetchall():
         if erased.may_match_json(others):
@@ -324,6 +326,18 @@ def forget_ids(db: Connection, ids: Collection[str]) -> None:
         elif named:
             left_values = [drop_naming_values(version, named) for version in versions]
             db.execute(FORGET_CHANGE, (*left_values, *key))
+
+
+def forget_doubts(db: Connection, erased: TextPrefilter) -> None:
+    """Take what quotes erased memories out of the details of those that rested on them."""
+    sql = "select num, details from memory where instr(details, ?) > 0"
+    for num, written in db.execute(sql, (f'"{DOUBT}"',)).fetchall():
+        details = json.loads(written)
+        if DOUBT in details and set(erased.find_candidates(to_json(details[DOUBT]))):
+            del details[DOUBT]
+            db.execute(
+                "update memory set details = ? where num = ?", (to_column("details", details), num)
+            )
 
 
 def drop_naming_values(text: str | None, ids: Collection[str]) -> str | None:

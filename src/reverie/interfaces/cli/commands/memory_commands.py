@@ -10,6 +10,7 @@ import typer
 from reverie import Hit, Memory
 from reverie.core import clock, config
 from reverie.core.code_anchors import outdated_notice
+from reverie.core.doubt import describe_doubt
 from reverie.core.kinds import KINDS, MATURITIES, maturity_of
 from reverie.core.model import MEMORY_RELATIONS, Record
 from reverie.interfaces.cli import memory_view
@@ -207,7 +208,7 @@ def curate_or_list(
 def describe_waiting(memory: Memory) -> str:
     """What waits for a look, and how it stands."""
     standing = (maturity_of(memory), memory.provenance, *list_origin_notes(memory))
-    why = outdated_notice(memory) or ", ".join(standing)
+    why = outdated_notice(memory) or describe_doubt(memory) or ", ".join(standing)
     return f"{memory.id}  {why}: {one_line(memory.text, 100)}"
 
 

@@ -7,7 +7,9 @@ import typer
 
 from reverie import Mind
 from reverie.core import clock
+from reverie.core.doubt import is_in_doubt
 from reverie.core.errors import BadInput
+from reverie.core.model import Memory
 from reverie.interfaces.cli import memory_view, mirror_status
 from reverie.interfaces.cli.cli_context import (
     CliContext,
@@ -34,6 +36,8 @@ ANSWER_KEYS = {
     "s": "",
     "q": "stop",
 }
+DOUBT_KEYS = {"k": "keep", "r": "retire", "c": "correct", "s": "", "q": "stop"}
+DOUBT_QUESTION = "[k]eep it, [r]etire it, [c]orrect it, [s]kip, [q]uit"
 QUESTION = "Keep [1], keep [2], keep [b]oth, [m]erge 2 into 1, [e]dit 1 and merge, [s]kip, [q]uit"
 
 
@@ -61,28 +65,43 @@ def review_pairs(
 ) -> None:
     """Decide about contradictions and duplicates.
 
-    Show what contradicts or may repeat each other, and decide about it. Every decision can be
-    undone.
+    Show what contradicts or may repeat each other, and what is in doubt because its reason has
+    changed, and decide about it. Every decision can be undone.
     """
     with cli.open_mind() as mind:
         if one or other or keep or text:
             resolve_pair(cli, mind, one, other, keep or ("edit" if text else ""), text)
             return
         cases = mind.review.cases(space=cli.space, limit=limit)
+        doubted = mind.review.doubts(space=cli.space, limit=limit)
         sits_there = sys.stdin.isatty() and sys.stdout.isatty()
         asking = sits_there if ask is None else ask
         lines = mirror_status.list_mirror_questions(mind)
         if cli.as_json:
-            print_json({"cases": cases, "mirror": lines})
-        elif not cases:
+            print_json({"cases": cases, "doubts": doubted, "mirror": lines})
+        elif not cases and not doubted:
             print_line("Nothing waits for a decision.")
         elif asking:
-            ask_about_pairs(mind, cases)
+            if cases:
+                ask_about_pairs(mind, cases)
+            ask_about_doubts(mind, doubted)
         else:
-            print_view(memory_view.render_cases(cases, clock.now()))
-            print_note("Decide with: reverie review ID ID --keep one|other|both|merge, or --text …")
+            list_questions(cases, doubted)
         for line in lines:
             cli.note(line)
+
+
+def list_questions(cases: list[ReviewCase], doubted: list[Memory]) -> None:
+    """Show what waits, and how to decide about it."""
+    if cases:
+        print_view(memory_view.render_cases(cases, clock.now()))
+        print_note("Decide with: reverie review ID ID --keep one|other|both|merge, or --text …")
+    if doubted:
+        print_view(memory_view.render_doubts(doubted, clock.now()))
+        print_note(
+            "Still so: reverie memory curate ID; no longer: the same with --as dismissed; "
+            "otherwise: reverie edit ID"
+        )
 
 
 def resolve_pair(
@@ -146,3 +165,26 @@ def ask_about_pairs(mind: Mind, cases: list[ReviewCase]) -> None:
             )
             decided += 1
     print_line(f"Decided {decided} of {len(cases)}. Each decision can be taken back: reverie undo")
+
+
+def ask_about_doubts(mind: Mind, doubted: list[Memory]) -> None:
+    """Ask about one memory after the other whose reason has changed: is it still so?"""
+    for memory in doubted:
+        # An answer before may have settled this one too.
+        mind.settle()
+        if not is_in_doubt(mind.get([memory.id])[0]):
+            continue
+        print_view(memory_view.render_doubts([memory], clock.now()))
+        key = ""
+        while key not in DOUBT_KEYS:
+            key = typer.prompt(DOUBT_QUESTION, err=True).strip().lower()
+        match DOUBT_KEYS[key]:
+            case "keep":
+                mind.review.curate(memory.id, "validated")
+            case "retire":
+                mind.review.curate(memory.id, "dismissed")
+            case "correct":
+                text = typer.prompt("The new text", default=memory.text, err=True)
+                mind.revise(memory.id, text=text)
+            case "stop":
+                return

@@ -1,0 +1,1 @@
+"""What follows when the reason for something falls: see `bench.cascade.__main__`."""
