@@ -99,3 +99,29 @@ def test_odd_details_are_no_emotion():
     odd = ("high", 5, {"intensity": "none"}, None)
 
     assert [emotion_factor(make_memory("x", details={"emotion": one})) for one in odd] == [1.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("fields", "wins"),
+    [
+        ({}, True),
+        ({"trust": 0.5}, False),
+        ({"valid_from": NOON + 100}, False),
+        ({"at": NOON - 100}, False),
+        ({"conflicts_with": ()}, False),
+    ],
+)
+def test_of_two_that_contradict_the_newer_comes_first(fields, wins):
+    """Nobody has decided: both stay, in the places that they have together."""
+    old = make_memory("The port is 1.")._replace(id="old", at=NOON, conflicts_with=("new",))
+    new = make_memory("The port is 2.")._replace(
+        **{"id": "new", "at": NOON + 10, "conflicts_with": ("old",)} | fields
+    )
+    found = [
+        Hit(one, score, ()) for one, score in ((old, 0.9), (make_memory("x"), 0.8), (new, 0.7))
+    ]
+    answer = finalize_hits(found, 5, automatic=False)
+    first = "new" if wins else "old"
+    assert answer[0].memory.id == first
+    assert {hit.memory.id for hit in answer} == {hit.memory.id for hit in found}
+    assert [hit.score for hit in answer] == sorted((hit.score for hit in answer), reverse=True)

@@ -247,8 +247,41 @@ def finalize_hits(
     automatic: bool,
 ) -> list[Hit]:
     """The answer: different texts, at most `limit`; if `automatic`, only what is likely needed."""
-    distinct = drop_duplicate_texts(hits)
+    distinct = put_newer_first(drop_duplicate_texts(hits))
     return select_surfacing(distinct, limit) if automatic else distinct[:limit]
+
+
+def put_newer_first(hits: Sequence[Hit]) -> list[Hit]:
+    """The hits, with what contradicts one before that, if it is newer and at least as trusted.
+
+    Nobody has decided between the two: both stay, and what was said last is likelier to be so.
+    """
+    ordered = list(hits)
+    for hit in hits:
+        if not hit.memory.conflicts_with:
+            continue
+        here = ordered.index(hit)
+        place = next(
+            (at for at, other in enumerate(ordered[:here]) if overrides(hit.memory, other.memory)),
+            here,
+        )
+        if place < here:
+            ordered.insert(place, ordered.pop(here)._replace(score=ordered[place].score))
+    return ordered
+
+
+def overrides(memory: Memory, other: Memory) -> bool:
+    """True if a memory contradicts another, is newer and at least as trusted; not if it says itself
+    when it is so, or is in doubt.
+    """
+    return (
+        other.id in memory.conflicts_with
+        and memory.valid_from is None
+        and memory.valid_to is None
+        and memory.at > other.at
+        and memory.trust >= other.trust
+        and not is_in_doubt(memory)
+    )
 
 
 def drop_duplicate_texts(hits: Sequence[Hit]) -> list[Hit]:
