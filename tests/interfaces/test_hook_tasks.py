@@ -376,6 +376,14 @@ def test_a_session_that_is_held_out_gets_no_plan(shopkeeper):
         assert outcomes(shopkeeper.tasks(session))[0][1] == "started"
 
 
+def test_who_wants_no_plans_gets_none_and_nothing_is_read(shopkeeper):
+    """Switched off while a worker is there, from the next prompt on."""
+    config.save_settings(config.load_settings(shopkeeper.home), auto_plan=False)
+    shopkeeper.say("The proxy tunnel hangs when the host is slow")
+    assert shopkeeper.run("ls") == ""
+    assert shopkeeper.mind.store.code.roots() == []
+
+
 def test_a_folder_that_is_no_repository_is_not_read(agent, project):
     (project / ".git").rmdir()
     for path, text in SHOP.items():

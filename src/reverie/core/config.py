@@ -99,6 +99,9 @@ class Settings(NamedTuple):
     # days for which what was said in past conversations is searched; 0: always
     talk_days: float = 0.0
     condense_at: float = 0.8  # share of the model's context from which a conversation is condensed
+    # whether hooks bring the likely files of a task by themselves; for that a worker takes in the
+    # code and the history of a repository that an agent works in
+    auto_plan: bool = True
     # share of conversations, 0.5 at most, in which memory says nothing by itself, warnings and
     # reminders apart, so that `reverie proof` can tell what it is worth
     holdout: float = 0.0
@@ -191,6 +194,7 @@ def reload_switches(settings: Settings) -> Settings:
         enabled=fresh.enabled,
         off=fresh.off,
         off_sessions=fresh.off_sessions,
+        auto_plan=fresh.auto_plan,
         holdout=fresh.holdout,
     )
 

@@ -92,7 +92,8 @@ class TaskPlanner:
         """True if a prompt has words to go by, in a work tree that may be one whose code can be
         read.
         """
-        is_refused = not wanted.root or wanted.root in self._refused
+        is_off = not self._mind.settings.auto_plan
+        is_refused = is_off or not wanted.root or wanted.root in self._refused
         return not is_refused and bool(extract_topic_words(wanted.text))
 
     def _run(self) -> None:
