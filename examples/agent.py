@@ -224,7 +224,7 @@ def second_day() -> Model:
                     )
                 ),
                 lambda sent: say(
-                    "The test of total(200, 3)." if "total(200, 3)" in sent else "I don't know."
+                    "total(), which divided." if "total() divided" in sent else "I don't know."
                 ),
             ]
         )

@@ -765,7 +765,7 @@ def test_what_was_told_before_a_tool_is_not_in_a_block_that_was_prepared_meanwhi
         "Never run make deploy on Fridays.", kind="negative", triggers=["make deploy"], space=SPACE
     )
     other = home.remember("The staging server is called heron.", space=SPACE)
-    ask = "Which host is the staging server? And may I run make deploy?"
+    ask = "What is the staging server called? And may I run make deploy?"
     for session, is_warned, left in (("a", False, 2), ("b", True, 1)):
         with Beside(home, SPACE, session=session) as beside:
             talk = make_conversation("Hello.", ask, "Go on.")
