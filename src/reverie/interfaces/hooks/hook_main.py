@@ -421,9 +421,9 @@ def warn_before_tool(call: HookCall) -> str:
 
     shown = files.shown_ids(event.session, event.agent)
     # A subagent has not seen what went with prompts.
-    told = () if event.agent else files.given_times(event.session)
+    known = () if event.agent else files.given_times(event.session)
     met = find_matching_rows(
-        table.rows, event.tool, event.given, shown, call.now, call.note.root, told
+        table.rows, event.tool, event.given, shown, call.now, call.note.root, known
     )
     if call.note.held_out:  # what is known of files is no warning
         met = [(row, why) for row, why in met if row.triggers and why.startswith("trigger")]
