@@ -403,17 +403,24 @@ def _compare_values(  # noqa: PLR0911
             return _compare_attributes(known, told, swap, gone, come)
     if gone[0].lead != come[0].lead and not told.changes:
         return None
-    # In part the same: that may be another side of the thing.
-    has_more = any(word.side == "object" and not word.dated for word in _rest(known, gone))
-    if not is_exact and has_more and not told.changes:
-        return None
-    # What it is called, and how it is.
-    if not is_exact and known.relation != told.relation and not told.changes:
-        return None
-    # "… on port 8080 in dev": that may hold elsewhere only.
-    if all(word.dated for word in gone) and any(word.lead and not word.dated for word in come[1:]):
+    is_side = not told.changes and not is_exact and _is_another_side(known, told, gone)
+    if is_side or _holds_elsewhere(gone, come):
         return None
     return swap if _are_alike(gone, come) or told.changes else None
+
+
+def _holds_elsewhere(gone: Words, come: Words) -> bool:
+    """True for a number against one that may hold in some place only: "8080 in dev"."""
+    has_place = any(word.lead and not word.dated for word in come[1:])
+    return has_place and all(word.dated for word in gone)
+
+
+def _is_another_side(known: Claim, told: Claim, gone: Words) -> bool:
+    """True for claims that are the same in part only, or that tell what a thing is called and how
+    it is.
+    """
+    has_more = any(word.side == "object" and not word.dated for word in _rest(known, gone))
+    return has_more or known.relation != told.relation
 
 
 def _rest(claim: Claim, value: Words) -> list[ClaimWord]:
