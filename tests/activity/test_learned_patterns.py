@@ -175,6 +175,28 @@ def test_a_remedy_says_what_was_wrong_and_what_destroys_is_no_advice(mind, clock
     assert mind.activity.suggest_fix(TAKEN.format("web-prod"), space=SPACE) == []
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "alembic downgrade base",
+        "find /var/tmp -mtime +1 -delete",
+        "truncate -s 0 /var/log/app.log",
+        "rsync -a --delete empty/ cache/",
+        "terraform force-unlock -force 6638e2d4",
+        "gcloud sql instances delete shop",
+        "git config --global http.sslVerify false",
+    ],
+)
+def test_what_does_away_with_something_is_no_advice(mind, clock, command):
+    """Nor does it only look, though `find` does as a rule."""
+    run(mind, clock, "docker run --name db pg", TAKEN.format("db"))
+    run(mind, clock, command)
+    run(mind, clock, "docker run --name db pg")
+    mind.settle()
+    [found] = mind.activity.suggest_fix(TAKEN.format("db"), space=SPACE)
+    assert found.ran == () and "look first" in found.memory.text
+
+
 @pytest.mark.proves("D10")
 @pytest.mark.parametrize(
     "said",

@@ -12,6 +12,7 @@ from contextlib import closing, suppress
 
 import pytest
 
+from reverie.core.model import Filter
 from reverie.erasure import unfinished
 from reverie.interfaces.hooks.spool import HookFiles, write_json_object
 from reverie.testing import SPACE, make_conversation, memory
@@ -103,6 +104,23 @@ def test_no_byte_is_left_anywhere(tmp_path, mind):
     mind.settle()
     assert find_files_holding(tmp_path / "home", *WORDS) == []
     assert mind.data.verify() == []
+
+
+@pytest.mark.proves("CC-4")
+def test_a_purged_task_leaves_no_name_of_it(tmp_path, mind):
+    """What became of a task tells its name, which is what somebody said; each run in it has it."""
+    task = "Mend the invoice of Zanzibarquartz, who lives in Plovergate"
+    with mind.companion(f"{SPACE}/s1", session="s1") as companion:
+        companion.turn(make_conversation(task))
+        assert companion.wait(30)
+    tool = {"command": "make invoice"}
+    mind.record_tool("bash", tool, "", ok=True, space=SPACE, session="s1", task=task)
+    mind.activity.record_task(task, "success", space=SPACE, session="s1")
+    mind.settle()
+    [done] = [one for one in mind.store.browse(Filter((SPACE,))) if one.kind == "task"]
+    assert task in done.text != task
+    mind.data.purge(done.id)
+    assert find_files_holding(tmp_path / "home", *WORDS) == []
 
 
 @pytest.mark.proves("CC-4")

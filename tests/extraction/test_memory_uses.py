@@ -71,6 +71,9 @@ def test_what_is_given_and_then_said_is_used(given, clock, case):
     # Said twice after it was given once, it is one use.
     assert act(kept, asked, answer, answer, session="s2").access_count == 2
     assert used.confidence == kept.confidence
+    told = str(mind.explain(kept.id))
+    assert "used by an agent that had been given it" in told
+    assert "looked at" not in told
 
 
 def test_what_is_given_and_ignored_is_not_used(given):

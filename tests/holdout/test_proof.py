@@ -168,6 +168,13 @@ def test_what_cannot_be_compared_is_left_out(mind, clock):
     assert mind.data.proof().needed_silent == 1
 
 
+def test_a_tool_that_is_written_down_before_its_turn_leaves_nothing_out(mind, clock):
+    """Runs of tools are written by a thread of their own."""
+    mind.store.append([Event("tool", SPACE, clock(), "fast", {"tool": "Bash", "command": "ls"})])
+    add_session(mind, clock, "fast", True)
+    assert mind.data.proof().needed_silent == 1
+
+
 def test_the_command_sets_the_share_and_says_how_far_it_is(tmp_path, monkeypatch):
     home = toy_home(tmp_path)
     monkeypatch.setenv("REVERIE_HOME", str(home))

@@ -384,6 +384,22 @@ def said(rows, tool, arguments, shown=(), now=0.0):
     return [one.line for one, _ in find_matching_rows(rows, tool, arguments, shown, now)]
 
 
+def test_what_went_with_a_prompt_is_not_told_again_of_its_file():
+    """What is to be warned of is, at the act."""
+    rows = [
+        row("Three retries in net.py.", files=("net.py",)),
+        row(triggers=("tool:Bash(git push*)",)),
+    ]
+    told = [one.id for one in rows]
+
+    def met(tool, arguments, told=()):
+        return len(find_matching_rows(rows, tool, arguments, (), 0.0, "", told))
+
+    assert met("Read", {"file_path": "net.py"}) == 1
+    assert met("Read", {"file_path": "net.py"}, told) == 0
+    assert met("Bash", {"command": "git push"}, told) == 1
+
+
 @pytest.mark.proves("B61")
 def test_a_warning_is_given_before_its_tool():
     """Negative memories before a tool, `git push -f` too; others stay silent."""

@@ -133,3 +133,67 @@ def test_any_text_can_be_read():
     """Also one that says nothing."""
     assert read_claim("") is None and read_claim("?") is None and read_claim("…" * 500) is None
     assert read_claim("a" * 1000) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Ann owns billing.", "Bob also owns billing."),
+        ("The app listens on port 80.", "The app now also listens on port 443."),
+        ("The logs are kept in S3.", "The logs are kept in Loki as well."),
+        ("Ann leitet die Abrechnung.", "Bob leitet auch die Abrechnung."),
+        ("Ana dirige la facturación.", "Luis también dirige la facturación."),
+        ("Anne dirige la facturation.", "Luc dirige également la facturation."),
+        ("测试服务器监听端口 80。", "测试服务器也监听端口 443。"),
+    ],
+)
+def test_what_holds_as_well_replaces_nothing(old, new):
+    """In the words of five languages, also behind a "now"."""
+    assert relation(old, new) == "distinct"
+    assert compare_memories(make_memory(old), make_memory(new), 0.8).relation not in (
+        "updates",
+        "contradicts",
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Ann owns billing.", "I think Bob owns billing."),
+        ("Ann owns billing.", "Bob might own billing."),
+        ("Ann leitet die Abrechnung.", "Ich glaube, Bob leitet die Abrechnung."),
+        ("Ana dirige la facturación.", "Creo que Luis dirige la facturación."),
+        ("Marc gère la paie.", "Je crois que Luc gère la paie."),
+        ("测试服务器监听端口 80。", "测试服务器可能监听端口 443。"),
+    ],
+)
+def test_a_guess_replaces_nothing(old, new):
+    """Whoever is not sure puts nobody right: both stay."""
+    assert relation(old, new) != "replaces"
+    assert compare_memories(make_memory(old), make_memory(new), 0.8).relation != "updates"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Der Server heißt heron.", "Der Server ist langsam."),
+        ("Ann ist Ärztin.", "Ann ist Vegetarierin."),
+        ("Ann is Swedish.", "Ann is Catholic."),
+        ("The service listens on port 80 and 443.", "The service listens on port 8080 in dev."),
+    ],
+)
+def test_another_side_of_one_thing_replaces_nothing(old, new):
+    """What a thing is called and how it is; what somebody is, and is too."""
+    assert relation(old, new) != "replaces"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The team lead is Ann.", "The team lead is Bob."),
+        ("Unsere Chefin ist Ann.", "Unsere Chefin ist Eva."),
+    ],
+)
+def test_a_role_has_one_holder(old, new):
+    """What has an article or an owner is one thing with one value."""
+    assert relation(old, new) == "replaces"

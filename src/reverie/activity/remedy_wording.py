@@ -42,6 +42,9 @@ _LOOKING_WORDS = """
 """
 LOOKING_WORDS = frozenset(_LOOKING_WORDS.split())
 WRITES_FILE = re.compile(r"(?<![\d&])>>?\s*(?!/dev/null|[&>])\S")
+FINDS_TO_ACT = re.compile(
+    r"(?:\S*/)?(?:find|fd)\s.*\s-(?:delete|(?:exec|execdir|ok|x|X)\s+(?:rm|mv|ch\w+|sed|touch))\b"
+)
 LOOKING_START = ("describe-", "list-", "get-")
 # Words of the same commands that change something after all.
 _CHANGING_WORDS = "add set set-url rm remove delete install update upgrade start"
@@ -62,7 +65,11 @@ DESTROYING = re.compile(
     r"\b(?:docker|podman)\b.*\b(?:rm|rmi|prune|kill|down\b.*\s-v)\b|\bkubectl\s+delete\b|\bhelm\s+uninstall\b|"
     r"\b(?:terraform|tofu)\s+(?:destroy|state\s+rm)\b|\bdd\s.*\bof=|\bmkfs|--no-verify\b|"
     r"\bdb:(?:drop|reset)\b|\bmigrate\s+reset\b|\bflush(?:all|db)\b|"
-    r"\baws\b.*\b(?:delete-|rb\b|rm\b)|\bchmod\s+(?:-R\s+)?777\b",
+    r"\baws\b.*\b(?:delete-|rb\b|rm\b)|\bchmod\s+(?:-R\s+)?777\b|"
+    r"\bfind\s.*\s-delete\b|\brsync\s.*\s--delete|\btruncate\s+-|\b(?:gcloud|az|gh)\s.*\bdelete\b|"
+    r"\b(?:alembic|flask\s+db)\s+downgrade\b|\bdb:rollback\b|\bforce-unlock\b|\bgit\s+update-ref\s+-d\b|"
+    r"\bgit\s+worktree\s+remove\b.*(?:\s-f|--force)|\bsslverify[\s=]+(?:false|0)\b|"
+    r"\bStrictHostKeyChecking=no\b|\bTLS_REJECT_UNAUTHORIZED=0|\bsetenforce\s+0\b",
     re.IGNORECASE,
 )
 # What runs a project's own tasks, so that the same words do something else in another project.
@@ -86,7 +93,7 @@ def only_looks(command: str) -> bool:
 def looks(part: str) -> bool:
     """True if one simple command only looks."""
     plain = BEFORE_COMMAND.sub("", part.strip())
-    if WRITES_FILE.search(plain):
+    if WRITES_FILE.search(plain) or FINDS_TO_ACT.match(plain):
         return False
     words = [word for word in plain.split() if not word.startswith("-")][:4]
     if not words or _LOOKING_FORMS.match(plain) or LOOKING_FLAGS.search(plain):

@@ -34,6 +34,7 @@ from reverie.erasure.own_files import (
     sync_pages,
     take_in_edits,
 )
+from reverie.memory.episodes import name_what_was_done
 from reverie.mirror import mirror_sync, shared_lines
 from reverie.mirror.apply_page_edits import list_past_texts
 from reverie.mirror.file_exchange import read_bytes_if_present
@@ -98,12 +99,26 @@ def purge_everywhere(
     with work.store.transaction():
         listed = tuple(chosen())
         listed = (*listed, *find_made_grounds(work.store, listed))
-        gone = PurgedMemories.from_memories(work.store, listed, said)
-        erased = work.store.purge(gone.ids, said) + len(said)
+        texts = (*said, *list_recorded_names(work.store, listed))
+        gone = PurgedMemories.from_memories(work.store, listed, texts)
+        erased = work.store.purge(gone.ids, texts) + len(said)
         save_pending_purges(work.store, [*load_pending_purges(work.store), gone])
     left = finish_purge(work, now)
     repeating = tuple(sorted(work.store.ids_repeating(gone.texts)))
     return gone, backups.PurgeResult(erased, left, repeating)
+
+
+def list_recorded_names(store: Store, memories: Iterable[Memory]) -> Iterator[str]:
+    """What the tasks and goals were called of which these memories tell how they went: whatever
+    was done in them is recorded under that name.
+    """
+    for memory in memories:
+        for record in store.history(memory.id) if memory.kind in RECORD_KINDS else ():
+            if record.event.verb != "experience":
+                continue
+            told = store.event(record.event.payload.get("event", 0))
+            if told and (name := name_what_was_done(told)):
+                yield name
 
 
 def save_pending_purges(store: Store, some: Iterable[PurgedMemories]) -> None:

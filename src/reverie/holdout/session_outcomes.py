@@ -58,10 +58,12 @@ def read_outcomes(store: Store, now: float) -> list[SessionOutcome]:
 
 
 def is_whole(events: Sequence[Event], drawn: int, now: float) -> bool:
-    """True if a conversation was drawn before its first event, has been read to its end, and is
+    """True if a conversation was drawn before its first turn, has been read to its end, and is
     over.
     """
-    if not events or len(events) == MAX_EVENTS or events[0].seq < drawn:
+    # Runs of tools are written by a thread of their own, perhaps before the turn that they ran in.
+    begun = next((event.seq for event in events if event.verb == "turn"), 0)
+    if len(events) == MAX_EVENTS or begun < drawn:
         return False
     ended = any(event.verb == SESSION_END for event in events)
     return ended or now - events[-1].at > QUIET_SECONDS

@@ -180,6 +180,8 @@ def describe_event(records: Records, others: Memories) -> str:
     phrases = [phrase for record in records for phrase in describe_record(record, others)]
     if "heard again" in phrases:  # that it was put in other words stands elsewhere
         phrases = [phrase for phrase in phrases if not phrase.startswith("made from")]
+    if event.verb == "used" and not phrases:
+        return "used by an agent that had been given it"
     told = "; ".join(dict.fromkeys(phrases)) or "looked at, nothing changed that matters"
     return told + {"sleep": ", in sleep", "review": ", as a person decided"}.get(event.verb, "")
 

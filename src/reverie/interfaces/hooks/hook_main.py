@@ -420,7 +420,11 @@ def warn_before_tool(call: HookCall) -> str:
     from reverie.interfaces.hooks.tool_warnings import find_matching_rows
 
     shown = files.shown_ids(event.session, event.agent)
-    met = find_matching_rows(table.rows, event.tool, event.given, shown, call.now, call.note.root)
+    # A subagent has not seen what went with prompts.
+    known = () if event.agent else files.given_times(event.session)
+    met = find_matching_rows(
+        table.rows, event.tool, event.given, shown, call.now, call.note.root, known
+    )
     if call.note.held_out:  # what is known of files is no warning
         met = [(row, why) for row, why in met if row.triggers and why.startswith("trigger")]
     # Those stand in the block that goes with the same answer.

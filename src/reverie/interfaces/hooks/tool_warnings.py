@@ -8,7 +8,7 @@ known of a file are said once in a session; a reminder is given once at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from reverie.core.trigger_patterns import (
@@ -60,9 +60,11 @@ def find_matching_rows(
     shown: Iterable[str],
     now: float,
     root: str = "",
+    told: Collection[str] = (),
 ) -> list[tuple[ToolWarning, str]]:
     """The rows that a tool calls for, each with what called it up, in their order, at most
-    MAX_WARNINGS; not those that were shown. `root` is the work tree.
+    MAX_WARNINGS; not those that were shown. `root` is the work tree; what was `told` with a prompt
+    is warned of again, but not told again of a file.
     """
     known = set(shown)
     context = context_of_tool_call(tool, given if isinstance(given, (str, Mapping)) else {})
@@ -76,7 +78,8 @@ def find_matching_rows(
         if row.id in known or (row.when is not None and row.when > now):
             continue
         why = find_trigger_cause(row, context, everything)
-        if not why and cards < MAX_CARDS and (why := find_file_cause(row, touched)):
+        may_tell = not why and cards < MAX_CARDS and row.id not in told
+        if may_tell and (why := find_file_cause(row, touched)):
             cards += 1
         if why:
             found.append((row, why))

@@ -136,6 +136,11 @@ def compare_claims(old: str, new: str, *, corrected: bool) -> ClaimVerdict | Non
     found = _compare_read(known, told, corrected or told.corrects)
     if found and found.old and _is_foreign(known, told, found):
         return None
+    if found and found.relation == REPLACES and not told.denies:
+        if told.is_unsure and not (corrected or told.corrects):
+            return found._replace(relation=CLASHES)
+        if told.is_beside:
+            return ClaimVerdict(DISTINCT)
     return found and found._replace(
         tells_change=told.changes or told.denies or bool(told.switched) or told.corrects
     )
@@ -398,11 +403,24 @@ def _compare_values(  # noqa: PLR0911
             return _compare_attributes(known, told, swap, gone, come)
     if gone[0].lead != come[0].lead and not told.changes:
         return None
-    # In part the same: that may be another side of the thing.
-    has_more = any(word.side == "object" and not word.dated for word in _rest(known, gone))
-    if not is_exact and has_more and not told.changes:
+    is_side = not told.changes and not is_exact and _is_another_side(known, told, gone)
+    if is_side or _holds_elsewhere(gone, come):
         return None
     return swap if _are_alike(gone, come) or told.changes else None
+
+
+def _holds_elsewhere(gone: Words, come: Words) -> bool:
+    """True for a number against one that may hold in some place only: "8080 in dev"."""
+    has_place = any(word.lead and not word.dated for word in come[1:])
+    return has_place and all(word.dated for word in gone)
+
+
+def _is_another_side(known: Claim, told: Claim, gone: Words) -> bool:
+    """True for claims that are the same in part only, or that tell what a thing is called and how
+    it is.
+    """
+    has_more = any(word.side == "object" and not word.dated for word in _rest(known, gone))
+    return has_more or known.relation != told.relation
 
 
 def _rest(claim: Claim, value: Words) -> list[ClaimWord]:
@@ -499,7 +517,9 @@ def _compare_attributes(
         is_open = _are_names(gone, come) or _are_alternatives(gone[-1], come[-1])
         return None if is_open else ClaimVerdict(DISTINCT)
     is_one = known.is_definite and told.is_definite
-    if is_one or _are_names(gone, come) or _are_alternatives(gone[-1], come[-1]):
+    # Ann is Swedish, and a Catholic too; the lead is Ann or is Bob.
+    are_names = _are_names(gone, come) and not (known.is_bare and told.is_bare)
+    if is_one or are_names or _are_alternatives(gone[-1], come[-1]):
         return swap
     return swap._replace(relation=CLASHES) if len(gone) == len(come) == 1 else None
 

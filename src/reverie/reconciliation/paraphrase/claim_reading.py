@@ -56,6 +56,8 @@ class Vocabulary(NamedTuple):
     the: frozenset[str]
     articles: frozenset[str]
     adds: frozenset[str]
+    beside: frozenset[tuple[str, ...]]  # what it says holds beside what was said
+    unsure: frozenset[tuple[str, ...]]  # whoever says it is not sure
     has_capital_nouns: bool
     longest: int  # words of the longest phrase
 
@@ -93,6 +95,9 @@ class Claim(NamedTuple):
     switched: str  # the word by which something was changed for another, or ""
     moved_home: bool
     home_words: tuple[str, ...]  # how this language says where one lives
+    is_beside: bool  # it says itself that it holds beside what was said
+    is_unsure: bool  # it says itself that it may not be so
+    is_bare: bool  # its subject is one word and has neither article nor owner
     topic: str  # what was spoken of, where that was noted with it
 
 
@@ -125,6 +130,8 @@ def load_vocabulary(code: str) -> Vocabulary | None:
         frozenset(claim["the"]),
         frozenset((*claim["the"], *claim["a"])),
         frozenset(claim["adds"]),
+        frozenset(map(_split_phrase, claim["beside"])),
+        frozenset(map(_split_phrase, claim["unsure"])),
         bool(data.get("capital_nouns")),
         max(map(len, phrases)),
     )
@@ -164,7 +171,16 @@ def read_claim(text: str) -> Claim | None:
     if vocabulary is None:
         return None
     parts = list(_mark_roles(tokens, vocabulary))
-    return _build_claim(parts, vocabulary, topic)
+    claim = _build_claim(parts, vocabulary, topic)
+    return claim and claim._replace(
+        is_beside=_has_phrase(tokens, vocabulary.beside),
+        is_unsure=_has_phrase(tokens, vocabulary.unsure),
+    )
+
+
+def _has_phrase(tokens: Sequence[str], phrases: frozenset[tuple[str, ...]]) -> bool:
+    lows = tuple(token.lower() for token in tokens)
+    return any(lows[i : i + len(phrase)] == phrase for phrase in phrases for i in range(len(lows)))
 
 
 def choose_vocabulary(tokens: Sequence[str], text: str) -> Vocabulary | None:
@@ -254,7 +270,7 @@ def _build_claim(parts: Sequence[_Part], vocabulary: Vocabulary, topic: str) -> 
         return None
     own = next((part.role for part in parts if part.role in ("mine", "theirs")), "")
     switched = next((part.text.lower() for part in parts if part.role == "switched"), "")
-    subject = any(word.side == "subject" for word in words)
+    subject = [word for word in words if word.side == "subject"]
     return Claim(
         language=vocabulary.code,
         words=tuple(words),
@@ -274,6 +290,9 @@ def _build_claim(parts: Sequence[_Part], vocabulary: Vocabulary, topic: str) -> 
         switched=switched,
         moved_home=switched in vocabulary.homes,
         home_words=tuple(sorted(vocabulary.at_home)),
+        is_beside=False,
+        is_unsure=False,
+        is_bare=len(subject) == 1 and not subject[0].lead and not own,
         topic=topic,
     )
 
