@@ -182,6 +182,27 @@ def test_odd_events_are_tolerated(mind):
     assert mind.store.events(verbs=["maintain"]) == []
 
 
+@pytest.mark.proves("B32")
+def test_a_noticed_pair_is_left_alone_where_it_is_tied_or_decided(mind):
+    """A link that is there keeps its weight, a pair that somebody decided is not asked about again,
+    and ids that a purge has blanked are nobody's.
+    """
+    one, two = pair(mind)
+    mind.link(one.id, two.id, weight=0.9)
+    prepared(mind, related=[[one.id, two.id, "contradicts"], [None, two.id, "relates_to"], 7])
+    mind.settle()
+    assert links(mind, one) == [(one.id, two.id, 0.9)]
+    assert mind.store.edges([one.id], ["contradicts"]) == []
+
+    mind.link(one.id, two.id, weight=0)
+    for asked in (True, False):
+        prepared(mind, related=[[one.id, two.id, "contradicts"]])
+        assert mind.settle().failed == 0
+        assert bool(mind.store.edges([one.id], ["contradicts"])) is asked
+        if asked:
+            mind.review.resolve(one.id, two.id, "both")
+
+
 @pytest.mark.proves("B83", "B76")
 def test_clusters_are_due_every_fifty_retrievals(mind):
     """Counted in the log from where the last renewal stopped."""
