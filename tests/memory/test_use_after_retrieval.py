@@ -203,7 +203,7 @@ def test_a_noticed_pair_is_left_alone_where_it_is_tied_or_decided(mind):
             mind.review.resolve(one.id, two.id, "both")
 
 
-@pytest.mark.proves("B83", "B76")
+@pytest.mark.proves("B83")
 def test_clusters_are_due_every_fifty_retrievals(mind):
     """Counted in the log from where the last renewal stopped."""
     one, _ = pair(mind)
