@@ -348,8 +348,8 @@ def test_clusters_are_listed_with_their_size(unsettled_mind):
     found = unsettled_mind.clusters(SPACE, members=2)
     edges = unsettled_mind.store.edges(ids, ("in_cluster",))
     counts = Counter(edge.dst for edge in edges)
-    assert {f"cluster:{SPACE}:{one.name}": one.count for one in found} == counts
-    assert [one.count for one in found] == sorted(counts.values(), reverse=True)
+    assert {f"cluster:{SPACE}:{one.name}": one.size for one in found} == counts
+    assert [one.size for one in found] == sorted(counts.values(), reverse=True)
     weight = {edge.src: edge.weight for edge in edges}
     for one in found:
         node = f"cluster:{one.space}:{one.name}"
@@ -359,7 +359,7 @@ def test_clusters_are_listed_with_their_size(unsettled_mind):
     first = found[0]
     unsettled_mind.forget(first.members[0].id)
     (same,) = (one for one in unsettled_mind.clusters(SPACE) if one.name == first.name)
-    assert same.count == first.count - 1 and first.members[0] not in same.members
+    assert same.size == first.size - 1 and first.members[0] not in same.members
     assert unsettled_mind.clusters("me/other") == []
 
 

@@ -723,7 +723,7 @@ def test_clusters_are_listed(run, run_json, home, keep_text):
         mind.store.apply(links, Event(verb="sleep", space="me/demo", at=0.0))
 
     (found,) = run_json("memory", "clusters", "--members", "2")["clusters"]
-    assert (found["name"], found["count"]) == ("deploy-review", 4)
+    assert (found["name"], found["size"]) == ("deploy-review", 4)
     assert [one["id"] for one in found["members"]] == [ids[3], ids[2]]
     shown = run("memory", "clusters").stdout
     assert "4" in shown and "deploy-review" in shown and "review number 3" in shown

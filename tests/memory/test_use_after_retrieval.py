@@ -247,6 +247,27 @@ def test_the_same_gap_is_counted(mind, clock):
     assert [(gap.times, gap.session) for gap in mind.review.gaps(SPACE)] == [(2, "s2")]
 
 
+@pytest.mark.parametrize("learned", [True, False])
+@pytest.mark.proves("B82")
+def test_what_was_kept_since_closes_a_gap(mind, clock, learned):
+    """Without a model too: by what somebody says later, learned by rules or kept on purpose, if
+    memory gives it for the question; anything else leaves it open.
+    """
+    turns(mind, "Which fertiliser do the garden gates in Kew need before winter?", clock=clock)
+    mind.remember("Garden plants in Kew are watered on Mondays.", space=SPACE)
+    assert len(mind.review.gaps(SPACE)) == 1
+
+    answer = "Remember that the garden gates in Kew need potash fertiliser before winter."
+    if learned:
+        mind.learn([{"role": "user", "content": answer}], space=SPACE)
+    else:
+        mind.remember(answer, space=SPACE)
+    assert mind.review.gaps(SPACE) == []
+    (kept,) = (m for m in mind.browse(space=SPACE) if "potash" in m.text)
+    mind.forget(kept.id)
+    assert len(mind.review.gaps(SPACE)) == 1
+
+
 @pytest.mark.proves("B81")
 def test_no_secret_in_a_gap(mind):
     """The question is kept without its secrets, and not longer than needed."""

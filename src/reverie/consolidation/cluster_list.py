@@ -20,7 +20,7 @@ class MemoryCluster(NamedTuple):
 
     name: str
     space: str
-    count: int  # its members that count
+    size: int  # how many members count
     members: tuple[Memory, ...]  # the most typical, nearest to the centre first
 
 
@@ -37,4 +37,4 @@ def list_clusters(store: Store, spaces: Sequence[str], most: int) -> list[Memory
         _, space, name = node.split(":", 2)
         members = tuple(store.get([edge.src for edge in typical]))
         found.append(MemoryCluster(name, space, len(ties), members))
-    return sorted(found, key=lambda one: (-one.count, one.name))
+    return sorted(found, key=lambda one: (-one.size, one.name))

@@ -110,7 +110,7 @@ def render_gaps(gaps: Sequence[KnowledgeGap], now: float) -> Iterator[Row]:
 def render_clusters(clusters: Sequence[MemoryCluster]) -> Iterator[Row]:
     """Clusters with their size, and some of their members."""
     for cluster in clusters:
-        yield style_text(f"{cluster.count:,}"), style_text(one_line(cluster.name), "bold")
+        yield style_text(f"{cluster.size:,}"), style_text(one_line(cluster.name), "bold")
         yield "", join_dotted(one_line(cluster.space))
         for memory in cluster.members:
             yield "", render_excerpt(memory)
