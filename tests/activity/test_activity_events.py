@@ -84,6 +84,31 @@ def test_rereads_and_repeated_errors_are_counted():
     assert (told.reads, told.rereads, told.errors, told.repeated) == (3, 1, 3, 1)
 
 
+@pytest.mark.proves("D61", "D62")
+def test_rereads_and_repeated_errors_are_counted_by_week():
+    """Each week by itself, the oldest first, so that one sees whether they become fewer; weeks
+    without work are left out, and a single week is no course.
+    """
+    week = 7 * DAY
+
+    def read(at):
+        payload = {"path": "a.py", "operation": "read"}
+        return make_event("file", at=at, session="s", payload=payload)
+
+    def failed(at):
+        return run(ok=False, error="ValueError: bad row 1")._replace(at=at)
+
+    long_ago = [read(NOON - 3 * week - n) for n in (1, 2, 3)]
+    long_ago += [failed(NOON - 3 * week - n) for n in (4, 5)]
+    lately = [read(NOON - n) for n in (2, 3)] + [failed(NOON - 1)]
+    told = activity_events.measure_weeks([*lately, *long_ago], NOON)
+    assert [tuple(one) for one in told] == [
+        (NOON - 4 * week, 3, 2, 2, 1),
+        (NOON - week, 2, 1, 1, 0),
+    ]
+    assert activity_events.measure_weeks(lately, NOON) == ()
+
+
 @pytest.mark.proves("D61")
 def test_a_file_that_changed_is_rightly_read_again():
     """After an edit, whoever made it, reading is no repetition; an edit that failed changed

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import closing
 
 import numpy as np
@@ -336,6 +337,30 @@ def test_clusters_become_nodes_with_stable_names(unsettled_mind):
     assert edges
     assert all(edge.dst.startswith(f"cluster:{SPACE}:") for edge in edges)
     assert unsettled_mind.sleep(["recluster", "small"]).steps == 0
+
+
+@pytest.mark.proves("B8")
+def test_clusters_are_listed_with_their_size(unsettled_mind):
+    """Name, number of members that count, and those nearest to the centre; the largest first."""
+    ids = filled_mind(unsettled_mind, 600)
+    assert unsettled_mind.clusters(SPACE) == []
+    unsettled_mind.sleep(["recluster"])
+    found = unsettled_mind.clusters(SPACE, members=2)
+    edges = unsettled_mind.store.edges(ids, ("in_cluster",))
+    counts = Counter(edge.dst for edge in edges)
+    assert {f"cluster:{SPACE}:{one.name}": one.size for one in found} == counts
+    assert [one.size for one in found] == sorted(counts.values(), reverse=True)
+    weight = {edge.src: edge.weight for edge in edges}
+    for one in found:
+        node = f"cluster:{one.space}:{one.name}"
+        nearest = sorted((edge.weight for edge in edges if edge.dst == node), reverse=True)
+        assert [weight[memory.id] for memory in one.members] == nearest[:2]
+
+    first = found[0]
+    unsettled_mind.forget(first.members[0].id)
+    (same,) = (one for one in unsettled_mind.clusters(SPACE) if one.name == first.name)
+    assert same.size == first.size - 1 and first.members[0] not in same.members
+    assert unsettled_mind.clusters("me/other") == []
 
 
 @pytest.mark.proves("B135")

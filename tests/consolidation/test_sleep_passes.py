@@ -563,7 +563,7 @@ def test_small_clusters_join_the_nearest_or_are_given_up():
     )
 
 
-@pytest.mark.proves("B8", "B27", "B76")
+@pytest.mark.proves("B8")
 def test_a_centre_is_the_mean_of_its_members():
     """It is worked out from the members there are, so that it is never stale."""
     vectors = np.eye(4, dtype=np.float32)

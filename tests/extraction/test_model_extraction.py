@@ -415,6 +415,24 @@ def test_importance_data_and_feeling_are_kept(open_reading_mind, clock):
     assert [found.id] == [one.id for one in mind.feelings.browse(minimum="high", space=SPACE)]
 
 
+@pytest.mark.proves("B19")
+def test_tags_of_the_model_can_be_asked_for(open_reading_mind, clock):
+    """What a session taught carries the tags that the model gave it, and is found by them; one that
+    holds a secret is no tag.
+    """
+    token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0" + "K1l2M3n4O5p6Q7r8"
+    given = ["Changelog", token]
+    with scripted(lambda request: lesson(request, tags=given)) as script:
+        mind = open_reading_mind(script)
+        talk(mind, clock, 3)
+        clock.tick(3_600)
+        mind.settle()
+        assert '"tags": [' in json.dumps(script.asked[0]).replace('\\"', '"')
+    (found,) = learned(mind)
+    assert found.tags == ("changelog",)
+    assert [found.id] == [memory.id for memory in mind.browse(space=SPACE, tags=["changelog"])]
+
+
 def test_a_session_that_dies_early_is_read_once_it_is_silent(open_reading_mind, clock):
     """Three turns and no end: nothing is lost, and nothing is asked twice."""
     with scripted(lesson) as script:

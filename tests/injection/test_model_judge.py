@@ -263,17 +263,17 @@ def test_a_memory_cannot_speak_to_the_judge_as_the_user(open_judged_mind, clock)
     assert 3 == len(mind.browse(space=SPACE))
 
 
+@pytest.mark.parametrize("relation", ["relates_to", "contradicts"])
 @pytest.mark.proves("B32")
-def test_pairs_that_the_judge_noticed_are_suggestions(open_judged_mind, clock):
-    """Relations go into the log for maintenance; nothing is linked by them."""
+def test_pairs_that_the_judge_noticed_are_tied_or_asked_about(open_judged_mind, clock, relation):
+    """What belongs together is linked, what contradicts waits in the review queue; a pair with what
+    was not shown, and a relation that does not exist, are none.
+    """
 
     def answer(request):
         a, b = numbers_of(request, "heron")[0], numbers_of(request, "Paris")[0]
         return json.dumps(
-            {
-                "use": [a],
-                "related": [[a, b, "relates_to"], [a, 99, "contradicts"], [a, b, "deletes"]],
-            }
+            {"use": [a], "related": [[a, b, relation], [a, 99, "contradicts"], [a, b, "deletes"]]}
         )
 
     with scripted(answer) as script:
@@ -283,8 +283,14 @@ def test_pairs_that_the_judge_noticed_are_suggestions(open_judged_mind, clock):
                 companion, clock, f"{QUESTION} And when does the office in Paris close on Fridays?"
             )
     (pair,) = prepared(mind)[0]["related"]
-    assert [[STAGING, PARIS], "relates_to"] == [[m.text for m in mind.store.get(pair[:2])], pair[2]]
-    assert [] == mind.store.edges(pair[:2], ["relates_to", "contradicts"])
+    assert [[STAGING, PARIS], relation] == [[m.text for m in mind.store.get(pair[:2])], pair[2]]
+    mind.settle()
+    edges = mind.store.edges(pair[:2], ["relates_to", "contradicts"])
+    assert {(*sorted((edge.src, edge.dst)), edge.rel) for edge in edges} == {
+        (*sorted(pair[:2]), relation)
+    }
+    assert len(mind.review.cases(space=SPACE)) == (relation == "contradicts")
+    assert all(memory.active for memory in mind.store.get(pair[:2]))
 
 
 @pytest.mark.proves("CC-36")

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import reverie
+from reverie.core.model import Edge, Event, Link
 from tests.support.helpers import run_command, toy_home
 
 pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
@@ -708,6 +709,24 @@ def test_recall_follows_links_as_far_as_it_is_told(run_json, keep_text):
     ask = ("recall", "staging server heron", "--mode", "words")
     assert [hit["id"] for hit in run_json(*ask)["hits"]] == [one, two]
     assert [hit["id"] for hit in run_json(*ask, "--depth", "0")["hits"]] == [one]
+
+
+@pytest.mark.proves("B8")
+def test_clusters_are_listed(run, run_json, home, keep_text):
+    """With their size, and the members nearest to the centre."""
+    assert run_json("memory", "clusters")["clusters"] == []
+    assert "reverie sleep" in run("memory", "clusters").stderr
+    ids = [keep_text(f"Deploys wait for review number {n}.") for n in range(4)]
+    with reverie.open(home) as mind:
+        node = "cluster:me/demo:deploy-review"
+        links = [Link(Edge(id, "in_cluster", node, 0.5 + n / 10)) for n, id in enumerate(ids)]
+        mind.store.apply(links, Event(verb="sleep", space="me/demo", at=0.0))
+
+    (found,) = run_json("memory", "clusters", "--members", "2")["clusters"]
+    assert (found["name"], found["size"]) == ("deploy-review", 4)
+    assert [one["id"] for one in found["members"]] == [ids[3], ids[2]]
+    shown = run("memory", "clusters").stdout
+    assert "4" in shown and "deploy-review" in shown and "review number 3" in shown
 
 
 @pytest.mark.proves("B80", "B81", "B82")

@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+from reverie.core import clock
+from reverie.core.model import Event
 from tests.activity.test_learned_patterns import commit, git
 from tests.support.helpers import open_mind, run_command, toy_home
 
@@ -57,12 +59,24 @@ def test_fix_reads_an_error_from_stdin(home):
     assert "Address already in use" in told(home, "activity", "fix", "--known").stdout
 
 
-@pytest.mark.proves("X31", "D7", "D11")
+@pytest.mark.proves("X31", "D7", "D11", "D61", "D62")
 def test_statistics_and_history(home):
     """`stats --tools` and `log --tool`, `--file`, `--grep`."""
     bash, _read = answer(home, "data", "stats", "--tools")["tools"]
     assert (bash["tool"], bash["runs"], bash["failed"], bash["p95"]) == ("bash", 3, 1, 0.25)
     assert "67% went well, median 0.25 s" in told(home, "data", "stats", "--tools").stdout
+    assert "Week from" not in told(home, "data", "stats", "--tools").stdout
+    with open_mind(home, embedder="none") as mind:
+        old = Event(
+            verb="file",
+            space=HERE[1],
+            at=clock.now() - 20 * 86_400,
+            session="s",
+            payload={"path": "a.py", "operation": "read"},
+        )
+        mind.store.append([old])
+    page = told(home, "data", "stats", "--tools", "--days", "30").stdout
+    assert page.count("Week from") == 2 and "read again 0 of 1, met again 0 of 0" in page
     assert [
         one["payload"].get("command")
         for one in answer(home, "activity", "log", "--tool", "bash")["events"]

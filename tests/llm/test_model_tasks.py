@@ -504,6 +504,19 @@ def test_a_note_has_importance_data_and_a_feeling():
     assert extraction.MAX_NAMED_VALUES == len(read(data={f"name{n}": "x" for n in range(50)}).data)
 
 
+@pytest.mark.proves("B19")
+def test_a_note_has_tags():
+    """Single words in lower case, three at most, each once; what is no word is dropped."""
+
+    def read(tags):
+        row = {"text": "a", "kind": "fact", "from": 10, "tags": tags}
+        return extraction.read_extraction(json.dumps({"keep": [row]}), WINDOW).items[0].tags
+
+    assert ("deploy", "ci-cd", "größe") == read(["Deploy", "#deploy", " ci-cd", "Größe", "fourth"])
+    assert () == read("deploy") == read([7, None, "two words", "a/b", "@ann", "", "x" * 33])
+    assert () == read(None) == read({"deploy": 1})
+
+
 @pytest.mark.parametrize(
     ("role", "text", "sort"),
     [

@@ -182,7 +182,28 @@ def test_odd_events_are_tolerated(mind):
     assert mind.store.events(verbs=["maintain"]) == []
 
 
-@pytest.mark.proves("B83", "B76")
+@pytest.mark.proves("B32")
+def test_a_noticed_pair_is_left_alone_where_it_is_tied_or_decided(mind):
+    """A link that is there keeps its weight, a pair that somebody decided is not asked about again,
+    and ids that a purge has blanked are nobody's.
+    """
+    one, two = pair(mind)
+    mind.link(one.id, two.id, weight=0.9)
+    prepared(mind, related=[[one.id, two.id, "contradicts"], [None, two.id, "relates_to"], 7])
+    mind.settle()
+    assert links(mind, one) == [(one.id, two.id, 0.9)]
+    assert mind.store.edges([one.id], ["contradicts"]) == []
+
+    mind.link(one.id, two.id, weight=0)
+    for asked in (True, False):
+        prepared(mind, related=[[one.id, two.id, "contradicts"]])
+        assert mind.settle().failed == 0
+        assert bool(mind.store.edges([one.id], ["contradicts"])) is asked
+        if asked:
+            mind.review.resolve(one.id, two.id, "both")
+
+
+@pytest.mark.proves("B83")
 def test_clusters_are_due_every_fifty_retrievals(mind):
     """Counted in the log from where the last renewal stopped."""
     one, _ = pair(mind)
@@ -224,6 +245,27 @@ def test_the_same_gap_is_counted(mind, clock):
     turns(mind, ask, session="s2", clock=clock)
 
     assert [(gap.times, gap.session) for gap in mind.review.gaps(SPACE)] == [(2, "s2")]
+
+
+@pytest.mark.parametrize("learned", [True, False])
+@pytest.mark.proves("B82")
+def test_what_was_kept_since_closes_a_gap(mind, clock, learned):
+    """Without a model too: by what somebody says later, learned by rules or kept on purpose, if
+    memory gives it for the question; anything else leaves it open.
+    """
+    turns(mind, "Which fertiliser do the garden gates in Kew need before winter?", clock=clock)
+    mind.remember("Garden plants in Kew are watered on Mondays.", space=SPACE)
+    assert len(mind.review.gaps(SPACE)) == 1
+
+    answer = "Remember that the garden gates in Kew need potash fertiliser before winter."
+    if learned:
+        mind.learn([{"role": "user", "content": answer}], space=SPACE)
+    else:
+        mind.remember(answer, space=SPACE)
+    assert mind.review.gaps(SPACE) == []
+    (kept,) = (m for m in mind.browse(space=SPACE) if "potash" in m.text)
+    mind.forget(kept.id)
+    assert len(mind.review.gaps(SPACE)) == 1
 
 
 @pytest.mark.proves("B81")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reverie.core.errors import BadInput, ModelUnavailable, StoreReadOnly
+from reverie.core.errors import BadInput, ModelUnavailable, Refused, StoreReadOnly
 from reverie.testing import SPACE
 from tests.support.helpers import open_mind, run_command, toy_home
 
@@ -194,6 +194,29 @@ def test_a_near_duplicate_is_reported(mind):
         space="me/other",
     )
     assert mind.review.near_duplicate(exact) is None
+
+
+@pytest.mark.proves("X42")
+def test_a_near_duplicate_can_be_refused(mind):
+    """By a setting: what nearly says what is known is not kept, also among many; another value or
+    a denial in the same words is.
+    """
+    kept(mind, "The staging database listens on port 5433.")
+    said_again = "Again: the staging database listens on port 5433!"
+    kept(mind, said_again)
+    mind.context.settings = mind.settings._replace(duplicates="refuse")
+    before = len(mind.browse(space=SPACE))
+    with pytest.raises(Refused, match="known already, as mem_"):
+        mind.remember(said_again, space=SPACE)
+    with pytest.raises(Refused, match="known already"):
+        mind.remember_many([{"text": "Cats purr."}, {"text": said_again}], space=SPACE)
+    assert before == len(mind.browse(space=SPACE))
+    for news in (
+        "The staging database listens on port 6000.",
+        "The staging database never listens on port 5433.",
+        "The staging cache listens on a socket.",
+    ):
+        mind.remember(news, space=SPACE)
 
 
 @pytest.mark.proves("A114")

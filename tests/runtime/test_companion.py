@@ -351,6 +351,33 @@ def test_restatements_do_not_take_the_places_of_others(words_only_mind, clock):
     assert block.ids == (one.id, other.id)
 
 
+@pytest.mark.parametrize("by_words", [True, False])
+@pytest.mark.proves("X24")
+def test_a_resumed_session_is_not_told_the_same_in_other_words(words_only_mind, clock, by_words):
+    """What may say again what was given is left out in a new process too, at its first turn and
+    at later ones; what is tied to nothing that was given is not.
+    """
+    one, again, other = (
+        words_only_mind.remember(
+            f"Deploys of quokka to staging need a {thing}.", space=SPACE, kind="event"
+        )
+        for thing in ("ticket", "token", "badge")
+    )
+    ask = "what do deploys of quokka to staging need"
+    words_only_mind.forget(again.id)
+    words_only_mind.forget(other.id)
+    with session(words_only_mind) as companion:
+        assert take_turn(companion, ask, clock=clock).ids == (one.id,)
+
+    words_only_mind.restore(again.id)
+    words_only_mind.restore(other.id)
+    words_only_mind.link(again.id, one.id, "resembles")
+    with session(words_only_mind) as resumed:
+        texts = (ask,) if by_words else (CHAT, ask, CHAT)
+        blocks = [take_turn(resumed, text, clock=clock) for text in texts]
+    assert [id for block in blocks for id in block.ids] == [other.id]
+
+
 # Sessions
 
 

@@ -25,6 +25,7 @@ from reverie.core.private_passages import tags_in_cut
 from reverie.memory.episodes import read_success
 from reverie.text.injection_fence import FENCE, remove_injections
 
+WEEK_SECONDS = 7 * 86_400.0
 OPERATIONS = ("read", "edit", "write", "create", "delete", "rename")
 CHANGING_OPERATIONS = frozenset(OPERATIONS) - {"read"}
 
@@ -385,6 +386,16 @@ class ToolStats(NamedTuple):
     last_at: float
 
 
+class WeekCounts(NamedTuple):
+    """What was read and met again in seven days, each week counted by itself."""
+
+    since: float
+    reads: int
+    rereads: int
+    errors: int
+    repeated: int
+
+
 class WorkStatistics(NamedTuple):
     """Statistics of a window of time: each tool, files read again, errors that recurred."""
 
@@ -393,6 +404,24 @@ class WorkStatistics(NamedTuple):
     rereads: int = 0  # of a file that the same task or conversation had read, unchanged since
     errors: int = 0
     repeated: int = 0  # errors whose like had been met before in the window
+    # The weeks that something was recorded in, the oldest first, where the window has several: one
+    # sees whether what is read and met again becomes less.
+    weeks: tuple[WeekCounts, ...] = ()
+
+
+def measure_weeks(events: Sequence[Event], until: float) -> tuple[WeekCounts, ...]:
+    """What was read and met again, week by week back from `until`; nothing for a single week."""
+    by_week: dict[int, list[Event]] = defaultdict(list)
+    for event in events:
+        by_week[max(0, int((until - event.at) // WEEK_SECONDS))].append(event)
+    if not by_week.keys() - {0}:
+        return ()
+    found = []
+    for week in sorted(by_week, reverse=True):
+        told = measure_work(by_week[week])
+        since = until - (week + 1) * WEEK_SECONDS
+        found.append(WeekCounts(since, told.reads, told.rereads, told.errors, told.repeated))
+    return tuple(found)
 
 
 def measure_work(events: Iterable[Event]) -> WorkStatistics:

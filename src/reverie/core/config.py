@@ -42,7 +42,7 @@ NUMBER_BOUNDS = {
 }
 # How a value begins that TOML and JSON write alike.
 PLAIN_STARTS = frozenset('"[-0123456789tf')
-ALLOWED_VALUES = {"curate": ("off", "inferred", "model")}
+ALLOWED_VALUES = {"curate": ("off", "inferred", "model"), "duplicates": ("keep", "refuse")}
 # A provider's own variable.
 PROVIDER_KEY_VARIABLES = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 # Where the user's git configuration and git's programs are; the rest says where git is at work.
@@ -96,6 +96,8 @@ class Settings(NamedTuple):
     deadline: float = 0.03
     # what waits for `reverie memory curate`: off, inferred (concluded), model (wrote it)
     curate: str = "inferred"
+    # what nearly says what is known, where somebody keeps it once more: keep (and say so), refuse
+    duplicates: str = "keep"
     # days for which what was said in past conversations is searched; 0: always
     talk_days: float = 0.0
     condense_at: float = 0.8  # share of the model's context from which a conversation is condensed

@@ -3,8 +3,9 @@
 A gap is an event beside the turn: the beginning of the question (already redacted), when, and in
 which conversation. There is no gap where the answer was shown earlier in the conversation or said
 in it, for the agent has it before its eyes; nor where something else was shown, for nobody knows
-that it did not help. Nothing is thrown away: the newest 500 gaps of the last 90 days are looked at,
-the log keeps the rest.
+that it did not help. What was kept since closes a gap that it answers, however it was learned: the
+question is put again whenever gaps are listed. Nothing is thrown away: the newest 500 gaps of the
+last 90 days are looked at, the log keeps the rest.
 """
 
 import re
@@ -12,13 +13,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reverie.core.config import Settings
-from reverie.core.model import Event
+from reverie.core.model import Event, visible_spaces
 from reverie.extraction.retrieval_feedback import make_query_snippet
 from reverie.retrieval import search_memories
 from reverie.retrieval.search_query import SearchQuery, is_admissible
 from reverie.storage import Store
 from reverie.text.host_messages import HostMessage
 from reverie.text.injection_fence import remove_injections
+from reverie.text.tokenization import tokenize_query
 
 VERB = "gap"
 # newest gaps that are looked at, and for how long
@@ -101,7 +103,9 @@ def list_knowledge_gaps(
     space: str,
     now: float,
 ) -> list[KnowledgeGap]:
-    """The gaps of a space and all below it, newest first, equal questions once."""
+    """The gaps of a space and all below it, newest first, equal questions once; without those that
+    something answers by now.
+    """
     found: dict[str, KnowledgeGap] = {}
     for event in store.events(
         verbs=(VERB,),
@@ -119,4 +123,24 @@ def list_knowledge_gaps(
         else:
             gap = KnowledgeGap(asked, event.at, 1, event.space, event.session)
             found[asked.lower()] = gap
-    return list(found.values())
+    return [gap for gap in found.values() if not is_answered_since(store, gap, now)]
+
+
+def is_answered_since(store: Store, gap: KnowledgeGap, now: float) -> bool:
+    """True if memory, asked again in the same words, gives something that it did not hold then and
+    that says more than half of the question's words: sharing its subject is no answer.
+    """
+    asked = set(tokenize_query(gap.asked))
+    query = SearchQuery(
+        text=gap.asked,
+        spaces=visible_spaces(gap.space),
+        now=now,
+        limit=MAX_CANDIDATES,
+        mode="words",
+        automatic=True,
+    )
+    return any(
+        hit.memory.created_at >= gap.at
+        and 2 * len(asked & set(tokenize_query(hit.memory.text))) > len(asked)
+        for hit in search_memories(store, query)
+    )

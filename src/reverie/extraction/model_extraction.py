@@ -317,6 +317,7 @@ def build_extracted_memory(
         session=event.session,
         messages=item.messages,
         files=item.files,
+        tags=item.tags,
         salience=item.importance,
         details=details | author_from_llm(model).details,
         policy=work.policy,

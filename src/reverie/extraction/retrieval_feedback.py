@@ -2,18 +2,27 @@
 
 The reader runs in the background, one transaction for each event. It reads `prepared` (a block was
 made: `ids`; `asked`, the beginning of what was searched for; where a judge looked at it, `verified`
-and `rejected`) and `feedback` (the user found a memory helpful: it is linked with what helped
-shortly before in the same conversation).
+and `rejected`, and `related`, the pairs that it said belong together or contradict each other) and
+`feedback` (the user found a memory helpful: it is linked with what helped shortly before in the
+same conversation).
 
 Clusters are due every fifty retrievals. `is_clustering_due` counts these in the log from the cursor
 CLUSTERS_CURSOR on; whoever finds clusters anew moves it.
 """
 
-from reverie.core.model import Change, Event
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from reverie.core.model import MEMORY_RELATIONS, Change, Event, Link, Memory, index_memories
 from reverie.memory.memory_changes import record_use
 from reverie.memory.usage_signals import MAX_CONTEXT_CHARS, link_used_together, suggest_tags
 from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
 from reverie.storage import Store
+
+if TYPE_CHECKING:
+    from reverie.reconciliation.pass_view import PairInView, PassStep
 
 RETRIEVALS = ("prepared",)
 # the cursor up to which retrievals have been clustered
@@ -66,7 +75,44 @@ def decide_feedback_changes(work: WorkContext, event: Event) -> ReaderDecision:
         str(event.payload.get("asked", "")),
         work.now,
     )
-    return ReaderDecision(changes, memories)
+    if not event.payload.get("related"):
+        return ReaderDecision(changes, memories)
+    tied, noticed = tie_noticed_pairs(work, event, changes)
+    return ReaderDecision([*changes, *tied], list(index_memories([*memories, *noticed]).values()))
+
+
+def tie_noticed_pairs(
+    work: WorkContext, event: Event, made: Sequence[Change]
+) -> tuple[list[Change], list[Memory]]:
+    """What follows from the pairs that a judge named, and the memories it rests on.
+
+    A pair that belongs together is tied, one that contradicts itself is put before a person; none
+    that is tied already, by `made` too, that no reader sees together, or that somebody decided.
+    """
+    from reverie.pipeline.decided_pairs import load_settled_pairs
+    from reverie.reconciliation.pair_passes import is_tied_or_unseen, tie_pair
+    from reverie.reconciliation.pass_view import ClosePair, PassView, index_edges, visit_pairs
+
+    rows = [row for row in event.payload["related"] if is_pair_row(row)]
+    relation_of = {frozenset(row[:2]): row[2] for row in rows}
+    found = work.store.get([*{id for row in rows for id in row[:2]}])
+    memories = index_memories(memory for memory in found if not work.settings.is_off(memory.space))
+    edges = index_edges(work.store.edges([*memories], MEMORY_RELATIONS))
+    edges.update(index_edges(change.edge for change in made if isinstance(change, Link)))
+    pairs = [ClosePair(one, other, 0.0) for one, other, _ in rows]
+    view = PassView(work.now, memories, edges, pairs, settled=load_settled_pairs(work.store))
+
+    def tie(pair: PairInView) -> PassStep | None:
+        relation = relation_of[frozenset((pair.one.id, pair.other.id))]
+        return None if is_tied_or_unseen(pair) else tie_pair(pair, relation, "a judge said so")
+
+    steps = visit_pairs(view, tie)
+    return [change for step in steps for change in step.changes], found
+
+
+def is_pair_row(row: object) -> bool:
+    """True for two ids and a relation; a purge may have blanked them."""
+    return isinstance(row, list) and len(row) == 3 and all(isinstance(one, str) for one in row)
 
 
 def list_recent_helpful_ids(store: Store, event: Event) -> tuple[str, ...]:

@@ -44,6 +44,7 @@ from reverie.reconciliation.merge_rules import (
 )
 from reverie.reconciliation.reconcile_reader import load_merge_families
 from reverie.storage import Store
+from reverie.text.own_preferences import is_own_preference
 from reverie.text.tokenization import fold_text, tokenize_query
 from reverie.transcripts.transcript_indexing import read_messages_before, read_spoken_messages
 
@@ -224,6 +225,13 @@ def summarize_rule_rejections(
     }
 
 
+def is_of_the_user(lesson: CandidateLesson) -> bool:
+    """True if a lesson is about the user, wherever they work; what names files is of a project."""
+    if lesson.personal or lesson.kind != "preference" or lesson.files:
+        return lesson.personal
+    return lesson.provenance == "user_stated" and is_own_preference(lesson.text)
+
+
 def build_lesson_memory(
     lesson: CandidateLesson,
     source: LessonSource,
@@ -234,7 +242,7 @@ def build_lesson_memory(
     """A lesson as a memory; what is about the user goes to the user's own space."""
     home, tags = source.home, lesson.tags
     # What is so of the user is so in every project; the tag says in which one it was said.
-    if lesson.personal and home.startswith(f"{config.ME}/"):
+    if is_of_the_user(lesson) and home.startswith(f"{config.ME}/"):
         tags = (*tags, f"project:{home.split('/')[1]}")
         home = config.ME
     details = lesson.details

@@ -54,14 +54,20 @@ class InjectionTurn(NamedTuple):
         """What the conversation was given or waits for."""
         return frozenset(self.attention.list_blocked_ids(self.now))
 
-    def leave_out_told(self, hits: Sequence[Hit]) -> list[Hit]:
-        """The hits that the conversation was not given yet.
+    def leave_out_told(self, store: Store, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits that the conversation was not given yet, in these or nearly these words.
 
         Only now: all are judged, and have their places, beside what was told. Where that is the
-        answer the next best is none.
+        answer the next best is none, and neither is what only says it again: the relation
+        `resembles` ties the two. What a trigger pattern called up is said all the same.
         """
         told = self.find_told_ids()
-        return [hit for hit in hits if hit.memory.id not in told]
+        new = [hit for hit in hits if hit.memory.id not in told]
+        if not new or not told:
+            return new
+        edges = store.edges([hit.memory.id for hit in new], ("resembles",))
+        again = {end for edge in edges if {edge.src, edge.dst} & told for end in edge[::2]}
+        return [hit for hit in new if hit.memory.id not in again or is_triggered(hit)]
 
     def render(self, hits: Sequence[Hit], settings: Settings) -> Block:
         """The block of these hits and what is due; only what is due in a conversation that is held
@@ -111,7 +117,7 @@ def prepare_by_words(
     try:
         query = query._replace(exclude=find_own_memories(store, turn.attention))
         best = take_places(search_memories(store, query), settings.limit)
-        found = turn.leave_out_told(add_talk(store, query, best))
+        found = turn.leave_out_told(store, add_talk(store, query, best))
         known = {hit.memory.id for hit in found}
         others = [hit for hit in besides if hit.memory.id not in known]
         return turn.render([*found, *others], settings)

@@ -125,7 +125,8 @@ def prepare_injection(
     else:
         found = choose_hits(store, query, llm, settings, attention, window, changed=changed)
     hits = take_places(order_restated_last(store, found.hits), settings.limit)
-    hits = turn.leave_out_told(add_talk(store, field, hits, find_exchange_before(window)))
+    hits = add_talk(store, field, hits, find_exchange_before(window))
+    hits = turn.leave_out_told(store, hits)
     return PreparedBlock(turn.render(hits, settings), vector, found.judged, query)
 
 

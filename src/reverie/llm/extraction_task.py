@@ -44,6 +44,8 @@ TASK = "extract"
 EMOTION_INTENSITIES = ("low", "medium", "high")
 # Named values of one note that are kept, and characters of each.
 MAX_NAMED_VALUES, MAX_VALUE_CHARS = 8, 200
+# Tags of one note that are kept.
+MAX_TAGS = 3
 
 GUIDANCE: dict[str, str] = {
     "message": "what the user says: preferences, corrections, facts about them and their project, "
@@ -90,6 +92,8 @@ TIES = ("amends", "confirms", "retracts")
 _KNOWN_ID = re.compile(r"k([0-9]{1,3})")
 _NAME = re.compile(r"[a-z][a-z0-9_ -]{0,31}")
 _EMOTION = re.compile(r"[a-z][a-z -]{1,31}")
+# One word of letters, perhaps with a hyphen or digits: no sentence, number, path or address.
+_TAG = re.compile(r"[^\W\d_][^\W_]*(?:-[^\W_]+)*")
 
 INSTRUCTIONS = (
     "You read a part of a conversation between a user and a coding agent and note what will still "
@@ -108,7 +112,8 @@ INSTRUCTIONS = (
     + '" or "'.join(EXTRACTED_KINDS)
     + '", "title": "a few words", "from": first message number, "to": last message number, '
     '"about": "id of a known row", "does": "amends" or "confirms" or "retracts", only together, '
-    '"files": ["paths it is about"], "reason": "why keep", "importance": 0 to 1, "data": '
+    '"files": ["paths it is about"], "tags": ["up to three subjects, one word each"], '
+    '"reason": "why keep", "importance": 0 to 1, "data": '
     '{"name": "value"} for what can be looked up by name (who, when, where, versions, commands), '
     '"emotion": {"name": "joy", "intensity": "low" or "medium" or "high"} only if the user shows '
     'one}], "reject": [{"text": "…", "reason": "why not", "from": n, "to": n}]}. "reject" lists '
@@ -132,6 +137,7 @@ class ExtractedItem(NamedTuple):
     emotion: Mapping[str, str]  # {"name", "intensity"}, or empty
     does: str = ""  # to a memory that was shown as known: one of TIES
     about: int = -1  # which of them, from 0
+    tags: tuple[str, ...] = ()
 
 
 class RejectedItem(NamedTuple):
@@ -287,6 +293,7 @@ def read_extracted_item(row: Any, window: Window) -> ExtractedItem:
         importance=to_fraction(row.get("importance"), 0.5),
         data=read_named_values(row.get("data")),
         emotion=read_item_emotion(row.get("emotion")),
+        tags=read_tags(row.get("tags")),
         **read_tie(row),
     )
 
@@ -305,6 +312,14 @@ def read_files(value: Any, window: Window) -> tuple[str, ...]:
     paths = value if isinstance(value, list) else []
     mentioned = [path for path in paths if isinstance(path, str) and path in heard]
     return tuple(dict.fromkeys(path for path in mentioned if 0 < len(path) <= 300))
+
+
+def read_tags(value: Any) -> tuple[str, ...]:
+    """The tags of an item: single words in lower case, each once; the rest is dropped."""
+    given = [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    words = [one.strip().removeprefix("#").lower() for one in given]
+    found = dict.fromkeys(one for one in words if len(one) <= 32 and _TAG.fullmatch(one))
+    return tuple(found)[:MAX_TAGS]
 
 
 def read_reason(row: Mapping[str, Any]) -> str:

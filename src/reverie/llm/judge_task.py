@@ -3,8 +3,8 @@
 The request shows the focused end of the conversation and up to MAX_CANDIDATES candidates, numbered;
 the answer names numbers. What is not named is not shown; an answer that cannot be read names
 nothing. Several ballots may be asked for, of which a candidate needs so many votes. The same answer
-may name pairs that belong together or contradict each other: suggestions for maintenance, never
-more.
+may name pairs that belong together or contradict each other: maintenance ties the first, and asks a
+person about the others.
 
 The judge runs on every third turn and whenever the topic has changed. A "forked" judge that reuses
 the host's own prompt cache would need the host's model and context, which no host lends:

@@ -316,14 +316,24 @@ def relate_pair(pair: PairInView, relate: RelateMemories | None) -> PassStep | N
     """The step that ties what two sessions met: close, with a file or a rare mark in common, or as
     `relate` says.
     """
-    view, one, other, _ = pair
-    if not one.session or one.session == other.session or not is_visible_together(one, other):
-        return None
-    if any({src, dst} == {one.id, other.id} for src, _, dst in view.edges):
+    _, one, other, _ = pair
+    if not one.session or one.session == other.session or is_tied_or_unseen(pair):
         return None
     relation, confidence, why = find_common_subject(one, other, relate)
-    if confidence < SURE_OPINION or relation == "none":
-        return None
+    return tie_pair(pair, relation, why) if confidence >= SURE_OPINION else None
+
+
+def is_tied_or_unseen(pair: PairInView) -> bool:
+    """True if two memories are tied already, by whatever relation, or no reader sees both."""
+    view, one, other, _ = pair
+    if any({src, dst} == {one.id, other.id} for src, _, dst in view.edges):
+        return True
+    return not is_visible_together(one, other)
+
+
+def tie_pair(pair: PairInView, relation: str, why: str) -> PassStep | None:
+    """The step that ties two memories by "relates_to", or asks a person about a contradiction."""
+    view, one, other, _ = pair
     if relation == "relates_to":
         edge = Edge(one.id, "relates_to", other.id, RELATES_WEIGHT)
         return PassStep(
@@ -331,7 +341,7 @@ def relate_pair(pair: PairInView, relate: RelateMemories | None) -> PassStep | N
             (one.id, other.id),
             why,
         )
-    if is_unquestioned(pair) or has_enough_questions(pair):
+    if relation != "contradicts" or is_unquestioned(pair) or has_enough_questions(pair):
         return None
     return make_pair_step(one, other, relation, flag_contradiction(other, one, view.now), why)
 

@@ -30,6 +30,7 @@ from reverie.storage import Problem
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from reverie.consolidation.cluster_list import MemoryCluster
     from reverie.extraction.knowledge_gaps import KnowledgeGap
     from reverie.interfaces.cli.terminal_output import Row, View
     from reverie.memory.daily_journal import JournalDay
@@ -103,6 +104,16 @@ def render_gaps(gaps: Sequence[KnowledgeGap], now: float) -> Iterator[Row]:
                 one_line(gap.space),
             ),
         )
+
+
+@list_view
+def render_clusters(clusters: Sequence[MemoryCluster]) -> Iterator[Row]:
+    """Clusters with their size, and some of their members."""
+    for cluster in clusters:
+        yield style_text(f"{cluster.size:,}"), style_text(one_line(cluster.name), "bold")
+        yield "", join_dotted(one_line(cluster.space))
+        for memory in cluster.members:
+            yield "", render_excerpt(memory)
 
 
 def render_origin(

@@ -110,6 +110,7 @@ class Mind:
     browse = everyday("_searching", SearchVerbs.browse)
     tags = everyday("_searching", SearchVerbs.tags)
     meanings = everyday("_searching", SearchVerbs.meanings)
+    clusters = everyday("_searching", SearchVerbs.clusters)
     history = everyday("_searching", SearchVerbs.history)
     explain = everyday("_searching", SearchVerbs.explain)
 

@@ -249,20 +249,23 @@ class ActivityVerbs(VerbGroup):
         space: str | None = None,
     ) -> WorkStatistics:
         """Statistics of each tool in the last days: runs, success rate, median and 95th percentile
-        of its seconds; and how often files were read again and errors met again.
+        of its seconds; and how often files were read again and errors met again, also week by
+        week.
 
         The newest 100,000 events are looked at.
         """
         from reverie.activity import activity_events
 
         self._flush()
-        since = self._now() - max(0.0, float(days)) * SECONDS_PER_DAY
+        now = self._now()
+        since = now - max(0.0, float(days)) * SECONDS_PER_DAY
         events = self._search_log(
             (TOOL, FILE),
             self._resolve_space(space),
             since=since,
         )
-        return activity_events.measure_work(events)
+        weeks = activity_events.measure_weeks(events, now)
+        return activity_events.measure_work(events)._replace(weeks=weeks)
 
     def suggest_fix(
         self,

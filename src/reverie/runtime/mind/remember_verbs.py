@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from reverie.core import clock
 from reverie.core.authorship import apply_curate_setting, protect_details
 from reverie.core.code_anchors import about_edges, anchors_of, details_with_anchors
-from reverie.core.errors import BadInput
+from reverie.core.errors import BadInput, Refused
 from reverie.core.kinds import INTENTION
 from reverie.core.model import Add, Change, Link, Memory, visible_spaces
 from reverie.memory.memory_validation import (
@@ -51,7 +51,8 @@ class RememberVerbs(VerbGroup):
         about, `triggers` patterns that call it up; a "negative" one without triggers takes those
         that its text plainly names, and says so in `details["derived_triggers"]`. `about` are files
         and symbols of an indexed repository, as of `code.anchor`: when they change it is told.
-        Raises BadInput for what cannot be kept, Disabled where memory is switched off.
+        Raises BadInput for what cannot be kept, Disabled where memory is switched off; Refused for
+        what nearly says what is known, if the setting `duplicates` is "refuse".
         """
         check_options("remember", fields, MemoryFields)
         home = self._writable_space(space, fields.get("session", ""))
@@ -84,6 +85,8 @@ class RememberVerbs(VerbGroup):
             for space in {memory.space for memory in built}
         }
         memories = [stamp_season(memory, seasons[memory.space]) for memory in built]
+        for memory in memories:
+            self._refuse_duplicate(memory)
         for start in range(0, len(memories), TRANSACTION_SIZE):
             changes: list[Change] = []
             for memory in memories[start : start + TRANSACTION_SIZE]:
@@ -159,9 +162,25 @@ class RememberVerbs(VerbGroup):
         memory = stamp_season(self._build_new(text, home, now, **fields), season)
         # Last, for anchors stand in the details that are checked before.
         memory = self._with_anchors(memory, about)
+        self._refuse_duplicate(memory)
         changes = [*to_add_changes(memory), *(besides(memory) if besides else ())]
         self._apply_changes(changes, "remember", home, now, session=memory.session)
         return memory
+
+    def _refuse_duplicate(self, memory: Memory) -> None:
+        """Raise Refused if this nearly says what is known, where the settings do not want that."""
+        if self._settings.duplicates != "refuse":
+            return
+        from reverie.reconciliation.paraphrase.statement_comparison import compare_memories
+        from reverie.retrieval.near_duplicates import find_near_duplicate
+
+        twin = find_near_duplicate(self._store, memory, self._now())
+        # Another value in the same words is news.
+        if twin and compare_memories(twin.memory, memory, None).relation in ("same", "near"):
+            raise Refused(
+                f"It is known already, as {twin.memory.id}: {twin.memory.text!r}. Revise that "
+                f'one if there is more to say, or set duplicates = "keep" in config.toml'
+            )
 
     def _build_new(self, text: Any, home: str, now: float, **fields: Any) -> Memory:
         """A new memory, not written yet; nobody has approved it, whatever a caller says."""

@@ -247,7 +247,8 @@ class ReviewVerbs(VerbGroup):
         """Questions asked here that nothing in memory answered, newest first: what is worth writing
         down.
 
-        The newest 500 of the last 90 days are looked at.
+        The newest 500 of the last 90 days are looked at; what was kept since closes those that it
+        answers.
         """
         from reverie.extraction.knowledge_gaps import list_knowledge_gaps
 

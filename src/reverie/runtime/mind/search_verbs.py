@@ -42,6 +42,7 @@ from reverie.text.text_cleaning import clean_text
 from reverie.text.tokenization import fingerprint_text
 
 if TYPE_CHECKING:
+    from reverie.consolidation.cluster_list import MemoryCluster
     from reverie.llm.language_model import LanguageModel
     from reverie.memory.explanation import Explanation
 
@@ -332,6 +333,15 @@ class SearchVerbs(VerbGroup):
     def tags(self, space: str | None = None) -> dict[str, int]:
         """Every tag that can be seen from a space, and how many memories carry it."""
         return self._store.tag_counts(self._visible_from(space))
+
+    def clusters(self, space: str | None = None, *, members: int = 3) -> list[MemoryCluster]:
+        """The groups that sleep found among the memories seen from a space, the largest first:
+        name, number of members, and the `members` that lie nearest to its centre.
+        """
+        from reverie.consolidation.cluster_list import list_clusters
+
+        check_whole_number(members, "members")
+        return list_clusters(self._store, self._visible_from(space), members)
 
     def meanings(self, space: str | None = None) -> dict[str, str]:
         """The descriptions of tags as seen from a space: the nearest space counts, and the last

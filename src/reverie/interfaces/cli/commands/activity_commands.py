@@ -18,6 +18,7 @@ from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker, print_remembered
 from reverie.interfaces.cli.terminal_output import one_line
 from reverie.interfaces.cli.user_input import read_text_or_stdin
+from reverie.memory.history_text import format_moment
 
 if TYPE_CHECKING:
     from reverie.activity.activity_events import WorkStatistics
@@ -275,6 +276,12 @@ def describe_tool_stats(found: "WorkStatistics") -> Iterator[str]:
         f"Files read: {found.reads:,}, of these again: {found.rereads:,}. "
         f"Errors: {found.errors:,}, of these met before: {found.repeated:,}."
     )
+    for week in found.weeks:
+        yield (
+            f"Week from {format_moment(week.since)[:10]}: "
+            f"read again {week.rereads:,} of {week.reads:,}, "
+            f"met again {week.repeated:,} of {week.errors:,}"
+        )
 
 
 def learn_histories(cli: CliContext, repositories: Sequence[Path]) -> None:

@@ -345,6 +345,25 @@ def list_tags(
     )
 
 
+@commands.add("clusters")
+def list_clusters(
+    cli: CliContext,
+    limit: Limit = 20,
+    members: Annotated[int, typer.Option(min=0, help="Members of each to show.")] = 3,
+) -> None:
+    """List the groups that sleep found here.
+
+    With how many memories are in each, and those nearest to its centre.
+    """
+    with cli.open_mind() as mind:
+        found = mind.clusters(cli.space, members=members)[:limit]
+    cli.answer(
+        {"space": cli.space, "clusters": found},
+        memory_view.render_clusters(found),
+        f"No clusters in {cli.space}: `reverie sleep` finds them where five memories lie close.",
+    )
+
+
 @commands.add("gaps")
 def list_gaps(cli: CliContext, limit: Limit = 20) -> None:
     """Questions that memory could not answer.
