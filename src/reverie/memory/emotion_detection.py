@@ -2,9 +2,10 @@
 
 Most of what is said to a coding agent says nothing of the kind, and much of it looks as if it did:
 "fatal error", "kill the process", "great, now add a test". So the rules look at what is said to the
-agent or of the work, not at words of a mood; other languages have theirs in `text/languages`. Quoted text, code and pasted lines are left out;
+agent or of the work, not at words of a mood; quoted text, code and pasted lines are left out;
 thanks and praise that only open the next request count for nothing. Measured on sentences labelled
-by hand, against a lexicon of moods: `python -m bench.appraisal`.
+by hand, against a lexicon of moods: `python -m bench.appraisal`. These rules are for English; other
+languages have phrases of theirs in `text/languages`.
 """
 
 import re

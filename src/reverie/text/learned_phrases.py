@@ -200,7 +200,7 @@ def fits_section(sentence: str, name: str) -> bool:
 
 
 def find_feeling(sentence: str) -> tuple[str, str]:
-    """(one of FEELINGS, the words that show it) of a sentence that is not in English, or ("", "")."""
+    """(one of FEELINGS, the words that show it) of a sentence not in English, or ("", "")."""
     plain = remove_speech(sentence, is_dense=bool(detect_scripts(sentence) & DENSE_SCRIPTS))
     asks = _QUESTION.search(plain) is not None
     for phrases in iterate_languages(sentence):
