@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import reverie
+from reverie.context_window.context_items import ContextItem
+from reverie.context_window.pruning_strategies import WindowSnapshot, score_by_information
 from reverie.context_window.stub_lines import is_stub
 from reverie.context_window.window_fitting import FitRequest, fit_messages
 from reverie.testing import NOON
@@ -108,3 +110,26 @@ def test_words_do_not_age():
     sent = fill(messages)
     assert any("4711" in str(one["content"]) for one in sent)
     assert whole_results(sent, range(10)) == 0
+
+
+def worth_of_first(minutes=0, task="", at_hand="", tool="Read"):
+    """What the default strategy gives the first of two items, so many minutes of work old."""
+    pauses = [NOON + 300.0 * step for step in range(minutes // 5 + 1)]
+    text = "heron crane osprey"
+    first = ContextItem("0", (0,), "tool_result", text, 100, NOON, task=task, tool=tool)
+    later = [
+        ContextItem(str(n), (n,), "user_message", "go on", 1, at, sticky="newest")
+        for n, at in enumerate(pauses, start=1)
+    ]
+    # Twelve items follow in every case, so that only the time differs.
+    while len(later) < 13:
+        later.append(later[-1]._replace(id=str(len(later) + 1)))
+    return score_by_information(WindowSnapshot([first, *later], later[-1].at, at_hand)).items[0]
+
+
+@pytest.mark.proves("D42", "D43")
+def test_the_default_multiplies_and_halves_results_by_the_hour():
+    """Twice for the task at hand; half after an hour of work, if a tool answered it."""
+    assert worth_of_first(task="a", at_hand="a") == pytest.approx(2 * worth_of_first())
+    assert worth_of_first(60) == pytest.approx(worth_of_first() / 2)
+    assert worth_of_first(60, tool="") == pytest.approx(worth_of_first(tool=""))

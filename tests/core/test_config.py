@@ -205,6 +205,13 @@ def test_the_address_of_a_store_follows_from_its_name(tmp_path, monkeypatch):
             "minilm:int8",
             "all-MiniLM-L6-v2-int8/1",
         ),
+        ('embedder = "openai"', "", "text-embedding-3-small@api.openai.com"),
+        ("", "gemini", "gemini-embedding-001@generativelanguage.googleapis.com"),
+        (
+            'embedder = "openai:text-embedding-3-large@256"',
+            "",
+            "text-embedding-3-large@api.openai.com",
+        ),
     ],
 )
 @pytest.mark.proves("C69")
@@ -217,6 +224,28 @@ def test_the_provider_follows_from_the_configuration(tmp_path, monkeypatch, line
         monkeypatch.setenv("REVERIE_EMBEDDER", variable)
     with reverie.open(tmp_path) as mind:
         assert mind.embedder is not None and mind.embedder.model == model
+
+
+@pytest.mark.parametrize(
+    ("embedder", "key"),
+    [
+        ("openai", "of-openai"),
+        ("openai:text-embedding-3-large@256", "of-openai"),
+        ("gemini", "of-google"),
+        ("openai:https://elsewhere.example/v1#text-embedding-3-small", ""),
+        ("gemini:https://elsewhere.example/v1#gemini-embedding-001", ""),
+        ("minilm", ""),
+    ],
+)
+@pytest.mark.proves("C69")
+def test_an_embedder_has_its_providers_key(tmp_path, monkeypatch, embedder, key):
+    """From the provider's usual variable, and never for another address; our own goes before."""
+    monkeypatch.setenv("OPENAI_API_KEY", "of-openai")
+    monkeypatch.setenv("GOOGLE_API_KEY", "of-google")
+    monkeypatch.setenv("REVERIE_EMBEDDER", embedder)
+    assert load_settings(tmp_path).api_key == key
+    monkeypatch.setenv("REVERIE_API_KEY", "ours")
+    assert load_settings(tmp_path).api_key == "ours"
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_an_unknown_name_lists_the_known_ones(tmp_path):
     "name",
     [
         "minilm:float16",
-        "openai:",
+        "openai:#m",
         "openai:ftp://x#m",
         "openai:http://x/v1",
         "openai:http://x#m@big",

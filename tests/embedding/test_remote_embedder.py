@@ -69,6 +69,23 @@ def test_rows_are_unit_length_and_in_order():
     assert (request["model"], request["input"]) == ("m", ["a", "bb", " "])
 
 
+@pytest.mark.proves("C73")
+def test_gemini_leaves_out_an_index_of_nothing():
+    """Its compatible address answers as protocol buffers do; and is known by a short name."""
+
+    def answer(request):
+        rows = [{"embedding": [1.0, float(len(text))]} for text in request["input"]]
+        return 200, {"data": [rows[0], *({**row, "index": n} for n, row in enumerate(rows[1:], 1))]}
+
+    with server(answer) as (url, _):
+        rows = open_embedder(f"gemini:{url}#gemini-embedding-001@2", cache=None).embed(["", "bbb"])
+    assert rows[1, 1] > rows[0, 1]
+
+    usual = open_embedder("gemini", cache=None)
+    assert usual.endpoint.base_url == "https://generativelanguage.googleapis.com/v1beta/openai"
+    assert (usual.endpoint.model, usual.dims) == ("gemini-embedding-001", 3072)
+
+
 def test_asks_in_batches():
     """No request holds more than the protocol's servers accept."""
     with server(vectors) as (url, seen):

@@ -55,6 +55,39 @@ NOT_ASKED = [
 
 # rule → (what fits it, what nearly does)
 EACH = {
+    "lesson": (
+        [
+            "Lesson learned: clear the cache before you run the migration.",
+            "Takeaway: never trust the cached lockfile after a rebase.",
+            "note to future me: run the seeds before the e2e tests",
+            "Gotcha: the sandbox clock is an hour behind.",
+        ],
+        ["Lesson 3 covers the parser.", "what is the lesson here?"],
+    ),
+    "learned": (
+        [
+            "We learned the hard way that the proxy drops headers over 8 KB.",
+            "I figured out that the worker needs two CPUs or it starves.",
+        ],
+        ["I learned Rust last year.", "I found out that Bob is on holiday today."],
+    ),
+    "turns out": (
+        ["Turns out the tests need Redis running.", "It turned out the fixture was shared."],
+        ["Turns out I was wrong, sorry.", "Turns out nothing works today."],
+    ),
+    "cause": (
+        [
+            "The mistake was that we forgot to rebuild the wheel.",
+            "The bug came from the timezone of the container.",
+            "It failed because the port was still taken by the old worker.",
+        ],
+        [
+            "It failed because of you.",
+            "The bug came back.",
+            "The issue was that test, look at it again.",
+            "maybe the crash was due to memory",
+        ],
+    ),
     "remind me": (
         [
             "remind me to call Bob tomorrow at 9",
@@ -445,7 +478,7 @@ def test_other_sentences_are_not_extracted(text):
 @pytest.mark.parametrize(
     ("rule", "text"), [(rule, text) for rule, (fits, _) in EACH.items() for text in fits]
 )
-@pytest.mark.proves("A63", "A64", "A65", "A66", "A68", "A70")
+@pytest.mark.proves("A63", "A64", "A65", "A66", "A67", "A68", "A70")
 def test_each_rule_finds_what_it_is_for(rule, text):
     """Each rule finds its examples, spelled as developers type."""
     found = found_in(text)

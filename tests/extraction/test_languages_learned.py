@@ -1,8 +1,13 @@
 """What is plainly said in nine languages becomes a memory; questions and one-off wishes do not."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
+from reverie.context_window.evicted_excerpts import EvictedPart, ExcerptTarget, store_evicted_parts
 from reverie.extraction.rule_extraction import extract_lessons
+from reverie.testing import memory
 
 # Sixteen plain statements a language: rules, prohibitions, decisions, facts of the environment,
 # preferences, corrections, causes.
@@ -397,3 +402,61 @@ def test_plain_statements_are_learned(code):
 @pytest.mark.parametrize("code", PASSING)
 def test_questions_one_off_wishes_and_venting_are_not_learned(code):
     assert [said for said in PASSING[code] if learned(said)] == []
+
+
+def bench_sentences() -> dict[str, dict[str, list[str]]]:
+    """What users say in ten languages, written when the rules were done."""
+    path = Path(__file__).parents[2] / "bench" / "extraction" / "languages.toml"
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("field", "least"), [("fact", 30), ("preference", 21), ("correction", 38), ("explicit", 29)]
+)
+@pytest.mark.proves("A64", "A65", "A66")
+def test_sentences_that_the_rules_were_not_written_for_are_learned(field, least):
+    """Facts of the code base, preferences, corrections and what is asked for in so many words."""
+    heard = [("assistant", "I changed src/app.py and ran the tests.")]
+    cases = [text for case in bench_sentences().values() for text in case[field]]
+    found = [text for text in cases if extract_lessons([*heard, ("user", text)]).lessons]
+    assert len(found) >= least, sorted(set(cases) - set(found))
+
+
+@pytest.mark.proves("A63")
+def test_passing_requests_in_ten_languages_teach_nothing():
+    cases = [text for case in bench_sentences().values() for text in case["calm"]]
+    assert [text for text in cases if learned(text)] == []
+
+
+SPACE = "me/demo"
+
+
+@pytest.mark.parametrize("code", [code for code in bench_sentences() if code != "en"])
+@pytest.mark.proves("B103", "C83", "C107")
+def test_a_session_in_another_language_teaches_like_an_english_one(code, clock):
+    """Turn by turn, from a transcript, and from what left the context; without a language model."""
+    case = bench_sentences()[code]
+    said = [case["explicit"][1], case["fact"][2], case["correction"][3]]
+    messages = [{"role": "user", "content": text} for text in said]
+    kinds = {"negative", "fact"}
+    with memory(now=clock, embedder="none") as mind:
+        with mind.companion(SPACE, session="live") as companion:
+            companion.turn(messages)
+            assert companion.wait(20)
+        mind.settle()
+        live = mind.browse(space=SPACE, limit=100)
+        assert kinds <= {one.kind for one in live}
+        parts = [EvictedPart(text, "user", clock(), (n, n)) for n, text in enumerate(said)]
+        left = ExcerptTarget("me/left", "s1")
+        store_evicted_parts(mind.store, parts, left, clock())
+        mind.record(
+            "turn",
+            {"messages": [{"role": "user", "text": text} for text in said]},
+            space="me/left",
+            session="s1",
+        )
+        mind.settle()
+        assert kinds <= {one.kind for one in mind.browse(space="me/left", limit=100)}
+    with memory(now=clock, embedder="none") as mind:
+        past = mind.learn(messages, space=SPACE, session="past").memories
+        assert kinds <= {one.kind for one in past}

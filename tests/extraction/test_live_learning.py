@@ -643,3 +643,40 @@ def test_a_purge_reaches_examples_of_rejected_candidates(mind):
         and "'a ticket and a mask'" in exported
         and "what is it with [purged]" in exported
     )
+
+
+@pytest.mark.parametrize(
+    ("edited", "said", "files"),
+    [
+        (
+            ["src/pay/stripe.py"],
+            "No, use the retry helper instead of a loop.",
+            ["src/pay/stripe.py"],
+        ),
+        (["src/pay/stripe.py"], "No, the retry helper lives in src/app.py.", ["src/app.py"]),
+        (["a.py", "b.py", "c.py", "d.py"], "No, use the retry helper instead of a loop.", []),
+        (["src/pay/stripe.py"], "We always squash commits.", []),
+        (["src/cache.py"], "Nein, wir benutzen pnpm und nicht npm.", ["src/cache.py"]),
+    ],
+)
+@pytest.mark.proves("A69")
+def test_a_correction_is_about_the_files_that_were_just_edited(clock, edited, said, files):
+    """Of what was edited since the user spoke last; unless it names one, or there are many."""
+    with memory(now=clock, embedder="none") as mind:
+        at = {"space": "me/demo", "session": "s1"}
+
+        def speak(text, number):
+            said = [{"role": "user", "text": text}]
+            mind.record("turn", {"messages": said, "first": number}, **at)
+
+        mind.activity.record_file("src/old.py", **at)
+        mind.activity.events(space="me/demo")  # waits for what was recorded
+        speak("Please make the payment retry.", 0)
+        mind.activity.record_file("README.md", "read", **at)
+        for path in edited:
+            mind.activity.record_file(path, **at)
+        mind.activity.events(space="me/demo")  # waits for what was recorded
+        speak(said, 1)
+        mind.settle()
+        [lesson] = mind.browse(space="me/demo")
+        assert sorted(lesson.files) == files

@@ -875,6 +875,39 @@ def test_appending_keeps_what_was_there(indexed_mind, notes):
     assert indexed_mind.recall("production", space=SPACE)[0].memory == written.memory
 
 
+def said_of(mind, path):
+    found = mind.browse(space=SPACE, limit=50)
+    return sorted(one.text for one in found if str(path) in one.files)
+
+
+@pytest.mark.proves("C97")
+def test_what_is_written_to_a_users_file_is_remembered_as_it_is_said(indexed_mind, notes):
+    """A fact for each bullet and paragraph, without Markdown; it counts while it stands there."""
+    place = notes / "house.md"
+    text = "# House\n\n- The printer moved to the attic.\n- The cellar is **damp**.\n"
+    written = indexed_mind.files.update(place, text, space=SPACE)
+    attic, cellar = "The printer moved to the attic.", "The cellar is **damp**."
+    assert said_of(indexed_mind, place) == [cellar, attic]
+    assert {one.title for one in written.memories} == {"House"} and written.added == 2
+    mine = indexed_mind.remember("Ask Jo before it is sold.", space=SPACE, files=[str(place)])
+
+    new = "# House\n\n- The printer moved to the hall.\n- The cellar is **damp**.\n"
+    indexed_mind.files.update(place, new, "replace", space=SPACE)
+    hall = "The printer moved to the hall."
+    assert set(said_of(indexed_mind, place)) == {mine.text, cellar, hall}
+    assert attic not in str(indexed_mind.recall("where is the printer?", space=SPACE))
+
+    indexed_mind.files.restore(place, space=SPACE)
+    assert set(said_of(indexed_mind, place)) == {mine.text, cellar, attic}
+    assert indexed_mind.data.verify() == []
+
+
+@pytest.mark.proves("C97")
+def test_a_long_document_is_remembered_as_one(indexed_mind, notes):
+    long = "\n\n".join(f"Chapter {n} tells of the heron." for n in range(40))
+    assert len(indexed_mind.files.update(notes / "book.md", long, space=SPACE).memories) == 1
+
+
 @pytest.mark.proves("CC-74", "C96")
 def test_every_version_can_be_brought_back(indexed_mind, notes):
     """Replaced twice, restored to each version, byte for byte; restoring can be taken back too."""

@@ -114,7 +114,6 @@ def test_secrets_at_a_cut_of_what_a_tool_answered_never_reach_the_disk(tmp_path,
 
 
 @pytest.mark.parametrize("length", [30_000, 500_000])
-@pytest.mark.proves("A47")
 def test_the_end_of_a_long_message_is_learned_from(clock, length):
     """ "Remember that…" stands below what was pasted."""
     with memory(now=clock, embedder="none") as mind, mind.companion(f"{SPACE}/s1") as companion:

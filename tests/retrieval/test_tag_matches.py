@@ -51,9 +51,19 @@ LONG = "the widget " + "goes on and on without an end " * 10 + "to the cache"
         ("connection_pool", "how large is the connection pool?", EXACT),
         ("connection_pool", "$ ls connection\npool  x", NOT),  # a line ends
         ("缓存", "为什么缓存失效了", EXACT),
+        ("die", "Wie ist die Lage?", NOT),  # function words of the prompt's own language
+        ("die", "what is the die size of this chip?", EXACT),
+        ("la", "où est la base de données ?", NOT),
+        ("para", "¿qué hace falta para el despliegue?", NOT),
+        ("это", "что это такое и как это работает?", NOT),
+        ("die-cutting", "Wo steht die Doku zum Cutting?", EXACT),
+        ("日", "休みの日はいつ?", EXACT),  # a word of one character
+        ("税", "税を払う", EXACT),
+        ("日", "今日は何をする?", NOT),  # a part of another word
+        ("の", "休みの日", NOT),
     ],
 )
-@pytest.mark.proves("E39", "E40", "CC-81", "X39")
+@pytest.mark.proves("E39", "E40", "E43", "CC-81", "X39")
 def test_a_prompt_speaks_of_a_tag(tag, prompt, grade):
     """Whole tags anywhere, parts within one sentence of prose, exact before partial."""
     assert grade == grade_tag(tag, parse_tag_prompt(prompt))

@@ -641,7 +641,7 @@ def test_nothing_is_stored_or_injected_where_memory_is_off(clock):
 # What is taken in
 
 
-@pytest.mark.proves("A9", "A47")
+@pytest.mark.proves("A9")
 def test_only_new_messages_are_written_down(words_only_mind, clock):
     """Hosts pass the whole conversation each time; each message is written once."""
     with session(words_only_mind) as companion:
@@ -728,7 +728,6 @@ def test_wide_characters_at_every_cut(clock, length):
         assert mind.data.verify() == []
 
 
-@pytest.mark.proves("A47")
 def test_messages_of_either_shape(words_only_mind, clock):
     """Text of OpenAI- and Anthropic-shaped content; pictures and calls have none."""
     parts = [

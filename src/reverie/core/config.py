@@ -43,8 +43,12 @@ NUMBER_BOUNDS = {
 # How a value begins that TOML and JSON write alike.
 PLAIN_STARTS = frozenset('"[-0123456789tf')
 ALLOWED_VALUES = {"curate": ("off", "inferred", "model"), "duplicates": ("keep", "refuse")}
-# A provider's own variable.
-PROVIDER_KEY_VARIABLES = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+# A provider's own variables, best first.
+PROVIDER_KEY_VARIABLES = {
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "openai": ("OPENAI_API_KEY",),
+    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+}
 # Where the user's git configuration and git's programs are; the rest says where git is at work.
 KEPT_GIT_VARIABLES = frozenset(
     ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
@@ -64,8 +68,10 @@ class Settings(NamedTuple):
     contact: str = "off"  # e-mail addresses and phone numbers: off (kept), mask, or refuse
     # files never looked into, as in .gitignore, beside .env, keys and the like
     sensitive: tuple[str, ...] = ()
-    embedder: str = "minilm"  # minilm, minilm:int8, toy, none, or openai:<base url>#<model>
-    api_key: str = ""  # for a remote embedder
+    # minilm, minilm:int8, toy, none; openai or gemini, openai:<model>, openai:<base url>#<model>
+    embedder: str = "minilm"
+    # for a remote embedder; empty: the provider's usual variable, for its usual address only
+    api_key: str = ""
     # folder of the model's files; empty: `cache` in the home, or in the usual home
     models: str = ""
     # ONNX Runtime execution providers for minilm, best first; empty: the processor
@@ -264,25 +270,20 @@ def load_settings(home: Path | None = None, *, sandbox: bool = False) -> Setting
     if path.is_file():
         settings = settings._replace(**read_config_file(path))
     settings = settings._replace(**read_environment())
-    if settings.llm_key:
-        return settings
-    return settings._replace(llm_key=find_provider_key(settings.llm))
+    return settings._replace(
+        llm_key=settings.llm_key or find_provider_key(settings.llm),
+        api_key=settings.api_key or find_provider_key(settings.embedder),
+    )
 
 
-def find_provider_key(llm: str) -> str:
-    """The key in the provider's own variable.
+def find_provider_key(setting: str) -> str:
+    """The key in the variable of the provider that a setting names.
 
     "" for another address than the provider's, which must never get it.
     """
-    provider, _, rest = llm.partition(":")
-    return (
-        ""
-        if "#" in rest
-        else os.environ.get(
-            PROVIDER_KEY_VARIABLES.get(provider, ""),
-            "",
-        )
-    )
+    provider, _, rest = setting.partition(":")
+    variables = () if "#" in rest else PROVIDER_KEY_VARIABLES.get(provider, ())
+    return next(filter(None, (os.environ.get(name, "") for name in variables)), "")
 
 
 def read_config_file(path: Path) -> dict[str, Any]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int | None], None]
 
 OPENERS = {
+    "gemini": "remote",
     "minilm": "minilm",
     "openai": "remote",
     "toy": "toy",
@@ -100,7 +101,8 @@ def open_embedder(
 ) -> Embedder:
     """The embedder called `name`, such as "minilm", "minilm:int8" or "toy".
 
-    A remote one is "openai:https://host/v1#model[@dims]". Nothing is loaded or fetched yet.
+    A remote one is "openai" or "gemini", "openai:model[@dims]", or, at another address than the
+    provider's, "openai:https://host/v1#model[@dims]". Nothing is loaded or fetched yet.
     `offline` forbids fetching, not the use of what is in `cache`. `providers` are ONNX Runtime's,
     best first, for the local model.
     """
@@ -111,6 +113,7 @@ def open_embedder(
     module = import_module(f".{OPENERS[scheme]}", __name__)
     embedder: Embedder = module.open(
         rest,
+        scheme=scheme,
         cache=cache,
         progress=progress,
         offline=offline,

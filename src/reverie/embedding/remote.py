@@ -23,12 +23,18 @@ from reverie.core.errors import BadInput, EmbedderUnavailable
 if TYPE_CHECKING:
     from reverie.embedding import Vectors
 
-BATCH = 128  # texts in one request
+BATCH = 100  # texts in one request: the most that Gemini takes
 MAX_TRIES = 4  # the first, and three more
 TIMEOUT = 30.0  # seconds
 # Seconds; a server that wants more is as good as down.
 MAX_WAIT = 20.0
+# Where those are asked who are called by their short name, and by which model unless one is named.
+PROVIDERS = {
+    "openai": ("https://api.openai.com/v1", "text-embedding-3-small"),
+    "gemini": ("https://generativelanguage.googleapis.com/v1beta/openai", "gemini-embedding-001"),
+}
 KNOWN_DIMS = {
+    "gemini-embedding-001": 3072,
     "text-embedding-3-small": 1536,
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
@@ -169,20 +175,21 @@ def parse_embeddings(
     import numpy as np
 
     try:
+        # Gemini leaves an index of 0 out.
         rows = sorted(
-            json.loads(answer)["data"],
-            key=lambda row: row["index"],
+            (row.get("index", place), row["embedding"])
+            for place, row in enumerate(json.loads(answer)["data"])
         )
         vectors = np.asarray(
-            [row["embedding"] for row in rows],
+            [vector for _, vector in rows],
             dtype=np.float32,
         )
-    except (ValueError, KeyError, TypeError) as err:
+    except (ValueError, KeyError, TypeError, AttributeError) as err:
         raise EmbedderUnavailable(
             f"The embedder's answer is not in the OpenAI format: {err}."
         ) from err
     # Nothing later would notice that two texts have got each other's vectors.
-    if [row["index"] for row in rows] != list(range(count)):
+    if [index for index, _ in rows] != list(range(count)):
         raise EmbedderUnavailable(
             f"The embedder was asked for {count} vectors and gave {len(rows)}."
         )
@@ -218,23 +225,30 @@ def parse_retry_after(retry_after: str | None) -> float | None:
 def open(
     where: str,
     *,
+    scheme: str = "openai",
     api_key: str | None = None,
     **_unused: Any,
 ) -> RemoteEmbedder:
-    """An embedder for "https://host/v1#model" or "https://host/v1#model@dims"."""
-    base_url, _, model = where.partition("#")
+    """An embedder for "", "model" or "model@dims" of a provider, or for "https://host/v1#model".
+
+    An address stands before the model where it is not the provider's own.
+    """
+    usual_url, usual_model = PROVIDERS[scheme]
+    base_url, mark, model = where.partition("#")
+    if not mark:
+        base_url, model = usual_url, where or usual_model
     model, _, dims = model.partition("@")
     is_url = urlsplit(base_url).scheme in ("http", "https")
-    if not is_url or not model or not (dims or "1").isdecimal():
+    if not is_url or not model or "://" in model or not (dims or "1").isdecimal():
         raise BadInput(
-            f"{where!r} is not of the form https://host/v1#model or https://host/v1#model@dims."
+            f"{where!r} is neither a model, such as {usual_model}, nor of the form "
+            "https://host/v1#model; either may end in @dims."
         )
-    wanted = int(dims) if dims else None
     return RemoteEmbedder(
         Endpoint(
             base_url=base_url,
             model=model,
-            dims=wanted,
+            dims=int(dims) if dims else None,
             api_key=api_key,
         )
     )

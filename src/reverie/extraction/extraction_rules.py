@@ -158,6 +158,32 @@ RULES = (
         r"(?:decision|decided|final decision|verdict)\s*:\s*(?P<what>.+)",
         "decision",
     ),
+    # What a mistake taught
+    ExtractionRule(
+        "lesson",
+        r"(?:(?:the |a |big |main )*(?:lessons?(?: (?:learned|learnt|here))?|takeaway|gotcha|"
+        r"pitfall|"
+        r"moral(?: of the story)?)|notes? (?:for|to) (?:next time|the future|future (?:me|us)))"
+        r"(?: (?:is|was|are)(?: that)?\b|\s*[:,]|\s+-)\s*(?P<what>.+)",
+        "learning",
+    ),
+    ExtractionRule(
+        "learned",
+        r"(?P<what>(?:we|i)(?:'ve| have)? (?:just )?(?:learned|learnt|found out|figured out)"
+        r"(?: the hard way)? (?:that|why) .+)",
+        "learning",
+    ),
+    ExtractionRule(
+        "turns out", r"(?:it )?turn(?:s|ed) out(?: that)?,? (?P<what>.{20,})", "learning"
+    ),
+    ExtractionRule(
+        "cause",
+        r"(?P<what>(?:the |our |that |my )?(?:[\w-]+ )?(?:bug|error|failures?|crash|problem|issue|"
+        r"mistake|outage|flake|leak|hang|slowness|it|that|this) (?:was (?:that (?:we|i|the|it|our|"
+        r"nobody|somebody)\b|caused by|due to)|came from|(?:happened|failed|fails|broke|crashed)"
+        r" because (?!of (?:you|me|him|her|us|them|that|this)\b)) ?.+)",
+        "learning",
+    ),
     # About the user
     ExtractionRule(
         "the user is",

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from reverie.activity import FILE
+from reverie.activity.activity_events import CHANGING_OPERATIONS
 from reverie.core import clock, config
 from reverie.core.authorship import apply_curate_setting
 from reverie.core.errors import BadInput
@@ -32,7 +34,11 @@ from reverie.memory.intention import (
 from reverie.memory.memory_validation import MAX_TAG_CHARS, build_memory
 from reverie.memory.named_period import Season, find_season, stamp_season
 from reverie.memory.reminder_phrases import ReminderPhrase
-from reverie.pipeline.conversation_events import lesson_space_of, numbered_messages
+from reverie.pipeline.conversation_events import (
+    lesson_space_of,
+    numbered_messages,
+    session_events,
+)
 from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
 from reverie.privacy.untrusted_text import screen_for_injection
 from reverie.reconciliation.merge_rules import (
@@ -49,6 +55,11 @@ from reverie.text.tokenization import fold_text, tokenize_query
 from reverie.transcripts.transcript_indexing import read_messages_before, read_spoken_messages
 
 LEARNED_FROM = ("turn",)
+# The provenance of what the user puts right.
+CORRECTED = "user_corrected"
+# Files edited since the user spoke, beyond which a correction is about no one of them; and the
+# events that are looked at for them.
+MAX_EDITED_FILES, MAX_EVENTS_BACK = 3, 60
 # newest memories of a kind among which a retired duplicate of a lesson is looked for
 RECENT_MEMORIES = 500
 # rejected sentences of one event that are kept as examples; all are counted
@@ -88,6 +99,13 @@ def extract_turn_lessons(work: WorkContext, event: Event) -> ReaderDecision:
     source = LessonSource(home, event.session, event.at, numbers, detect_feelings(messages))
     # Fixes of errors show only over several turns: `multi_turn_lessons` finds them.
     found = extract_lessons(messages, fixes=False, before=find_answered_text(work.store, event))
+    if any(may_mean_edits(lesson) for lesson in found.lessons):
+        edited = list_edited_files(work.store, event)
+        lessons = (
+            lesson._replace(files=edited) if may_mean_edits(lesson) else lesson
+            for lesson in found.lessons
+        )
+        found = found._replace(lessons=tuple(lessons))
     return decide_lessons(work, found, source, event.seq)
 
 
@@ -99,6 +117,28 @@ def find_answered_text(store: Store, event: Event) -> str:
     earlier = read_messages_before(store, event)
     is_answer = bool(earlier) and earlier[-1].role == "assistant"
     return earlier[-1].text if is_answer else ""
+
+
+def may_mean_edits(lesson: CandidateLesson) -> bool:
+    """True if the user puts right what was done and does not say in which file."""
+    return lesson.provenance == CORRECTED and not lesson.personal and not lesson.files
+
+
+def list_edited_files(store: Store, event: Event) -> tuple[str, ...]:
+    """The files that a session edited since its user spoke last; none where they are many."""
+    if not event.session:
+        return ()
+    found: dict[str, None] = {}
+    earlier = session_events(
+        store, event, FILE, *LEARNED_FROM, before=event.seq, newest=True, limit=MAX_EVENTS_BACK
+    )
+    for one in earlier:
+        if one.verb == FILE:
+            if one.payload.get("operation") in CHANGING_OPERATIONS:
+                found[str(one.payload.get("path") or "")] = None
+        elif any(role == "user" for _, role, _ in numbered_messages(one)):
+            break
+    return tuple(filter(None, found)) if len(found) <= MAX_EDITED_FILES else ()
 
 
 def detect_feelings(messages: Sequence[tuple[str, str]]) -> dict[int, Feeling]:

@@ -4,13 +4,15 @@ Most of what is said to a coding agent says nothing of the kind, and much of it 
 "fatal error", "kill the process", "great, now add a test". So the rules look at what is said to the
 agent or of the work, not at words of a mood; quoted text, code and pasted lines are left out;
 thanks and praise that only open the next request count for nothing. Measured on sentences labelled
-by hand, against a lexicon of moods: `python -m bench.appraisal`.
+by hand, against a lexicon of moods: `python -m bench.appraisal`. These rules are for English; other
+languages have phrases of theirs in `text/languages`.
 """
 
 import re
 from typing import NamedTuple
 
 from reverie.memory.feelings import INTENSITIES, Feeling
+from reverie.text.learned_phrases import find_feeling
 from reverie.text.own_sentences import separate_sentences
 
 # Characters that are looked at: who writes more describes something.
@@ -255,6 +257,8 @@ _REPORTED = re.compile(
     r"|\b(?:commit message|comment|docstring|fixme|todo)\b",
     re.IGNORECASE,
 )
+# How strong a feeling in other languages is taken to be.
+INTENSITY = {"frustration": "medium", "relief": "medium", "joy": "medium", "satisfaction": "low"}
 # Words in capitals that make a shout, if they are half of all words.
 SHOUTED_WORDS = 4
 
@@ -268,7 +272,7 @@ def detect_emotion(text: str) -> Feeling | None:
     if len(text) > MAX_MESSAGE_CHARS:
         return None
     sentences = separate_sentences(text).own
-    asks = any(sentence.endswith("?") for sentence in sentences)
+    asks = any(sentence.endswith(("?", "？")) for sentence in sentences)
     found = []
     for place, sentence in enumerate(sentences, start=1):
         feeling = detect_in_sentence(sentence)
@@ -278,7 +282,7 @@ def detect_emotion(text: str) -> Feeling | None:
     if not found:
         return None
     strongest = max(found, key=lambda one: INTENSITIES.index(one.intensity))
-    if text.count("!") >= 2 and strongest.intensity != "high":
+    if text.count("!") + text.count("！") >= 2 and strongest.intensity != "high":
         return raise_intensity(strongest)
     return strongest
 
@@ -295,7 +299,10 @@ def detect_in_sentence(sentence: str) -> Feeling | None:
                 rule.intensity,
                 " ".join(met[0].split())[:80],
             )
-    return Feeling("frustration", "high", "written in capitals") if is_shouted(plain) else None
+    if is_shouted(plain):
+        return Feeling("frustration", "high", "written in capitals")
+    emotion, words = find_feeling(plain)
+    return Feeling(emotion, INTENSITY[emotion], words[:80]) if emotion else None
 
 
 def is_shouted(text: str) -> bool:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from reverie.core.model import Filter, Hit, Memory
 from reverie.retrieval.search_query import SearchQuery, filter_admissible
 from reverie.storage import Store
+from reverie.text.function_words import find_function_words
 from reverie.text.tokenization import MAX_QUERY, STOP_WORDS
 
 MAX_SENTENCE_CHARS = 250  # a longer sentence is a dump
@@ -23,7 +24,7 @@ MAX_SENTENCE_CHARS = 250  # a longer sentence is a dump
 MIN_KEYWORD_CHARS = 4
 # Of a part that is looked for: "v2" says nothing of "plan-v2".
 MIN_PART_CHARS = 3
-# A tag that is looked for at all has so many letters.
+# A tag that is looked for at all has so many letters, but for one character that is a word.
 MIN_TAG_CHARS = 2
 # Share of letters from which a line is prose and not what a machine wrote.
 MIN_LETTER_SHARE = 0.6
@@ -37,6 +38,7 @@ EXACT, PARTLY, NOT = 2, 1, 0
 _SEAM = re.compile(r"[\W_]+")
 _WORD = re.compile(r"[^\W_]+")
 _END = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[。！？；])")
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _OPTION = re.compile(r"(?:^|\s)--?[A-Za-z][\w-]*")
 
 
@@ -59,6 +61,7 @@ class TagPrompt(NamedTuple):
     whole: str  # its words, those that stand apart with a bar between them
     sentences: tuple[frozenset[str], ...]  # the words of each sentence of prose
     names: frozenset[str]  # words in backticks, or with a capital within a sentence
+    idle: frozenset[str] = STOP_WORDS  # words that say nothing of what it is about
 
 
 def parse_tag_prompt(prompt: str) -> TagPrompt:
@@ -68,11 +71,19 @@ def parse_tag_prompt(prompt: str) -> TagPrompt:
     head = prompt[:MAX_QUERY]
     text = head.casefold()
     sentences = [part for part in _END.split(text) if len(part) <= MAX_SENTENCE_CHARS]
+    words = [frozenset(_WORD.findall(part)) for part in sentences if is_prose(part)]
     return TagPrompt(
         f" {_SEAM.sub(replace_seam, text).strip()} ",
-        tuple(frozenset(_WORD.findall(part)) for part in sentences if is_prose(part)),
+        tuple(words),
         find_standing_names(head),
+        find_idle_words(frozenset().union(*words)),
     )
+
+
+def find_idle_words(words: frozenset[str]) -> frozenset[str]:
+    """The stop words of English, and those of the language of which there are more among these."""
+    foreign = find_function_words(tuple(words))
+    return STOP_WORDS | foreign if len(foreign) > len(words & STOP_WORDS) else STOP_WORDS
 
 
 def find_standing_names(text: str) -> frozenset[str]:
@@ -102,15 +113,17 @@ def is_prose(text: str) -> bool:
     return len(_OPTION.findall(text)) < 2
 
 
-def select_keywords(words: frozenset[str]) -> list[str]:
+def select_keywords(words: frozenset[str], idle: frozenset[str] = STOP_WORDS) -> list[str]:
     """The words of a sentence that may match a tag in part: long enough, and no stop words."""
-    return [word for word in words if len(word) >= MIN_KEYWORD_CHARS and word not in STOP_WORDS]
+    return [word for word in words if len(word) >= MIN_KEYWORD_CHARS and word not in idle]
 
 
 def grade_tag(tag: str, prompt: TagPrompt) -> int:
     """How a prompt mentions a tag: EXACT, PARTLY or NOT."""
     plain = _SEAM.sub(" ", tag.casefold()).strip()
-    if len(plain) < MIN_TAG_CHARS or plain in STOP_WORDS:
+    if len(plain) < MIN_TAG_CHARS:
+        return EXACT if is_word_alone(plain, prompt.whole) else NOT
+    if plain in prompt.idle:
         return NOT
     if plain in EVERYDAY and plain not in prompt.names:
         return NOT
@@ -118,24 +131,39 @@ def grade_tag(tag: str, prompt: TagPrompt) -> int:
     wanted = f" {plain} " if plain.isascii() else plain
     if wanted in prompt.whole:
         return EXACT
-    parts = list(filter(is_telling_part, plain.split()))
+    parts = [part for part in plain.split() if is_telling_part(part, prompt.idle)]
     if not parts:
         return NOT
     # In one sentence a tag is mentioned as weakly as the weakest of its parts.
-    grades = (min(grade_tag_part(part, words) for part in parts) for words in prompt.sentences)
+    grades = (
+        min(grade_tag_part(part, words, prompt.idle) for part in parts)
+        for words in prompt.sentences
+    )
     return max(grades, default=NOT)
 
 
-def is_telling_part(part: str) -> bool:
+def is_word_alone(tag: str, text: str) -> bool:
+    """True if a tag of one Chinese character stands where no other one is beside it.
+
+    Beside another it is mostly a part of some other word: 日 in 今日.
+    """
+    if not re.fullmatch(f"[{_HAN}]", tag):
+        return False
+    return re.search(f"(?<![{_HAN}]){tag}(?![{_HAN}])", text) is not None
+
+
+def is_telling_part(part: str, idle: frozenset[str]) -> bool:
     """True if a part of a tag is looked for by itself."""
-    return len(part) >= MIN_PART_CHARS and part not in STOP_WORDS and not part.isdigit()
+    return len(part) >= MIN_PART_CHARS and part not in idle and not part.isdigit()
 
 
-def grade_tag_part(part: str, words: frozenset[str]) -> int:
+def grade_tag_part(part: str, words: frozenset[str], idle: frozenset[str]) -> int:
     """How one part of a tag stands in a sentence: EXACT, PARTLY (another ending) or NOT."""
     if part in words:
         return EXACT
-    return PARTLY if any(is_inflection(part, word) for word in select_keywords(words)) else NOT
+    return (
+        PARTLY if any(is_inflection(part, word) for word in select_keywords(words, idle)) else NOT
+    )
 
 
 def is_inflection(part: str, word: str) -> bool:

@@ -43,6 +43,9 @@ MAX_OBJECTION_CHARS = 400
 MAX_CONCLUSION_CHARS = 320
 # Characters of a sentence by which a user says that something is so.
 MAX_CONFIRMING_CHARS = 120
+# How a user shows a feeling; English has rules of its own, in `emotion_detection`.
+FEELING = "feeling"
+FEELINGS = ("frustration", "relief", "joy", "satisfaction")
 DENIES, ASSERTS, REASONS = "denies", "asserts", "reasons"
 LISTS = {
     AGAINST: STANDING,
@@ -53,6 +56,7 @@ LISTS = {
     DENIES: "correction",
     ASSERTS: "correction",
     REASONS: "rule",
+    **dict.fromkeys(FEELINGS, FEELING),
 }
 """Lists of phrases within a section: list → section."""
 DENSE_SCRIPTS = frozenset({"han", "kana", "hangul"})
@@ -193,6 +197,19 @@ def accepts_something(message: str) -> bool:
 def fits_section(sentence: str, name: str) -> bool:
     """True if a phrase of a section occurs in a sentence, in any language that it may be in."""
     return any(phrases.sections[name].search(sentence) for phrases in iterate_languages(sentence))
+
+
+def find_feeling(sentence: str) -> tuple[str, str]:
+    """(one of FEELINGS, the words that show it) of a sentence not in English, or ("", "")."""
+    plain = remove_speech(sentence, is_dense=bool(detect_scripts(sentence) & DENSE_SCRIPTS))
+    asks = _QUESTION.search(plain) is not None
+    for phrases in iterate_languages(sentence):
+        # "No, thanks" is no pleasure, and neither is a question.
+        calm = asks or phrases.sections[DENIES].match(plain)
+        for name in FEELINGS[:1] if calm else FEELINGS:
+            if met := phrases.sections[name].search(plain):
+                return name, met[0].strip()
+    return "", ""
 
 
 def remove_forbidding(clause: str) -> str:

@@ -273,11 +273,13 @@ class FileVerbs(VerbGroup):
         space: str | None = None,
         **more: Any,
     ) -> WrittenFile:
-        """Append to a file of a folder, or replace it; what was written is remembered as a fact.
+        """Append to a file of a folder, or replace it; what was written is remembered.
 
-        What the file was is kept (`history`, `restore`). Secrets are taken out of the
-        text. The file is written as a whole or not at all, and found by its new words at once.
-        Further names are those of `remember`. Raises Conflict if somebody else wrote it in between.
+        Every bullet and paragraph is a fact, without its marks, unless there are very
+        many; what the file no longer says does not count any longer. What the file was is kept
+        (`history`, `restore`). Secrets are taken out of the text. The file is written as a
+        whole or not at all, and found by its new words at once. Further names are those of
+        `remember`. Raises Conflict if somebody else wrote it in between.
 
         On a page of the mirror every bullet and paragraph is a memory of its own, of the kind that
         its heading says; what is replaced is forgotten, or revised where its id stands in the new
@@ -292,24 +294,33 @@ class FileVerbs(VerbGroup):
         home = self._writable_space(root.space)
         if root.own:
             return self._update_page(root, place, text, mode, more)
-        remembered = text
-        if len(text) > MAX_NOTE_CHARS:
-            remembered = f"{text[:MAX_NOTE_CHARS]}\n… (the rest stands in {place.name})"
-        built = build_memory(
-            clock.new_id(),
-            self._now(),
-            remembered,
-            space=home,
-            files=[str(place)],
-            **more,
-            policy=self._policy,
-        )
-        memory = apply_curate_setting(built, self._settings.curate)
+        memories = self._build_written(text, place, {"space": home, **more})
 
         def compose(old: bytes | None) -> bytes:
             return compose_file_update(old, text, mode, self._policy)
 
-        return self._write(root, place, compose, mode, memory)
+        return self._write(root, place, compose, mode, memories)
+
+    def _build_written(
+        self, text: str, place: Path, fields: Mapping[str, Any]
+    ) -> tuple[Memory, ...]:
+        """The memories of a text that is written to a file: one for each thing that it says."""
+        from reverie.mirror.written_facts import split_statements
+
+        memories = []
+        for statement in split_statements(text, place):
+            remembered = statement.text
+            if len(remembered) > MAX_NOTE_CHARS:
+                remembered = f"{remembered[:MAX_NOTE_CHARS]}\n… (the rest stands in {place.name})"
+            built = build_memory(
+                clock.new_id(),
+                self._now(),
+                remembered,
+                **{"files": [str(place)], "title": statement.title, **fields},
+                policy=self._policy,
+            )
+            memories.append(apply_curate_setting(built, self._settings.curate))
+        return tuple(memories)
 
     def history(
         self,
@@ -356,7 +367,7 @@ class FileVerbs(VerbGroup):
         root, place = self._find_file(path, space)
         if root.own:
             return self._update_page(root, place, file_versions.decode_utf8(data), "restore", {})
-        return self._write(root, place, lambda _: data, "restore", None)
+        return self._write(root, place, lambda _: data, "restore", ())
 
     def _update_page(
         self,
@@ -470,9 +481,9 @@ class FileVerbs(VerbGroup):
         place: Path,
         change: Callable[[bytes | None], bytes],
         why: str,
-        memory: Memory | None,
+        memories: tuple[Memory, ...],
     ) -> WrittenFile:
-        """Write a file, its version before and its memory: all of these, or only the version."""
+        """Write a file, its version before and its memories: all of these, or only the version."""
         from reverie.notes.note_results import WrittenFile
 
         refuse_secret_path(str(place), "file", self._policy)
@@ -480,7 +491,7 @@ class FileVerbs(VerbGroup):
         if place.exists() and not os.access(place, os.W_OK):
             raise BadInput(f"{place} is write-protected: nothing was changed")
         try:
-            seq = self._write_version(root, place, change, why, memory)
+            seq = self._write_version(root, place, change, why, memories)
         except OSError as err:
             if err.errno not in WRITE_DENIED:
                 raise
@@ -489,7 +500,7 @@ class FileVerbs(VerbGroup):
                 "Check who may write to it and to its folder"
             ) from err
         self._index(root, place)
-        return WrittenFile(str(place), memory, seq)
+        return WrittenFile(str(place), next(iter(memories), None), seq, memories)
 
     def _write_version(
         self,
@@ -497,9 +508,10 @@ class FileVerbs(VerbGroup):
         place: Path,
         change: Callable[[bytes | None], bytes],
         why: str,
-        memory: Memory | None,
+        memories: tuple[Memory, ...],
     ) -> int:
         """Write the file in one transaction with its event; returns the number of that."""
+        from reverie.mirror.written_facts import REMEMBERED, follow_file
         from reverie.notes import file_versions
 
         with self._store.transaction():
@@ -513,10 +525,12 @@ class FileVerbs(VerbGroup):
                 "mode": why,
                 "before": before,
                 "size": len(old or b""),
+                REMEMBERED: [memory.id for memory in memories],
             }
+            followed = follow_file(self._store, place, new.decode(errors="replace"), self._now())
             event = Event(file_versions.VERB, root.space, self._now(), payload=payload)
             seq = self._store.apply(
-                [Add(memory=memory)] if memory else [],
+                [*followed, *(Add(memory) for memory in memories)],
                 event,
             )
             # Somebody may have written it since it was read. The check stands last before the
