@@ -1,3 +1,4 @@
+# mypy: no-check-untyped-defs
 """An endpoint that speaks the OpenAI protocol, played by a real server on the loopback interface."""
 
 import json
