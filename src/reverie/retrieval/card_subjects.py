@@ -12,10 +12,13 @@ from typing import NamedTuple
 from reverie.core.kinds import MAKING, OBSERVED, is_unverified, kind_of
 from reverie.core.model import Memory
 from reverie.text.forbidden_words import list_spoken_topics
+from reverie.text.learned_phrases import begins_as_wish, classify_statement
 from reverie.text.text_signals import find_file_names
 
 # Memory types that tell how things are or are done; an episode that names a file is history.
 LASTING_TYPES = ("semantic", "procedural")
+# Statements (`learned_phrases`) by which something is to be done or left.
+RULE_STATEMENTS = ("rule", "prohibition", "preference")
 # Characters of a memory that tells of an error: a longer one is a report.
 MAX_ERROR_CHARS = 600
 
@@ -97,10 +100,18 @@ def find_card_subjects(memory: Memory) -> CardSubjects:
         return CardSubjects(memory.files)
     files = memory.files or find_file_names(memory.text)
     # What has a trigger is about what calls it up.
-    is_rule = MAKING in kind.bears_on and not (memory.triggers or memory.files)
+    is_rule = (MAKING in kind.bears_on or states_rule(memory.text)) and not (
+        memory.triggers or memory.files
+    )
     tells_error = len(memory.text) <= MAX_ERROR_CHARS and TELLS_ERROR.search(memory.text)
     writes = list_topic_files(without_paths(memory.text, files)) if is_rule else ()
     return CardSubjects(tuple(files), writes, bool(tells_error))
+
+
+@lru_cache(maxsize=4_000)
+def states_rule(text: str) -> bool:
+    """True if a text says how something is to be done, whatever kind it was kept as."""
+    return begins_as_wish(text) or classify_statement(text) in RULE_STATEMENTS
 
 
 def without_paths(text: str, files: Iterable[str]) -> str:

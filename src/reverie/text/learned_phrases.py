@@ -135,6 +135,14 @@ def denies_something(sentence: str) -> bool:
     )
 
 
+def begins_as_wish(sentence: str) -> bool:
+    """True if a sentence begins with how things are to be done: "always …", "use …"; not if it only
+    tells that they are done so.
+    """
+    bare = sentence.strip()
+    return any(phrases.sections[STANDING].match(bare) for phrases in iterate_languages(bare))
+
+
 def is_standing_wish(clause: str) -> bool:
     """True if a clause, short as it may be, is a wish for how things are done.
 
