@@ -176,6 +176,23 @@ def test_a_guess_replaces_nothing(old, new):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
+        ("Ann owns billing.", "From July on Bob owns billing."),
+        ("The staging server is heron.", "Starting next month the staging server is falcon."),
+        ("Ann leitet die Abrechnung.", "Ab Juli leitet Bob die Abrechnung."),
+        ("Ana dirige la facturación.", "A partir de julio Luis dirige la facturación."),
+        ("Anne dirige la facturation.", "À partir de juillet Luc dirige la facturation."),
+        ("测试服务器监听端口 80。", "下个月测试服务器监听端口 443。"),
+    ],
+)
+def test_what_will_be_so_replaces_nothing_yet(old, new):
+    """Both stay, and a person may say until when the one is so and from when the other."""
+    assert relation(old, new) != "replaces"
+    assert compare_memories(make_memory(old), make_memory(new), 0.8).relation != "updates"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
         ("Der Server heißt heron.", "Der Server ist langsam."),
         ("Ann ist Ärztin.", "Ann ist Vegetarierin."),
         ("Ann is Swedish.", "Ann is Catholic."),

@@ -137,7 +137,7 @@ def compare_claims(old: str, new: str, *, corrected: bool) -> ClaimVerdict | Non
     if found and found.old and _is_foreign(known, told, found):
         return None
     if found and found.relation == REPLACES and not told.denies:
-        if told.is_unsure and not (corrected or told.corrects):
+        if told.is_later or (told.is_unsure and not (corrected or told.corrects)):
             return found._replace(relation=CLASHES)
         if told.is_beside:
             return ClaimVerdict(DISTINCT)

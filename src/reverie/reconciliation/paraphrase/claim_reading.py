@@ -58,6 +58,7 @@ class Vocabulary(NamedTuple):
     adds: frozenset[str]
     beside: frozenset[tuple[str, ...]]  # what it says holds beside what was said
     unsure: frozenset[tuple[str, ...]]  # whoever says it is not sure
+    later: frozenset[tuple[str, ...]]  # it will be so, and is not yet
     has_capital_nouns: bool
     longest: int  # words of the longest phrase
 
@@ -97,6 +98,7 @@ class Claim(NamedTuple):
     home_words: tuple[str, ...]  # how this language says where one lives
     is_beside: bool  # it says itself that it holds beside what was said
     is_unsure: bool  # it says itself that it may not be so
+    is_later: bool  # it says itself that it will be so
     is_bare: bool  # its subject is one word and has neither article nor owner
     topic: str  # what was spoken of, where that was noted with it
 
@@ -132,6 +134,7 @@ def load_vocabulary(code: str) -> Vocabulary | None:
         frozenset(claim["adds"]),
         frozenset(map(_split_phrase, claim["beside"])),
         frozenset(map(_split_phrase, claim["unsure"])),
+        frozenset(map(_split_phrase, claim["later"])),
         bool(data.get("capital_nouns")),
         max(map(len, phrases)),
     )
@@ -175,6 +178,7 @@ def read_claim(text: str) -> Claim | None:
     return claim and claim._replace(
         is_beside=_has_phrase(tokens, vocabulary.beside),
         is_unsure=_has_phrase(tokens, vocabulary.unsure),
+        is_later=_has_phrase(tokens, vocabulary.later),
     )
 
 
@@ -292,6 +296,7 @@ def _build_claim(parts: Sequence[_Part], vocabulary: Vocabulary, topic: str) -> 
         home_words=tuple(sorted(vocabulary.at_home)),
         is_beside=False,
         is_unsure=False,
+        is_later=False,
         is_bare=len(subject) == 1 and not subject[0].lead and not own,
         topic=topic,
     )
