@@ -139,7 +139,7 @@ def test_killed_while_it_settles_and_sleeps(tmp_path):
             if kill % 10:
                 with memory(folder, now=clock) as mind:
                     before = all_memories(mind.store)
-            nursery.one_life(folder, clock.at, kill, "", 0.01 + chance.random() * 0.15)
+            nursery.one_life(folder, clock.at, kill, "", 0.01 + chance.random() * 1.0)
             clock.tick(100)
             with memory(folder, now=clock) as mind:
                 after = all_memories(mind.store)
