@@ -1408,6 +1408,18 @@ def test_edges_around_a_large_tag_are_bounded(store):
     assert [e.src for e in store.edges_around(["tag:t"], [SPACE], 5)] == [old.id]
 
 
+def test_a_store_tells_whether_any_edge_is_of_a_relation(store):
+    """Of any of the relations asked for, whatever became of the memories; a removed edge is none."""
+    one, other = make_memory("a"), make_memory("b")
+    tie = Edge(one.id, "depends_on", other.id)
+    store.apply([Add(memory=one), Add(memory=other), Link(edge=tie)], make_event())
+    assert store.has_edges(("resembles", "depends_on")) and not store.has_edges(("resembles",))
+    store.apply([Retire(id=other.id, at=NOON)], make_event())
+    assert store.has_edges(("depends_on",))
+    store.apply([Link(edge=tie._replace(weight=0.0))], make_event())
+    assert not store.has_edges(("depends_on",)) and not store.has_edges(())
+
+
 @pytest.mark.proves("B124", "X43")
 def test_pairs_that_wait_for_review_are_listed(store):
     """Pairs of memories that both count, each once, newest first, in the asked spaces only."""

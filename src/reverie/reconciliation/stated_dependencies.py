@@ -9,7 +9,7 @@ the ground is in doubt meanwhile (`doubts`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core import clock
@@ -27,7 +27,7 @@ from reverie.core.model import (
 )
 from reverie.memory.memory_changes import flag_contradiction
 from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
-from reverie.pipeline.pending_vectors import NO_VECTOR_ERRORS
+from reverie.pipeline.pending_vectors import NO_VECTOR_ERRORS, embedding_model_of, try_embed
 from reverie.reconciliation.doubts import settle_doubt
 from reverie.reconciliation.reconcile_reader import (
     ADDING_VERBS,
@@ -67,14 +67,18 @@ def tie_to_reasons(work: WorkContext, event: Event) -> ReaderDecision:
     changes: list[Change] = []
     rests_on: list[Memory] = []
     payload: dict[str, object] = {}
-    for memory in list_fresh_memories(work, event):
+    fresh = list_fresh_memories(work, event)
+    # Where nothing rests on anything, no search need be made for what news may shake.
+    has_grounds = bool(fresh) and work.store.has_edges((DEPENDS_ON,))
+    for memory in fresh:
         if not can_become_outdated(memory) or work.settings.is_off(memory.space):
             continue
         found = untie_corrected(work, event, memory)
         for reason in find_stated_reasons(memory.text):
             found += tie_to_reason(work, memory, reason)
         upheld = {one.edge.dst for one in found if isinstance(one, Link) and one.edge.weight}
-        found += flag_shaken_grounds(work, memory, upheld)
+        if has_grounds:
+            found += flag_shaken_grounds(work, memory, upheld)
         if found:
             rests_on.append(memory)
             changes += found
@@ -145,7 +149,8 @@ def find_made_grounds(store: Store, memories: Sequence[Memory]) -> list[Memory]:
 def find_ground(work: WorkContext, memory: Memory, reason: StatedReason) -> Memory | None:
     """The memory that a reason speaks of; None if none plainly is."""
     grounds: list[Ground] = []
-    for one in find_near(work, memory, reason.ground):
+    vector = try_embed(work.embedder, reason.ground)
+    for one in find_near(work, memory, reason.ground, vector):
         if not rests_upon(work, one.id, memory.id):
             grounds.append(Ground(one, one.text))
             grounds += [Ground(one, part.claim) for part in find_stated_reasons(one.text)]
@@ -184,16 +189,18 @@ def compare_with_texts(work: WorkContext, text: str, others: Sequence[str]) -> l
 
 
 def find_near(
-    work: WorkContext, memory: Memory, text: str, most: int = MAX_CANDIDATES
+    work: WorkContext,
+    memory: Memory,
+    text: str,
+    vector: Floats | None,
+    most: int = MAX_CANDIDATES,
 ) -> list[Memory]:
-    """Other memories near to a text that are vouched for as a given one is, by words and by
-    meaning.
+    """Other memories near to a text that are vouched for as a given one is, by words and, where the
+    text has a vector, by meaning.
     """
-    from reverie.pipeline.pending_vectors import try_embed
     from reverie.retrieval import search_memories
     from reverie.retrieval.search_query import SearchQuery
 
-    vector = try_embed(work.embedder, text)
     query = SearchQuery(
         text,
         visible_spaces(memory.space),
@@ -210,6 +217,12 @@ def find_near(
         and can_become_outdated(one)
         and is_unverified(one) == is_unverified(memory)
     ]
+
+
+def load_vectors(work: WorkContext, memories: Sequence[Memory]) -> Mapping[str, Floats]:
+    """The vectors of some memories, by id, as far as they have any of the present model."""
+    model = embedding_model_of(work.embedder)
+    return work.store.vectors(model, [memory.id for memory in memories]) if model else {}
 
 
 def rests_upon(work: WorkContext, id: str, ground: str) -> bool:
@@ -233,7 +246,8 @@ def flag_shaken_grounds(work: WorkContext, news: Memory, upheld: Set[str]) -> li
     """
     if is_unverified(news) or not news.active:
         return []
-    near = {one.id: one for one in find_near(work, news, news.text, MAX_NEAR_NEWS)}
+    vector = load_vectors(work, (news,)).get(news.id)
+    near = {one.id: one for one in find_near(work, news, news.text, vector, MAX_NEAR_NEWS)}
     if not near:
         return []
     edges = work.store.edges(sorted(near), (DEPENDS_ON,))

@@ -209,6 +209,9 @@ class Store(ScrubbableStore, Protocol):
     def edges(self, ids: Names, rels: Names = ()) -> list[Edge]:
         """Edges from or to any of these ids."""
 
+    def has_edges(self, rels: Names) -> bool:
+        """True if there is any edge of these relations."""
+
     def edges_around(
         self,
         nodes: Names,

@@ -154,6 +154,10 @@ class StoreReading:
                     found[edge[:3]] = edge
         return sorted(found.values())
 
+    def has_edges(self, rels: Names) -> bool:
+        marks = sql_placeholders(rels)
+        return bool(self._db.fetch_all(f"select 1 from edge where rel in ({marks}) limit 1", *rels))
+
     def edges_around(
         self,
         nodes: Names,
