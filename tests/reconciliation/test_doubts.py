@@ -11,7 +11,7 @@ from reverie.core.doubt import describe_doubt, is_in_doubt
 from reverie.core.model import DEPENDS_ON
 from reverie.core.validity import is_valid_at
 from reverie.runtime.mind import Mind
-from reverie.testing import memory
+from reverie.testing import CountingEmbedder, memory
 from tests.support.helpers import open_mind, run_command, toy_home
 
 SPACE = "me/demo"
@@ -58,6 +58,18 @@ def test_what_stood_on_a_reason_is_in_doubt_once_that_has_changed_and_recall_say
     assert said in describe_doubt(doubted)
     assert said in find_why(mind, claim)
     assert not is_in_doubt(now(mind, news))
+
+
+def test_a_reason_is_embedded_once_and_what_has_a_vector_not_again(clock):
+    """Two memories near a reason are compared with it by the vectors that they have."""
+    embedder = CountingEmbedder()
+    with memory(":memory:", embedder=embedder, now=clock) as mind:
+        for text in ("We deploy to Fly every day.", "Deploys of Fly are made by Ann."):
+            keep(mind, text)
+        asked = len(embedder.asked)
+        claim = keep(mind, CLAIM)
+        made = [ground.text for ground in list_grounds(mind, claim)]
+        assert embedder.asked[asked:] == [CLAIM, "we deploy on Fly", *made]
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def find_ground(work: WorkContext, memory: Memory, reason: StatedReason) -> Memo
         for ground in grounds
         if all(name in fold_text(ground.text) for name in named if len(name) > 1)
     ]
-    cosines = compare_with_texts(work, reason.ground, [ground.text for ground in fitting])
+    cosines = compare_with_grounds(work, vector, fitting)
     likest = max(zip(cosines, range(len(fitting)), strict=True), default=(0.0, 0))
     return fitting[likest[1]].memory if likest[0] >= SAME_COSINE else None
 
@@ -177,15 +177,25 @@ def share_words(one: str, other: str) -> float:
     return len(words & others) / max(1, len(words | others))
 
 
-def compare_with_texts(work: WorkContext, text: str, others: Sequence[str]) -> list[float]:
-    """The cosine of a text to each of the others; 0 where no model answers."""
-    if not others or work.embedder is None:
-        return [0.0] * len(others)
-    try:
-        vectors: Floats = work.embedder.embed([text, *others])
-    except NO_VECTOR_ERRORS:
-        return [0.0] * len(others)
-    return [float(vectors[0] @ vector) for vector in vectors[1:]]
+def compare_with_grounds(
+    work: WorkContext, vector: Floats | None, grounds: Sequence[Ground]
+) -> list[float]:
+    """The cosine of a reason's vector to each wording; 0 where no model answers."""
+    if vector is None or work.embedder is None or not grounds:
+        return [0.0] * len(grounds)
+    stored = load_vectors(work, [ground.memory for ground in grounds])
+    known = {
+        ground.text: stored[ground.memory.id]
+        for ground in grounds
+        if ground.text == ground.memory.text and ground.memory.id in stored
+    }
+    # Only a part of a memory, or one that waits for its vector, has none yet.
+    if missing := sorted({ground.text for ground in grounds} - known.keys()):
+        try:
+            known.update(zip(missing, work.embedder.embed(missing), strict=True))
+        except NO_VECTOR_ERRORS:
+            return [0.0] * len(grounds)
+    return [float(known[ground.text] @ vector) for ground in grounds]
 
 
 def find_near(
