@@ -37,7 +37,7 @@ from reverie.text.prompt_phrases import (
     matches_section,
     read_prompt_traits,
 )
-from reverie.text.stated_reasons import find_stated_reasons
+from reverie.text.stated_reasons import find_claim, find_stated_reasons
 from tools.languages import collect_phrases
 
 CASES = [
@@ -207,3 +207,18 @@ def test_what_gives_a_reason_is_told_from_what_tells_when_or_to_what_end(example
     found = find_stated_reasons(example)
     assert bool(found) == wanted
     assert all(reason.ground in example or reason.ground.split()[0] in example for reason in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "claim", "by_clause"),
+    [
+        ("We pin Node 20 because the client is old.", "We pin Node 20", "We pin Node 20"),
+        ("Jobs run at night due to load.", "Jobs run at night", "Jobs run at night due to load."),
+        ("We use A because it is old. We use B because it is new.", None, None),
+        ("We use pnpm.", None, None),
+    ],
+)
+def test_a_claim_is_what_a_text_says_without_its_only_reason(text, claim, by_clause):
+    """Of two reasons none is left out: two things are said."""
+    assert find_claim(text) == (claim or text)
+    assert find_claim(text, by_clause=True) == (by_clause or text)

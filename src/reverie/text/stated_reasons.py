@@ -23,6 +23,8 @@ from reverie.text.tokenization import STOP_WORDS
 REASON = "reason"
 # Reasons of one text that are looked at, and characters of a text in which they are looked for.
 MAX_REASONS, MAX_CHARS = 4, 2_000
+# Texts of which the reasons are kept: each memory is compared with many others.
+CACHED_TEXTS = 5_000
 # Words of a clause that can be a reason; letters in scripts that write none.
 MIN_WORDS, MIN_DENSE_LETTERS = 2, 4
 GAP = ".{0,60}?"
@@ -60,7 +62,8 @@ class ReasonPhrases(NamedTuple):
     verb_last: re.Pattern[str]  # connectors behind which the verb stands last
 
 
-def find_stated_reasons(text: str) -> list[StatedReason]:
+@lru_cache(maxsize=CACHED_TEXTS)
+def find_stated_reasons(text: str) -> tuple[StatedReason, ...]:
     """The claims of a text that it gives a reason for, with their reasons, in order."""
     found: list[StatedReason] = []
     last = ""
@@ -69,13 +72,16 @@ def find_stated_reasons(text: str) -> list[StatedReason]:
             if not _QUESTION.search(sentence):
                 found += find_in_sentence(sentence, last)
             last = sentence
-    return found[:MAX_REASONS]
+    return tuple(found[:MAX_REASONS])
 
 
-def find_claim(text: str) -> str:
-    """A text without its reason, if it is one statement that gives one."""
+def find_claim(text: str, *, by_clause: bool = False) -> str:
+    """A text without its reason, if it gives one; `by_clause` only if that is a clause: behind a
+    thing more may be said.
+    """
     found = find_stated_reasons(text)
-    return found[0].claim if len(found) == 1 else text
+    is_one = len(found) == 1 and (found[0].is_clause or not by_clause)
+    return found[0].claim if is_one else text
 
 
 def find_in_sentence(sentence: str, before: str = "") -> list[StatedReason]:

@@ -36,7 +36,7 @@ from reverie.reconciliation.paraphrase.concept_vocabulary import (
     load_opposites,
     to_concept,
 )
-from reverie.text.stated_reasons import find_stated_reasons
+from reverie.text.stated_reasons import find_claim
 from reverie.text.tokenization import STOP_WORDS, fold_text
 
 if TYPE_CHECKING:
@@ -127,16 +127,10 @@ def _replace_verdict(old: Memory, seen: ClaimVerdict, verdict: "Verdict") -> "Ve
     )
 
 
-def leave_out_reasons(text: str) -> str:
-    """A text without the reasons that it gives; the text itself where it gives none."""
-    claims = [reason.claim for reason in find_stated_reasons(text) if reason.is_clause]
-    return claims[0] if claims else text
-
-
 def compare_claims(old: str, new: str, *, corrected: bool) -> ClaimVerdict | None:
     """What one text claims against another; `corrected` if the user puts somebody right with it."""
     # What something rests on is not what it says: news about a reason replaces nothing.
-    known, told = read_claim(leave_out_reasons(old)), read_claim(leave_out_reasons(new))
+    known, told = (read_claim(find_claim(text, by_clause=True)) for text in (old, new))
     if known is None or told is None:
         return None
     if known.denies and not told.denies:
