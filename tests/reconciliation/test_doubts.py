@@ -10,6 +10,7 @@ from reverie.core.clock import format_day
 from reverie.core.doubt import describe_doubt, is_in_doubt
 from reverie.core.model import DEPENDS_ON
 from reverie.core.validity import is_valid_at
+from reverie.reconciliation.doubts import LAST_CHECK_META
 from reverie.runtime.mind import Mind
 from reverie.testing import CountingEmbedder, memory
 from tests.support.helpers import open_mind, run_command, toy_home
@@ -304,3 +305,14 @@ def test_code_that_a_reason_speaks_of_puts_in_doubt_what_stands_on_it(home, tmp_
     edit(repo, **{"cart.py": CART})
     home.code.index(repo)
     assert not is_in_doubt(now(home, kept)) and not is_in_doubt(now(home, column))
+
+
+def test_what_is_over_is_looked_for_every_ten_minutes_also_where_nothing_rests_on_anything(
+    mind, clock
+):
+    looked = []
+    for seconds in (0, 60, 3_600):
+        clock.tick(seconds)
+        keep(mind, f"The parser reads {seconds} lines.")
+        looked.append(mind.store.meta(LAST_CHECK_META))
+    assert looked[0] == looked[1] and float(looked[2]) == clock.at

@@ -328,8 +328,8 @@ def check_grounds_if_due(work: WorkContext) -> None:
             if decision.changes:
                 cause = Event("doubt", over[0].space, work.now)
                 work.store.apply(decision.changes, cause)
-    if edges or last:
-        work.store.set_meta(LAST_CHECK_META, repr(work.now))
+    # Also where there are no edges: to look for them reads all relations.
+    work.store.set_meta(LAST_CHECK_META, repr(work.now))
 
 
 READER = EventReader(
