@@ -1,11 +1,13 @@
-"""What hooks read of the language files, in files that load fast, and the function words beside.
+"""The language files in a form that loads fast, what hooks read of them apart, and function words.
 
-python -m tools.languages            write prompts.json and function_words.txt in src/reverie/text/languages
+python -m tools.languages            write the FILES in src/reverie/text/languages
 python -m tools.languages --check    fail if they are not what the language files say
 """
 
 import json
 import sys
+import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,6 @@ from reverie.text.prompt_phrases import (
     SESSION_TRAITS,
     TRAITS,
     list_languages,
-    load_language,
     split_phrase,
 )
 from reverie.text.tokenization import tokenize_query
@@ -25,11 +26,46 @@ SPACED_SCRIPTS = ("latin", "cyrillic")
 KEPT = ("begins", "contains", "longest")
 
 
+@cache
+def read_language_file(code: str) -> dict[str, Any]:
+    """A language file as it stands, with its examples."""
+    return tomllib.loads((FOLDER / f"{code}.toml").read_text("utf-8"))
+
+
+def collect_languages() -> str:
+    """All languages without their examples, as JSON, one section a line."""
+    languages = {code: drop_examples(read_language_file(code)) for code in list_languages()}
+    return write_table({code: write_table(rows) for code, rows in languages.items()}) + "\n"
+
+
+def drop_examples(data: dict[str, Any]) -> dict[str, str]:
+    """The sections of a language file as JSON, without the lists that only tests read."""
+    return {
+        name: write_json(
+            {field: part for field, part in section.items() if not field.endswith("examples")}
+            if isinstance(section, dict)
+            else section
+        )
+        for name, section in data.items()
+    }
+
+
+def write_table(rows: dict[str, str]) -> str:
+    """A JSON object of texts that are JSON themselves, one row a line."""
+    lines = ",\n".join(f"{write_json(name)}:{row}" for name, row in rows.items())
+    return f"{{\n{lines}\n}}"
+
+
+def write_json(value: Any) -> str:
+    """A value as JSON in as few characters as may be."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def collect_phrases() -> str:
     """The scripts and the phrases of every language, as JSON."""
     found = {}
     for code in list_languages():
-        data = load_language(code)
+        data = read_language_file(code)
         sections = {
             trait: {name: to_fast_form(data[trait][name]) for name in KEPT if name in data[trait]}
             for trait in (*TRAITS, *SESSION_TRAITS)
@@ -51,12 +87,16 @@ def collect_function_words() -> str:
     found = {
         code: {word for word in get_stop_words(code) if tokenize_query(word) == [word]}
         for code in list_languages()
-        if code != "en" and load_language(code)["scripts"][0] in SPACED_SCRIPTS
+        if code != "en" and read_language_file(code)["scripts"][0] in SPACED_SCRIPTS
     }
     return "".join(f"{code} {' '.join(sorted(words))}\n" for code, words in found.items())
 
 
-FILES = {"prompts.json": collect_phrases, "function_words.txt": collect_function_words}
+FILES = {
+    "languages.json": collect_languages,
+    "prompts.json": collect_phrases,
+    "function_words.txt": collect_function_words,
+}
 
 
 def main() -> int:

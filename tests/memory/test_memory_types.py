@@ -34,7 +34,8 @@ from reverie.retrieval.rescoring import (
 )
 from reverie.testing import NOON, make_memory
 from reverie.text.learned_phrases import FEELING
-from reverie.text.prompt_phrases import list_languages, load_language
+from reverie.text.prompt_phrases import list_languages
+from tools.languages import read_language_file
 
 KIND = st.sampled_from([*KINDS, "recipe", "playbook"])
 
@@ -405,7 +406,7 @@ def test_feelings_are_told_in_nine_more_languages():
         (example, wanted)
         for code in list_languages()
         for field, wanted in (("upset", -1), ("pleased", 1), ("not", 0))
-        for example in load_language(code).get(FEELING, {}).get(f"{field}_examples", ())
+        for example in read_language_file(code).get(FEELING, {}).get(f"{field}_examples", ())
     ],
 )
 def test_a_language_holds_to_its_examples_of_feelings(example, wanted):

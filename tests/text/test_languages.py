@@ -38,21 +38,21 @@ from reverie.text.prompt_phrases import (
     read_prompt_traits,
 )
 from reverie.text.stated_reasons import find_claim, find_stated_reasons
-from tools.languages import collect_phrases
+from tools.languages import FILES, read_language_file
 
 CASES = [
     (code, trait, example, wanted)
     for code in list_languages()
     for trait in (*TRAITS, *SESSION_TRAITS)
     for field, wanted in (("examples", True), ("not_examples", False))
-    for example in load_language(code)[trait][field]
+    for example in read_language_file(code)[trait][field]
 ]
 STATEMENT_CASES = [
     (code, section, example, wanted)
     for code in list_languages()
     for section in (*STATEMENTS, PASSING)
     for field, wanted in (("examples", True), ("not_examples", False))
-    for example in load_language(code)[section][field]
+    for example in read_language_file(code)[section][field]
 ]
 
 
@@ -62,15 +62,23 @@ def test_ten_languages_have_a_file():
 
 @pytest.mark.parametrize("code", list_languages())
 def test_a_file_names_its_scripts_and_an_example_for_every_trait(code):
-    data = load_language(code)
+    data = read_language_file(code)
     assert set(data["scripts"]) <= set(SCRIPTS)
     for trait in (*TRAITS, *SESSION_TRAITS):
         assert data[trait]["examples"] and data[trait]["not_examples"]
 
 
-def test_what_hooks_read_is_what_the_files_say():
-    path = Path(prompt_phrases.__file__).with_name("languages") / "prompts.json"
-    assert path.read_text("utf-8") == collect_phrases(), "run python -m tools.languages"
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_read_is_what_the_files_say(name):
+    path = Path(prompt_phrases.__file__).with_name("languages") / name
+    assert path.read_text("utf-8") == FILES[name](), "run python -m tools.languages"
+
+
+@pytest.mark.parametrize("code", list_languages())
+def test_of_what_a_file_says_only_examples_are_not_read(code):
+    said, read = read_language_file(code), load_language(code)
+    left = {field for name in said if name in TRAITS for field in said[name].keys() - read[name]}
+    assert (list(read), left) == (list(said), {"examples", "not_examples"})
 
 
 @pytest.mark.parametrize(("code", "trait", "example", "wanted"), CASES)
@@ -119,7 +127,7 @@ def test_where_were_we_is_understood_in_any_language_and_a_long_prompt_asks_some
         (example, wanted)
         for code in list_languages()
         for field, wanted in (("examples", True), ("not_examples", False))
-        for example in load_language(code)[STANDING][field]
+        for example in read_language_file(code)[STANDING][field]
     ],
 )
 def test_a_wish_for_how_things_are_done_is_told_from_a_command(example, wanted):
@@ -138,7 +146,7 @@ def test_a_wish_for_how_things_are_done_is_told_from_a_command(example, wanted):
             (OBJECTION, is_objection),
         )
         for field, wanted in (("examples", True), ("not_examples", False))
-        for example in load_language(code)[section][field]
+        for example in read_language_file(code)[section][field]
     ],
 )
 def test_what_is_concluded_confirmed_proposed_or_refused_is_told_from_the_rest(
@@ -183,7 +191,7 @@ ABOUT_PEOPLE = [
     (code, example, wanted)
     for code in list_languages()
     for field, wanted in (("examples", True), ("not_examples", False))
-    for example in load_language(code).get(SECTION, {}).get(field, ())
+    for example in read_language_file(code).get(SECTION, {}).get(field, ())
 ]
 
 
@@ -200,7 +208,7 @@ def test_what_is_about_a_person_is_told_from_what_is_of_a_project(code, example,
         (example, wanted)
         for code in list_languages()
         for field, wanted in (("examples", True), ("not_examples", False))
-        for example in load_language(code)["reason"][field]
+        for example in read_language_file(code)["reason"][field]
     ],
 )
 def test_what_gives_a_reason_is_told_from_what_tells_when_or_to_what_end(example, wanted):

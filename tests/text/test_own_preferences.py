@@ -4,12 +4,13 @@ import pytest
 
 from reverie.core.model import visible_spaces
 from reverie.text.own_preferences import SECTION, is_own_preference
-from reverie.text.prompt_phrases import list_languages, load_language
+from reverie.text.prompt_phrases import list_languages
+from tools.languages import read_language_file
 
 SECTIONS = {
-    code: load_language(code)[SECTION]
+    code: read_language_file(code)[SECTION]
     for code in list_languages()
-    if SECTION in load_language(code)
+    if SECTION in read_language_file(code)
 }
 
 

@@ -46,7 +46,6 @@ class Vocabulary(NamedTuple):
     """The words of one language that build statements."""
 
     code: str
-    scripts: frozenset[str]
     phrases: Mapping[tuple[str, ...], str]  # what each does: a member of ROLES
     relations: Mapping[str, tuple[str, str]]  # word → (class, group)
     stems: tuple[str, ...]  # beginnings of words of `several`
@@ -122,7 +121,6 @@ def load_vocabulary(code: str) -> Vocabulary | None:
                 phrases.setdefault(_split_phrase(word), kind)
     return Vocabulary(
         code,
-        frozenset(data["scripts"]),
         phrases,
         relations,
         tuple(word[:-1] for word in claim["several"] if word.endswith("*")),
@@ -193,8 +191,11 @@ def choose_vocabulary(tokens: Sequence[str], text: str) -> Vocabulary | None:
     lows = [token.lower() for token in tokens]
     best: tuple[int, Vocabulary] | None = None
     for code in ("en", *(code for code in list_languages() if code != "en")):
+        # Of other scripts no vocabulary is loaded: that takes a while.
+        if not _is_written_in(load_language(code)["scripts"], scripts):
+            continue
         known = load_vocabulary(code)
-        if known is None or not _is_written_in(known.scripts, scripts):
+        if known is None:
             continue
         count = sum((low,) in known.phrases for low in lows)
         if best is None or count > best[0]:
@@ -202,9 +203,9 @@ def choose_vocabulary(tokens: Sequence[str], text: str) -> Vocabulary | None:
     return best[1] if best else None
 
 
-def _is_written_in(scripts: frozenset[str], found: set[str]) -> bool:
+def _is_written_in(scripts: Sequence[str], found: set[str]) -> bool:
     """True if a language of these scripts may be that of a text: Han characters are no English."""
-    return ("han" in found) == ("han" in scripts) and not scripts.isdisjoint(found)
+    return ("han" in found) == ("han" in scripts) and not found.isdisjoint(scripts)
 
 
 class _Part(NamedTuple):
