@@ -95,6 +95,11 @@ class Nursery:
         self.process.stdout.close()
         self.process.wait()
 
+    def one_life_of_computing(self, home, at, seed, seconds):
+        self.process.stdin.write(f"{home}\t{at}\t{seed}\t{seconds}\n")
+        assert self.process.stdout.readline().strip().isdigit()
+        assert self.process.stdout.readline() == "dead\n"
+
     def one_life(self, home, at, seed, acks, seconds):
         self.process.stdin.write(f"{home}\t{at}\t{seed}\t{acks}\n")
         pid = int(self.process.stdout.readline())
@@ -106,13 +111,17 @@ class Nursery:
 NIGHTS = (
     NURSERY[: NURSERY.index("def live")]
     + r'''
+import signal
 from reverie.consolidation import sleep_loop
 from tests.support.vocabulary import NIGHT, TEXTS
 
 WHO = ("observed", "user_corrected")
 
-def live(home, at, seed, _acks):
-    """Repeat and contradict oneself, settle, and sleep over it, until killed."""
+def live(home, at, seed, seconds):
+    """Repeat and contradict oneself, settle, and sleep over it, until killed by a signal that nobody
+    handles. The seconds are of computing: beside other programs a life is as long.
+    """
+    signal.setitimer(signal.ITIMER_PROF, float(seconds))
     chance = random.Random(seed)
     mind = memory(home, now=lambda: at)
     while True:
@@ -121,6 +130,12 @@ def live(home, at, seed, _acks):
         if chance.random() < 0.7:
             mind.settle()
         mind.sleep(NIGHT, afresh=True)
+
+# What a process reads and compiles once is there before the first child: its life is for work.
+with memory(":memory:") as first:
+    first.remember_many([{"text": text} for text in TEXTS], space=SPACE)
+    first.settle()
+    first.sleep(NIGHT, afresh=True)
 '''
     + NURSERY[NURSERY.index("\nfor line") :]
 )
@@ -139,7 +154,7 @@ def test_killed_while_it_settles_and_sleeps(tmp_path):
             if kill % 10:
                 with memory(folder, now=clock) as mind:
                     before = all_memories(mind.store)
-            nursery.one_life(folder, clock.at, kill, "", 0.01 + chance.random() * 1.0)
+            nursery.one_life_of_computing(folder, clock.at, kill, 0.01 + chance.random() * 0.15)
             clock.tick(100)
             with memory(folder, now=clock) as mind:
                 after = all_memories(mind.store)
