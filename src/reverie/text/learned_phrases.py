@@ -258,9 +258,7 @@ def choose_languages(sentence: str) -> tuple[str, ...]:
     """The languages in Latin letters whose commonest words a sentence has most of."""
     words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?", sentence.lower())
     counts = {
-        code: sum(word in common for word in words)
-        for code in list_languages()
-        if (common := load_language(code).get("common_words"))
+        code: sum(word in common for word in words) for code, common in load_common_words().items()
     }
     most = max(counts.values(), default=0)
     if not most and len(words) > 2 * FEW_WORDS:
@@ -268,6 +266,17 @@ def choose_languages(sentence: str) -> tuple[str, ...]:
     # Two words of a short sentence are often common in several languages.
     enough = most - 1 if most <= FEW_WORDS else most
     return tuple(code for code, count in counts.items() if count >= enough)
+
+
+@lru_cache(maxsize=1)
+def load_common_words() -> dict[str, frozenset[str]]:
+    """The commonest words of each language whose file names them."""
+    files = {code: load_language(code) for code in list_languages()}
+    return {
+        code: frozenset(data["common_words"])
+        for code, data in files.items()
+        if data.get("common_words")
+    }
 
 
 def find_section(phrases: LearnedPhrases, sentence: str) -> str:

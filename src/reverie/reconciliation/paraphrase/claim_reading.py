@@ -182,7 +182,8 @@ def read_claim(text: str) -> Claim | None:
 
 def _has_phrase(tokens: Sequence[str], phrases: frozenset[tuple[str, ...]]) -> bool:
     lows = tuple(token.lower() for token in tokens)
-    return any(lows[i : i + len(phrase)] == phrase for phrase in phrases for i in range(len(lows)))
+    sizes = {len(phrase) for phrase in phrases}
+    return any(lows[i : i + size] in phrases for size in sizes for i in range(len(lows)))
 
 
 def choose_vocabulary(tokens: Sequence[str], text: str) -> Vocabulary | None:
