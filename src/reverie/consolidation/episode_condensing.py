@@ -1,8 +1,9 @@
 """What happened in one session long ago becomes one memory: what its episodes say, in order.
 
 Only what `archiving.is_unused` tells: nobody said it in so many words, and nobody needed it for a
-month. The summary and excerpts of a session stay. Nothing is left out but what is said twice and the end of very
-long texts; the episodes themselves go to the archive as "merged", and `undo` brings them back.
+month. The summary and excerpts of a session stay. Nothing is left out but what is said twice and
+the end of very long texts; the episodes themselves go to the archive as "merged", and `undo` brings
+them back.
 """
 
 from collections.abc import Callable, Iterator, Sequence
