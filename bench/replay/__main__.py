@@ -14,8 +14,9 @@ repository that it asks about.
 import argparse
 import sys
 import tempfile
-from importlib import import_module
 from pathlib import Path
+
+from bench.replay.runner import load_runner
 
 
 def main() -> int:
@@ -31,13 +32,9 @@ def main() -> int:
     asked.add_argument("--git", type=Path, help="a git repository of your own")
     asked.add_argument("--out", default="")
     options = asked.parse_args()
-    if not (options.runner / "replay").is_dir():
-        print(
-            f"The replay runner is not at {options.runner}; say where it is with --runner",
-            file=sys.stderr,
-        )
+    runner = load_runner(options.runner)
+    if runner is None:
         return 2
-    sys.path.insert(0, str(options.runner.resolve()))
     adapter = f"bench.replay.adapter:{'Words' if options.words else 'Reverie'}"
     told = [
         "adapter",
@@ -58,7 +55,7 @@ def main() -> int:
             told += ["--set", name, "--mirror", folder]
         else:
             told += ["--data", str(options.data), "--set", options.set]
-        import_module("replay.run").main(told)
+        runner.run.main(told)
     return 0
 
 

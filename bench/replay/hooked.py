@@ -21,7 +21,6 @@ import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +29,7 @@ from scipy.optimize import minimize
 
 from bench.common import save
 from bench.replay.adapter import SPACE, Reverie, Words
+from bench.replay.runner import load_runner
 from bench.replay.train import SETS, Case, learned, recorded
 from reverie.code.planning import file_ranker, sure_files
 from reverie.code.planning.sure_files import Evidence, measure_evidence
@@ -262,14 +262,6 @@ def list_other_prompts(runner: Any, data: Path, without: str) -> list[tuple[str,
     return texts
 
 
-def load_runner(folder: Path) -> Any:
-    """The replay runner, which is no part of this project."""
-    sys.path.insert(0, str(folder.resolve()))
-    for part in ("agent", "evaluate", "extract", "sources", "world"):
-        import_module(f"replay.{part}")
-    return import_module("replay")
-
-
 def load_cases(file: Path, runner: Any, options: argparse.Namespace) -> list[PromptCase]:
     """The prompts in one repository, as they were kept or gathered now."""
     kept = options.keep / f"{file.name}.pickle" if options.keep else None
@@ -302,13 +294,9 @@ def main() -> int:
     asked.add_argument("--keep", type=Path, help="a folder for what was gathered")
     asked.add_argument("--write", action="store_true", help="ship the gate")
     options = asked.parse_args()
-    if not (options.runner / "replay").is_dir():
-        print(
-            f"The replay runner is not at {options.runner}; say where it is with --runner",
-            file=sys.stderr,
-        )
-        return 0
     runner = load_runner(options.runner)
+    if runner is None:
+        return 0
     if options.git:
         source = runner.sources.GitSource("own/repository", str(options.git.resolve()))
         others = list_other_prompts(runner, options.data, source.name)

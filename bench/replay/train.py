@@ -15,7 +15,6 @@ import pickle
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ from scipy.optimize import minimize
 
 from bench.common import save
 from bench.replay.adapter import Reverie, Words
+from bench.replay.runner import load_runner
 from reverie.code.planning import file_ranker
 from reverie.code.planning.plan_reasons import REASON_KINDS, to_signal_name
 
@@ -194,10 +194,9 @@ def main() -> int:
         "--write", action="store_true", help="ship what was learned from all repositories"
     )
     options = asked.parse_args()
-    sys.path.insert(0, str(options.runner.resolve()))
-    replay = import_module("replay")
-    for part in ("agent", "evaluate", "extract", "sources", "world"):
-        import_module(f"replay.{part}")
+    replay = load_runner(options.runner)
+    if replay is None:
+        return 2
     if options.keep and options.keep.exists():
         words, some = pickle.loads(options.keep.read_bytes())
         if words != options.words:

@@ -239,6 +239,36 @@ def test_a_task_that_was_committed_is_an_episode(agent):
     assert episode.text == "Task done: Add a retry to the uploader. Outcome: worked."
 
 
+@pytest.mark.parametrize(
+    ("prompt", "commit", "words"),
+    [
+        ("Next step", "-am 'feat(npm): read weekly downloads'", "feat(npm): read weekly downloads"),
+        ("次のステップ", '-am "取得した値をキャッシュする"', "取得した値をキャッシュする"),
+        ("ok commit", '-F - <<EOF\nSay "hi" to guests\n\nLong.\nEOF', 'Say "hi" to guests'),
+        (
+            "2",
+            "-m \"$(cat <<'EOF'\nDrop the old parser\n\nIt leaked.\nEOF\n)\"",
+            "Drop the old parser",
+        ),
+        ("Rename the uploader to sender", "-m wip", "Rename the uploader to sender"),
+        ("Rename the uploader to sender", "", "Rename the uploader to sender"),
+        ("Rename the uploader to sender", "--amend --no-edit", None),
+        ("commit the uploader", "-m wip", None),
+    ],
+)
+def test_the_episode_of_a_task_is_what_its_commit_says(agent, prompt, commit, words):
+    """Or its prompt, if that says more; where neither says what was done, there is no episode."""
+    agent.say("Look at the uploader" if words else prompt)
+    agent.say(prompt)
+    agent.edit("upload.py")
+    agent.run(f"git commit {commit}")
+    agent.mind.settle()
+    assert agent.tasks()[-1]["outcome"] == "success"
+    found = agent.mind.browse(space=agent.space, kinds=["task"])
+    wanted = [f"Task done: {words}. Outcome: worked."] if words else []
+    assert [episode.text for episode in found] == wanted
+
+
 # The plan
 
 

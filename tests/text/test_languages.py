@@ -98,9 +98,9 @@ def test_an_example_is_kept_and_a_counterexample_is_not(code, section, example, 
     phrases = load_learned_phrases(code)
     found = find_section(phrases, example)
     if section == PASSING:
-        assert (phrases.sections[PASSING].search(example) is not None) == wanted
+        assert (phrases[PASSING].search(example) is not None) == wanted
     elif wanted:
-        assert phrases.sections[section].search(example)
+        assert phrases[section].search(example)
         assert found in STATEMENTS
     else:
         assert found in ("", PASSING)

@@ -29,13 +29,20 @@ def has_faded(memory: Memory, now: float) -> bool:
     """True if a memory may go to the archive."""
     if kind_of(memory.kind).type == "working":
         return memory.expires_at is not None and memory.expires_at <= now
-    last = max(memory.at, memory.created_at, memory.last_accessed_at or 0.0)
     return (
         effective_confidence(memory, now) < MIN_CONFIDENCE
+        and is_unused(memory, now)
+        and not was_used_lately(memory, now)
+    )
+
+
+def is_unused(memory: Memory, now: float) -> bool:
+    """True if a memory is not the user's own word, was said once, and of no use for a month."""
+    last = max(memory.at, memory.created_at, memory.last_accessed_at or 0.0)
+    return (
+        memory.provenance not in USER_PROVENANCE
         and memory.strength <= 1
         and now - last >= UNUSED_SECONDS
-        and not was_used_lately(memory, now)
-        and memory.provenance not in USER_PROVENANCE
     )
 
 

@@ -1,14 +1,15 @@
 """What happened in one session long ago becomes one memory: what its episodes say, in order.
 
-Only what nobody said in so many words (`USER_PROVENANCE`), nobody needed for a month and is not the
-summary or an excerpt of a session. Nothing is left out but what is said twice and the end of very
-long texts; the episodes themselves go to the archive as "merged", and `undo` brings them back.
+Only what `archiving.is_unused` tells: nobody said it in so many words, and nobody needed it for a
+month. The summary and excerpts of a session stay. Nothing is left out but what is said twice and
+the end of very long texts; the episodes themselves go to the archive as "merged", and `undo` brings
+them back.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
-from reverie.consolidation.archiving import UNUSED_SECONDS, USER_PROVENANCE
+from reverie.consolidation.archiving import is_unused
 from reverie.core.kinds import EPISODE_KINDS, SESSION
 from reverie.core.model import Add, Change, Edge, Link, Memory
 from reverie.reconciliation.merge_rules import diff_memory, mark_retired
@@ -35,15 +36,8 @@ def condense_old_episodes(view: PassView, new_id: Callable[[], str]) -> list[Pas
 
 def may_condense(memory: Memory, now: float) -> bool:
     """True if a memory tells of something long ago that nobody has needed since."""
-    last = max(memory.at, memory.created_at, memory.last_accessed_at or 0.0)
-    return (
-        memory.active
-        and memory.kind in CONDENSED_KINDS
-        and bool(memory.session)
-        and memory.provenance not in USER_PROVENANCE
-        and memory.strength <= 1
-        and now - last >= UNUSED_SECONDS
-    )
+    is_episode = memory.kind in CONDENSED_KINDS and bool(memory.session)
+    return memory.active and is_episode and is_unused(memory, now)
 
 
 def condensing_key(memory: Memory) -> tuple[str, str, str, str, float]:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from reverie.core.model import Event, Memory, Revise, visible_spaces
-from reverie.pipeline.conversation_events import iterate_messages
+from reverie.pipeline.conversation_events import iterate_messages, list_payload_ids
 from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
 from reverie.text.domain_stopwords import domain_stop_stems, strip_ending
 from reverie.text.function_words import tokenize_content
@@ -38,7 +38,7 @@ def count_uses(work: WorkContext, event: Event) -> ReaderDecision:
         return ReaderDecision()
     did = [*read_actions(event)]
     turns = list_turns_before(work, event) if did else []
-    given = {id: turn for turn in turns for id in list_given(turn)}
+    given = {id: turn for turn in turns for id in list_payload_ids(turn, "given")}
     if not given:
         return ReaderDecision()
     counted = read_counted_uses(work, event)
@@ -107,11 +107,6 @@ def list_turns_before(work: WorkContext, event: Event) -> list[Event]:
 def is_same_place(one: str, other: str) -> bool:
     """True if one space lies in the other or is it."""
     return one in visible_spaces(other) or other in visible_spaces(one)
-
-
-def list_given(turn: Event) -> list[str]:
-    """The ids of what was given with a turn; a purge blanks ids."""
-    return [id for id in turn.payload.get("given") or () if isinstance(id, str)]
 
 
 def read_counted_uses(work: WorkContext, event: Event) -> dict[str, int]:

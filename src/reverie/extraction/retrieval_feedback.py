@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from reverie.core.model import MEMORY_RELATIONS, Change, Event, Link, Memory, index_memories
 from reverie.memory.memory_changes import record_use
 from reverie.memory.usage_signals import MAX_CONTEXT_CHARS, link_used_together, suggest_tags
+from reverie.pipeline.conversation_events import list_payload_ids
 from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
 from reverie.storage import Store
 
@@ -137,14 +138,6 @@ def list_recent_helpful_ids(store: Store, event: Event) -> tuple[str, ...]:
     ]
     changes = [record for seq in helpful[:2] for record in store.changes_of(seq)]
     return tuple(dict.fromkeys(record.memory_id for record in changes))
-
-
-def list_payload_ids(event: Event, name: str) -> tuple[str, ...]:
-    """A list of ids in an event, without those that a purge has blanked."""
-    value = event.payload.get(name, ())
-    if not isinstance(value, (list, tuple)):
-        return ()
-    return tuple(id for id in value if isinstance(id, str))
 
 
 def is_clustering_due(store: Store) -> bool:

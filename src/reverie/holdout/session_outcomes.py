@@ -7,7 +7,7 @@ from reverie.activity import FILE, TOOL
 from reverie.activity.activity_events import count_file_reads, list_changed_paths
 from reverie.core.model import Event
 from reverie.memory.episodes import read_success
-from reverie.pipeline.conversation_events import numbered_messages
+from reverie.pipeline.conversation_events import list_payload_ids, numbered_messages
 from reverie.storage import Store
 from reverie.storage.paging import iter_events_after
 from reverie.text.learned_phrases import is_objection
@@ -86,10 +86,10 @@ def measure_session(events: Sequence[Event], *, held_out: bool) -> SessionOutcom
 
 
 def list_ids(events: Sequence[Event], verb: str, name: str) -> Iterator[str]:
-    """The ids in a list of the events of a verb, but for those that a purge has blanked."""
+    """The ids in a list of the events of a verb, in order."""
     for event in events:
-        ids = event.payload.get(name) if event.verb == verb else None
-        yield from (id for id in ids or () if isinstance(id, str))
+        if event.verb == verb:
+            yield from list_payload_ids(event, name)
 
 
 def list_prompts(events: Sequence[Event]) -> list[str]:

@@ -32,6 +32,14 @@ def iterate_messages(event: Event) -> Iterator[tuple[int, str, str, float]]:
         yield number, str(message.get("role", "")), str(message.get("text", "")), at
 
 
+def list_payload_ids(event: Event, name: str) -> tuple[str, ...]:
+    """A list of ids in an event, without those that a purge has blanked."""
+    value = event.payload.get(name, ())
+    if not isinstance(value, (list, tuple)):
+        return ()
+    return tuple(id for id in value if isinstance(id, str))
+
+
 def session_events(
     store: Store,
     event: Event,

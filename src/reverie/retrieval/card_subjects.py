@@ -99,12 +99,12 @@ def find_card_subjects(memory: Memory) -> CardSubjects:
     if not is_lasting:
         return CardSubjects(memory.files)
     files = memory.files or find_file_names(memory.text)
-    # What has a trigger is about what calls it up.
-    is_rule = (MAKING in kind.bears_on or states_rule(memory.text)) and not (
-        memory.triggers or memory.files
-    )
     tells_error = len(memory.text) <= MAX_ERROR_CHARS and TELLS_ERROR.search(memory.text)
-    writes = list_topic_files(without_paths(memory.text, files)) if is_rule else ()
+    # What has a trigger is about what calls it up.
+    is_called = bool(memory.triggers or memory.files)
+    writes = () if is_called else list_topic_files(without_paths(memory.text, files))
+    if writes and MAKING not in kind.bears_on and not states_rule(memory.text):
+        writes = ()
     return CardSubjects(tuple(files), writes, bool(tells_error))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from reverie.text.prompt_phrases import (
     detect_scripts,
@@ -86,13 +86,6 @@ _COMMA = re.compile(r"\s*[,;，；、]\s*|\s+[-–—]+\s+")
 MAX_TAG_CHARS = {True: 4, False: 12}
 
 
-class LearnedPhrases(NamedTuple):
-    """The phrases of one language, by section."""
-
-    scripts: frozenset[str]
-    sections: Mapping[str, re.Pattern[str]]
-
-
 def classify_statement(sentence: str) -> str:
     """Which of STATEMENTS a sentence is in any language, PASSING, or "" where no phrase fits."""
     scripts = detect_scripts(sentence)
@@ -105,7 +98,7 @@ def classify_statement(sentence: str) -> str:
     languages = tuple(iterate_languages(sentence))
     found = next(filter(None, (find_section(phrases, plain) for phrases in languages)), "")
     # Of few words nobody can tell which of two languages they are: what one calls passing is.
-    if found and any(phrases.sections[PASSING].search(plain) for phrases in languages):
+    if found and any(phrases[PASSING].search(plain) for phrases in languages):
         return PASSING
     return found
 
@@ -130,8 +123,7 @@ def denies_something(sentence: str) -> bool:
     """True if a sentence only says that something is not so: what follows it puts it right."""
     bare = sentence.strip(" \t.,:;!。，！…-–—")
     return any(
-        phrases.sections[DENIES].fullmatch(bare) is not None
-        for phrases in iterate_languages(sentence)
+        phrases[DENIES].fullmatch(bare) is not None for phrases in iterate_languages(sentence)
     )
 
 
@@ -140,7 +132,7 @@ def begins_as_wish(sentence: str) -> bool:
     tells that they are done so.
     """
     bare = sentence.strip()
-    return any(phrases.sections[STANDING].match(bare) for phrases in iterate_languages(bare))
+    return any(phrases[STANDING].match(bare) for phrases in iterate_languages(bare))
 
 
 def is_standing_wish(clause: str) -> bool:
@@ -152,8 +144,8 @@ def is_standing_wish(clause: str) -> bool:
     if len(clause) > MAX_CHARS or _QUESTION.search(clause):
         return False
     for phrases in iterate_languages(clause):
-        if phrases.sections[STANDING].search(clause):
-            return not phrases.sections[PASSING].search(clause)
+        if phrases[STANDING].search(clause):
+            return not phrases[PASSING].search(clause)
     return False
 
 
@@ -190,8 +182,7 @@ def confirms_something(sentence: str) -> bool:
     if len(sentence) > MAX_CONFIRMING_CHARS or _QUESTION.search(sentence):
         return False
     return any(
-        phrases.sections[CONFIRMS].search(sentence)
-        and not phrases.sections[REFUTES].search(sentence)
+        phrases[CONFIRMS].search(sentence) and not phrases[REFUTES].search(sentence)
         for phrases in iterate_languages(sentence)
     )
 
@@ -199,12 +190,12 @@ def confirms_something(sentence: str) -> bool:
 def accepts_something(message: str) -> bool:
     """True if a whole message only accepts what was proposed."""
     bare = message.strip(" \t\n.,!。！、~👍")
-    return any(phrases.sections[ACCEPTS].fullmatch(bare) for phrases in iterate_languages(bare))
+    return any(phrases[ACCEPTS].fullmatch(bare) for phrases in iterate_languages(bare))
 
 
 def fits_section(sentence: str, name: str) -> bool:
     """True if a phrase of a section occurs in a sentence, in any language that it may be in."""
-    return any(phrases.sections[name].search(sentence) for phrases in iterate_languages(sentence))
+    return any(phrases[name].search(sentence) for phrases in iterate_languages(sentence))
 
 
 def find_feeling(sentence: str) -> tuple[str, str]:
@@ -213,9 +204,9 @@ def find_feeling(sentence: str) -> tuple[str, str]:
     asks = _QUESTION.search(plain) is not None
     for phrases in iterate_languages(sentence):
         # "No, thanks" is no pleasure, and neither is a question.
-        calm = asks or phrases.sections[DENIES].match(plain)
+        calm = asks or phrases[DENIES].match(plain)
         for name in FEELINGS[:1] if calm else FEELINGS:
-            if met := phrases.sections[name].search(plain):
+            if met := phrases[name].search(plain):
                 return name, met[0].strip()
     return "", ""
 
@@ -223,7 +214,7 @@ def find_feeling(sentence: str) -> tuple[str, str]:
 def remove_forbidding(clause: str) -> str:
     """A clause without the words that forbid."""
     for phrases in iterate_languages(clause):
-        clause = phrases.sections[AGAINST].sub("", clause)
+        clause = phrases[AGAINST].sub("", clause)
     return clause
 
 
@@ -232,7 +223,7 @@ def fits_list(sentence: str, name: str) -> bool:
     if _QUESTION.search(sentence) or len(sentence) > MAX_CHARS:
         return False
     return any(
-        phrases.sections[name].search(sentence) and not phrases.sections[PASSING].search(sentence)
+        phrases[name].search(sentence) and not phrases[PASSING].search(sentence)
         for phrases in iterate_languages(sentence)
     )
 
@@ -245,13 +236,19 @@ def remove_speech(sentence: str, *, is_dense: bool) -> str:
 
 def iterate_languages(sentence: str) -> Iterator[LearnedPhrases]:
     """The phrases of the languages that a sentence may be in."""
+    return map(load_learned_phrases, iterate_codes(sentence))
+
+
+def iterate_codes(sentence: str) -> Iterator[str]:
+    """The languages that a sentence may be in, by its script and its commonest words."""
     scripts = detect_scripts(sentence)
     # A sentence with kana is not Chinese; Latin letters occur in sentences of every script.
     written = scripts - {"latin"} or scripts
+    if not written:
+        return
     for code in choose_languages(sentence) if written == {"latin"} else list_languages():
-        phrases = load_learned_phrases(code)
-        if written and written <= phrases.scripts:
-            yield phrases
+        if written.issubset(load_language(code)["scripts"]):
+            yield code
 
 
 def choose_languages(sentence: str) -> tuple[str, ...]:
@@ -282,15 +279,15 @@ def load_common_words() -> dict[str, frozenset[str]]:
 def find_section(phrases: LearnedPhrases, sentence: str) -> str:
     """The section of one language that a sentence fits; PASSING where that fits too."""
     for name in STATEMENTS:
-        if not phrases.sections[name].search(sentence):
+        if not phrases[name].search(sentence):
             continue
-        if _QUESTION.search(sentence) or phrases.sections[PASSING].search(sentence):
+        if _QUESTION.search(sentence) or phrases[PASSING].search(sentence):
             return PASSING
         return name
     return ""
 
 
-class _Sections(dict[str, re.Pattern[str]]):
+class LearnedPhrases(dict[str, re.Pattern[str]]):
     """The sections of a language file as expressions, each compiled when it is first asked for."""
 
     def __init__(self, data: Mapping[str, Any], token: str) -> None:
@@ -312,7 +309,7 @@ def load_learned_phrases(code: str) -> LearnedPhrases:
     """The phrases of a language for what is worth keeping."""
     data = load_language(code)
     token = _TOKEN if data.get("capital_nouns") else f"(?:{_TOKEN}|{_NAME})"
-    return LearnedPhrases(frozenset(data["scripts"]), _Sections(data, token))
+    return LearnedPhrases(data, token)
 
 
 def compile_statements(

@@ -15,9 +15,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from reverie.text.function_words import load_function_words
-from reverie.text.learned_phrases import DENSE_SCRIPTS, choose_languages
+from reverie.text.learned_phrases import DENSE_SCRIPTS, iterate_codes
 from reverie.text.own_sentences import split_sentences
-from reverie.text.prompt_phrases import detect_scripts, list_languages, load_language
+from reverie.text.prompt_phrases import detect_scripts, load_language
 from reverie.text.tokenization import STOP_WORDS
 
 REASON = "reason"
@@ -248,12 +248,7 @@ def find_names(text: str) -> list[str]:
 
 def iterate_reason_phrases(sentence: str) -> Iterator[ReasonPhrases]:
     """How reasons are given in the languages that a sentence may be in."""
-    written = detect_scripts(sentence) - {"latin"} or {"latin"}
-    codes = choose_languages(sentence) if written == {"latin"} else list_languages()
-    for code in codes:
-        phrases = load_reason_phrases(code)
-        if phrases is not None and written <= phrases.scripts:
-            yield phrases
+    return filter(None, map(load_reason_phrases, iterate_codes(sentence)))
 
 
 @lru_cache

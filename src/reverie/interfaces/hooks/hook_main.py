@@ -310,7 +310,7 @@ def find_prompt_block(call: HookCall) -> HookBlock:
     from reverie.interfaces.hooks.prompt_topic import is_worth_searching
 
     event, note, files = call.event, call.note, call.files
-    ready, given = take_prepared_block(call), files.given_times(event.session)
+    ready, given = take_fitting_block(call), files.given_times(event.session)
     warnings = files.read_warnings(note.space)
     # The first prompt of a session is looked up whatever it says: reminders may be due.
     quiet = note.asked and not is_worth_searching(event.text, warnings.rows if warnings else ())
@@ -333,20 +333,23 @@ def find_prompt_block(call: HookCall) -> HookBlock:
     )
 
 
-def take_prepared_block(call: HookCall) -> HookBlock:
-    """What an earlier turn prepared, taken, if it is fresh and this prompt goes on with it; else it
-    waits on.
+def take_fitting_block(call: HookCall, what: str = "block") -> HookBlock:
+    """The block, or the plan, that waits for a session, taken, if it is fresh and belongs here: it
+    was prepared for the prompt that the agent is at work for, or this prompt goes on with that one.
+    Else it waits on.
     """
     event, files = call.event, call.files
-    ready = files.read_block(event.session)
+    ready = files.read_block(event.session, what)
     if ready is None or not call.now < ready.until:
         return NO_BLOCK
-    if not ready.due:  # a reminder is told whatever the prompt is about
+    if event.kind == kinds.PROMPT:
         from reverie.interfaces.hooks.prompt_topic import continues_topic
 
-        if not continues_topic(event.text, ready.about):
-            return NO_BLOCK
-    return files.take_block(event.session) or NO_BLOCK
+        # A reminder is told whatever the prompt is about.
+        fits = bool(ready.due) or continues_topic(event.text, ready.about)
+    else:
+        fits = ready.asked == call.note.asked != 0
+    return (fits and files.take_block(event.session, what)) or NO_BLOCK
 
 
 def is_block_current(block: HookBlock, files: HookFiles) -> bool:
@@ -368,14 +371,8 @@ def take_block_at_work(call: HookCall) -> HookBlock:
     Embedding takes longer than a prompt may wait, and a tool runs before most answers. A subagent's
     context is its own.
     """
-    event, note, files = call.event, call.note, call.files
-    ready = files.read_block(event.session)
-    if ready is None or event.agent:
-        return NO_BLOCK
-    is_for_this_prompt = ready.asked == note.asked != 0
-    if not is_for_this_prompt or not call.now < ready.until:
-        return NO_BLOCK
-    taken = files.take_block(event.session) or NO_BLOCK
+    event, files = call.event, call.files
+    taken = NO_BLOCK if event.agent else take_fitting_block(call)
     if not is_block_current(taken, files):
         return NO_BLOCK
     files.add_given(event.session, taken.ids, call.now)
@@ -388,21 +385,11 @@ def take_plan(call: HookCall) -> str:
     """Which files the task at hand is about, if that was found since its prompt came, or for an
     earlier prompt that this one goes on with; empty if not. A subagent has a task of its own.
     """
-    event, note, files = call.event, call.note, call.files
-    if event.agent or note.held_out:
+    event = call.event
+    if event.agent or call.note.held_out:
         return ""
-    ready = files.read_block(event.session, "plan")
-    if ready is None or not call.now < ready.until:
-        return ""
-    if event.kind == kinds.PROMPT:
-        from reverie.interfaces.hooks.prompt_topic import continues_topic
-
-        if not continues_topic(event.text, ready.about):
-            return ""
-    elif not ready.asked == note.asked != 0:
-        return ""
-    taken = files.take_block(event.session, "plan")
-    if taken is None:
+    taken = take_fitting_block(call, "plan")
+    if taken == NO_BLOCK:
         return ""
     telling = HookEvent(kinds.TOOL_BEFORE, event.session, event.cwd)
     spool_event(call._replace(event=telling), NO_BLOCK, planned=taken.ids)

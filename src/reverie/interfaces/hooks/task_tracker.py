@@ -9,6 +9,7 @@ that is under way.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from reverie.activity import FILE, STARTED, TASK, TOOL
@@ -18,13 +19,19 @@ from reverie.activity.activity_events import (
     get_event_task,
     make_tool_payload,
 )
-from reverie.activity.task_course import ENDED, describe_course, does_work, is_commit_command
+from reverie.activity.task_course import (
+    ENDED,
+    describe_commit,
+    describe_course,
+    does_work,
+    is_commit_command,
+)
 from reverie.interfaces.hooks.prompt_topic import extract_topic_words
 from reverie.privacy.message_redaction import redact_and_shorten
 from reverie.text.tokenization import shorten_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from reverie import Mind
     from reverie.core.model import Event
@@ -106,14 +113,23 @@ class TaskTracker:
         payload = make_tool_payload(run)
         if not task.is_begun or run.ok is False or not does_work(payload):
             return
-        if is_commit_command(str(payload.get("command") or "")):
+        command = str(payload.get("command") or "")
+        if is_commit_command(command):
             if not task.is_ended:
-                self.end(task, COMMITTED, session, space)
+                more = describe_commit(command, task.name)
+                self.end(task, COMMITTED, session, space, more)
         elif task.is_ended and "command" not in payload:
             task.is_ended = False
 
-    def end(self, task: SessionTask, outcome: str, session: str, space: str) -> None:
-        """Record how a task that is under way ended."""
+    def end(
+        self,
+        task: SessionTask,
+        outcome: str,
+        session: str,
+        space: str,
+        more: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        """Record how a task that is under way ended; `more` are fields of that event."""
         if not task.is_open:
             return
         # Runs are written by a thread of their own.
@@ -126,7 +142,7 @@ class TaskTracker:
             limit=MAX_EVENTS,
         )
         course = describe_course(done, task.name)
-        self._record({"task": task.name, "outcome": outcome, **course}, session, space)
+        self._record({"task": task.name, "outcome": outcome, **course, **more}, session, space)
         task.is_ended = True
 
     def end_session(self, task: SessionTask, session: str, space: str) -> None:
