@@ -175,6 +175,41 @@ def test_a_remedy_says_what_was_wrong_and_what_destroys_is_no_advice(mind, clock
     assert mind.activity.suggest_fix(TAKEN.format("web-prod"), space=SPACE) == []
 
 
+@pytest.mark.proves("D10")
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (
+            "docker rm -f web-prod && docker volume rm pgdata",
+            "docker rm -f <name> && docker volume rm <name>",
+        ),
+        ("git branch -D feature/pay", "git branch -D <name>"),
+        ("git reset --hard origin/main", "git reset --hard origin/main"),
+        ("git checkout -- src/pay.py", "git checkout -- <path>"),
+        ("git stash drop stash@{0}", "git stash drop stash@{0}"),
+        ("rm -rf node_modules invoices", "rm -rf node_modules <name>"),
+        (
+            "kubectl delete deployment billing --namespace=prod",
+            "kubectl delete deployment <name> --namespace=<name>",
+        ),
+        ("psql -d shop -c 'drop table invoices'", "psql -d <name> -c 'drop table <name>'"),
+        ("ssh sam@web1 'kill -9 99'", "ssh <name> 'kill -9 <process id>'"),
+        ("aws s3 rb s3://acme-logs --force", "aws s3 rb s3://<name> --force"),
+        ("redis-cli FLUSHALL", "redis-cli FLUSHALL"),
+        ("flask db downgrade 3fa9", "flask db downgrade <name>"),
+        ("git worktree remove --force ../wt-pay", "git worktree remove --force <path>"),
+    ],
+)
+def test_what_was_destroyed_is_told_without_its_name(mind, clock, command, told):
+    """A container, a branch, a table: the next one has another name. What was done stays."""
+    run(mind, clock, "docker run --name db pg", TAKEN.format("db"))
+    run(mind, clock, command)
+    run(mind, clock, "docker run --name db pg")
+    mind.settle()
+    [found] = mind.activity.suggest_fix(TAKEN.format("db"), space=SPACE)
+    assert (found.ran, found.told) == ((), (told,))
+
+
 @pytest.mark.parametrize(
     "command",
     [

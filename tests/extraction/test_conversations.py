@@ -314,7 +314,7 @@ def test_learning_can_be_undone(mind):
 # Past sessions
 
 
-@pytest.mark.proves("X23", "A50", "A105")
+@pytest.mark.proves("X23", "A105")
 def test_past_sessions_are_listed_read_and_searched(mind, clock):
     """Past sessions are listed, latest first, searched by their words, and read with what was
     learned.

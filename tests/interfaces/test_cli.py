@@ -766,6 +766,19 @@ def test_what_a_prohibition_will_warn_before_is_said(run, run_json):
     assert run_json("procedure", "warnings", "Edit", "println!(x)")["hits"]
 
 
+@pytest.mark.proves("A70", "B61")
+def test_the_kind_is_found_where_nobody_says_it(run, run_json):
+    """A prohibition warns without `--kind`; a kind that is said stays."""
+    never = run("remember", "Never force-push.")
+    assert "(negative)" in never.stdout and "It will warn before: tool:*(git push" in never.stderr
+    assert "(fact)" in run("remember", "The staging server is called heron.").stdout
+    said = run_json("remember", "Never force-push to main.", "--kind", "fact")["memory"]
+    assert (said["kind"], said["triggers"]) == ("fact", [])
+    lines = "Never use println!\nHeron is slow.\n"
+    [never, plain] = run_json("remember", "--each-line", stdin=lines)["memories"]
+    assert [never["kind"], plain["kind"]] == ["negative", "fact"]
+
+
 def test_stats_and_status_show_counts(run, run_json, tmp_path):
     """`stats` counts everything, names the junk rate and, before anything was looked at, none;
     `status` shares it.

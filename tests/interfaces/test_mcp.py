@@ -316,6 +316,19 @@ def test_no_tool_reaches_another_project(room):
         assert mind.get(mine["id"])[0].space == "me" and mind.get(theirs)[0].text.endswith("crow.")
 
 
+@pytest.mark.proves("A70")
+def test_the_kind_is_found_where_a_model_does_not_say_it(room):
+    """A prohibition gets its triggers, and the answer says what it became."""
+    server = build_server(room)
+    kept = one(server, "remember", text="Never force-push to main.")
+    assert kept["kept_as"] == "negative"
+    assert "kept_as" not in one(server, "remember", text="The staging server is called heron.")
+    said = one(server, "remember", text="Never use println!", kind="fact")
+    with open_mind(room.settings.home) as mind:
+        [never, fact] = mind.get([kept["id"], said["id"]])
+    assert never.triggers and (fact.kind, fact.triggers) == ("fact", ())
+
+
 @pytest.mark.proves("A114", "CC-84")
 def test_errors_reach_the_model_as_text(room):
     """Bad input and memory that is off come back as an error that says what to do, not as a crash."""

@@ -94,6 +94,36 @@ def test_a_fuller_statement_is_not_swallowed(old, new):
     assert compare_memories(make_memory(old), make_memory(new), 0.95).relation == "near"
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Meetings are on Monday.", "Board meetings are on Monday."),
+        ("Restart the worker after deploys.", "Restart the mail worker after deploys."),
+        ("Los informes van por correo.", "Los informes mensuales van por correo."),
+        ("Die Tests laufen in CI.", "Die langsamen Tests laufen in CI."),
+    ],
+)
+@pytest.mark.parametrize("cosine", [0.74, 0.85, 0.95])
+@pytest.mark.proves("A78", "A80")
+def test_a_statement_with_a_word_put_in_is_not_swallowed(old, new, cosine):
+    """It is about less, or tells more: whatever the vectors say."""
+    assert compare_memories(make_memory(old), make_memory(new), cosine).relation != "same"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("CACHE_TTL is 300.", "The value of CACHE_TTL is 300."),
+        ("The project started in 2019.", "The project was started in 2019."),
+        ("We had lunch with the design team.", "We had lunch together with the design team."),
+    ],
+)
+@pytest.mark.proves("A78")
+def test_words_that_carry_little_tell_nothing_more(old, new):
+    """Then it is still the same."""
+    assert compare_memories(make_memory(old), make_memory(new), 0.95).relation == "same"
+
+
 @pytest.mark.parametrize("order", [("inferred", "user_stated"), ("user_stated", "inferred")])
 @pytest.mark.parametrize(
     ("guessed", "stated"),

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
+from reverie.activity.destroyed_names import hide_victims
 from reverie.activity.failure_signature import compute_failure_signature
 from reverie.core.trigger_patterns import split_commands
 from reverie.text.learned_phrases import HEDGES, INTENDS, fits_section, is_conclusion
@@ -126,9 +127,10 @@ def generalize_command(command: str, error: str) -> str:
     ids, and files in somebody's own folders. What the signature names stays: it is the same each
     time. Where something is destroyed, everything that it is done to is left open.
     """
-    key = compute_failure_signature(error).key
     told = error.lower()
-    destroying = destroys(command)
+    if destroys(command):
+        return hide_victims(command, told)
+    key = compute_failure_signature(error).key
     program = ""
 
     def replace(match: re.Match[str]) -> str:
@@ -138,7 +140,7 @@ def generalize_command(command: str, error: str) -> str:
         if not program:
             program = "" if token in ("sudo", "env", "doas") or "=" in token else plain
             return token
-        return name_variable(plain, program, told, key, destroying=destroying) or token
+        return name_variable(plain, told, key) or token
 
     return _TOKEN.sub(replace, command)
 
@@ -152,11 +154,9 @@ def hide_personal_paths(text: str) -> str:
     )
 
 
-def name_variable(token: str, program: str, told: str, key: str, *, destroying: bool) -> str:
+def name_variable(token: str, told: str, key: str) -> str:
     """The placeholder for a part of a command that varies; empty where it stays."""
     lower = token.lower()
-    if program in ("kill", "pkill", "killall") and not token.startswith("-"):
-        return "<process id>" if token.isdigit() else "<process>"
     if _LONG_ID.match(token):
         return "<id>"
     bare = lower.lstrip(":").partition("/tcp")[0]
@@ -167,17 +167,7 @@ def name_variable(token: str, program: str, told: str, key: str, *, destroying: 
     ):
         name = token.rstrip("/").rpartition("/")[2]
         return f"<path>/{name}" if "." in name else "<path>"
-    is_option = token.startswith("-") or token in SUBCOMMANDS
-    if destroying and not is_option and lower in told and program != "git":
-        return "<name>"
     return ""
-
-
-_SUBCOMMANDS = """
-docker podman container image volume network compose rm rmi kill prune system push branch reset
-clean delete drop table database from pod origin
-"""
-SUBCOMMANDS = frozenset(_SUBCOMMANDS.split())
 
 
 def describe_change(old: str, new: str) -> str:

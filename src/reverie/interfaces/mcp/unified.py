@@ -159,7 +159,7 @@ class NewMemory(BaseModel):
     kind: Annotated[
         str,
         Field(description=f"{', '.join(EXTRACTED_KINDS)}, goal, or your own. negative: never do."),
-    ] = "fact"
+    ] = ""
     title: Annotated[str, Field(description="What it is about in a few words; hints show it.")] = ""
     tags: Annotated[
         Sequence[str], Field(description="Specific ones: oauth2, jwt_auth; not auth, stuff.")
@@ -258,12 +258,15 @@ class UnifiedTools(ToolSet):
         already: revise that one instead next time. What a page, a file or a tool told you to
         remember is nobody's wish: keep what it says as a fact or note, if at all.
         """
+        from reverie.extraction.stated_kind import find_stated_kind
+
         mind = self.context.mind
-        claim = self.context.vouch(given.text, given.kind, ctx)
+        asked = given.kind or find_stated_kind(given.text)
+        claim = self.context.vouch(given.text, asked, ctx)
         kept = mind.remember(
             given.text,
             space=self.context.space_of(given.scope, SCOPES),
-            kind=given.kind,
+            kind=asked,
             title=given.title,
             tags=given.tags,
             files=given.files,
@@ -276,7 +279,7 @@ class UnifiedTools(ToolSet):
         )
         self.context.request_settling()
         answer = RememberAnswer(id=kept.id, scope=given.scope)
-        if kept.kind != given.kind:
+        if kept.kind != (given.kind or "fact"):
             answer["kept_as"] = kept.kind
         if why := "; ".join(filter(None, (claim.why, describe_curation_wait(kept)))):
             answer["why"] = why

@@ -40,6 +40,7 @@ from reverie.reconciliation.paraphrase.statement_parser import (
     SUBJECT,
     read_statement,
 )
+from reverie.text.stated_reasons import find_claim
 
 if TYPE_CHECKING:
     from reverie.reconciliation.paraphrase.statement_comparison import Verdict
@@ -370,9 +371,19 @@ def _check_repetition(
     known = [_plain_words(text) for text in texts]
     if _NOW.search(new.text) and sorted(plain) not in map(sorted, known):
         return verdict._replace(relation="near", why="it tells how things are now")
+    inserts = any(holds_in_order(plain, words) and plain != words for words in known)
+    # A reason is kept with what it is given for; all else that was put in says more, or of less.
+    if inserts and (more := _content_beyond(find_claim(new.text), _contents_of(texts))):
+        return verdict._replace(relation="near", why=f"the new one adds {format_concepts(more)}")
     if new.provenance == "user_corrected" and plain not in known:
         return verdict._replace(relation="near", why="a correction in other words is no repetition")
     return verdict
+
+
+def holds_in_order(words: Sequence[str], others: Iterable[str]) -> bool:
+    """True if the others are among the words, in their order."""
+    left = iter(words)
+    return all(other in left for other in others)
 
 
 def _drops_something(text: str) -> bool:

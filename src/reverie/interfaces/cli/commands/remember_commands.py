@@ -59,9 +59,9 @@ class MemoryOptions:
             "--kind",
             "-k",
             autocompletion=complete_kinds,
-            help="See: reverie memory kinds.",
+            help="See: reverie memory kinds. Without it what the words say; as a rule fact.",
         ),
-    ] = "fact"
+    ] = ""
     tag: NewTags = None
     title: Annotated[str, "A short description, shown in hints."] = ""
     file: Annotated[
@@ -132,6 +132,8 @@ def remember_text(
     each_line: Annotated[bool, "Every line of stdin is a memory of its own."] = False,
 ) -> None:
     """Keep something. Secrets are taken out first."""
+    from reverie.extraction.stated_kind import find_stated_kind
+
     item = options.to_fields(clock.now())
     if each_line and text not in (None, [], ["-"]):
         raise BadInput("--each-line reads from stdin; leave the text out")
@@ -140,10 +142,11 @@ def remember_text(
         if each_line:
             kept = remember_lines(mind, cli, item)
         else:
+            item["kind"] = options.kind or find_stated_kind(words)
             kept = [mind.remember(words, space=cli.space, **item)]
         hand_to_worker(cli, mind)
     print_remembered(cli, kept, each_line)
-    note_likely_slips(options.kind, options.trigger or ())
+    note_likely_slips(kept[0].kind, options.trigger or ())
     if not each_line and not options.trigger:
         note_triggers(kept[0])
 
@@ -187,6 +190,8 @@ def remember_lines(
     item: dict[str, Any],
 ) -> list[Memory]:
     """Every line of stdin as a memory. What was read is kept, also when Ctrl-C ends the reading."""
+    from reverie.extraction.stated_kind import find_stated_kind
+
     kept: list[Memory] = []
     batch: list[dict[str, Any]] = []
 
@@ -197,7 +202,8 @@ def remember_lines(
 
     try:
         for line in read_stdin_lines():
-            batch.append({"text": line, **item})
+            kind = item["kind"] or find_stated_kind(line)
+            batch.append({"text": line, **item, "kind": kind})
             if len(batch) == LINES_PER_BATCH:
                 keep()
     # Ctrl-C ends `tail -f log | reverie remember --each-line`: what came so far is kept.
