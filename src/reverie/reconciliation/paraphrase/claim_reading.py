@@ -15,7 +15,9 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from reverie.reconciliation.paraphrase.concept_vocabulary import to_concept
+from reverie.text.function_words import load_function_words
 from reverie.text.prompt_phrases import detect_scripts, list_languages, load_language
+from reverie.text.tokenization import STOP_WORDS
 
 MAX_CLAIM_CHARS = 240
 CACHE_SIZE = 8_192
@@ -32,13 +34,14 @@ _TOPIC = re.compile(r"\s*\(about: [“\"](?P<topic>.+?)[”\"]\)\s*$")
 _CLITIC = re.compile(r"\b([ljdnmtsc]|qu|j)['’](?=\w)", re.IGNORECASE)
 _CONTRACTED = re.compile(r"n['’]t\b", re.IGNORECASE)
 _CLOCK = re.compile(r"(\d)\s+(am|pm|uhr)\b", re.IGNORECASE)
-_DATED = re.compile(r"\d[\d.,:/-]*[a-z%]{0,3}$")
+_DATED = re.compile(r"\d[\d.,:/-]*[a-z%]{0,3}$|[零〇一二两三四五六七八九十百千万]{2,}$")
 _IS = re.compile(r"\b(it|that|he|she|there|what)['’]s\b", re.IGNORECASE)
 _TOKEN = re.compile(
     r"[a-z]+://\S+|[~/.%][\w./%-]*\w%?|\d+(?:[.,:/-]\d+)*[a-zA-Z%]{0,3}(?!\w)|"
     r"[^\W_](?:[\w-]|[./:@+#](?=\w))*['’]?[+#]*|[%€$]|[,;:.!?()—–\n。，；！？、：]",
 )
-_HAN = re.compile(r"[\u3400-\u9fff]")
+# Each Han character is a word, but for those that write one number.
+_HAN = re.compile(r"[零〇一二两三四五六七八九十百千万]{2,}|[\u3400-\u9fff]")
 _BREAKS = frozenset(",;:.!?()—–\n。，；！？、：")
 
 
@@ -59,6 +62,12 @@ class Vocabulary(NamedTuple):
     beside: frozenset[tuple[str, ...]]  # what it says holds beside what was said
     unsure: frozenset[tuple[str, ...]]  # whoever says it is not sure
     later: frozenset[tuple[str, ...]]  # it will be so, and is not yet
+    past: frozenset[tuple[str, ...]]  # it was so
+    quoted: frozenset[tuple[str, ...]]  # somebody else says so
+    supposed: frozenset[tuple[str, ...]]  # it is an example, or thought up
+    ended: frozenset[tuple[str, ...]]  # it was so until now
+    taken: frozenset[tuple[str, ...]]  # somebody holds now what another one held
+    agents: frozenset[str]  # what stands before whoever does it, where that is not in front
     has_capital_nouns: bool
     longest: int  # words of the longest phrase
 
@@ -99,6 +108,11 @@ class Claim(NamedTuple):
     is_beside: bool  # it says itself that it holds beside what was said
     is_unsure: bool  # it says itself that it may not be so
     is_later: bool  # it says itself that it will be so
+    is_past: bool  # it says itself that it was so
+    is_quoted: bool  # it says itself that somebody else says so
+    is_supposed: bool  # it says itself that it is an example, or thought up
+    ends: bool  # what it denies was so until now
+    takes: bool  # it says that somebody took over what another one held
     is_bare: bool  # its subject is one word and has neither article nor owner
     topic: str  # what was spoken of, where that was noted with it
 
@@ -134,7 +148,11 @@ def load_vocabulary(code: str) -> Vocabulary | None:
         frozenset(claim["adds"]),
         frozenset(map(_split_phrase, claim["beside"])),
         frozenset(map(_split_phrase, claim["unsure"])),
-        frozenset(map(_split_phrase, claim["later"])),
+        *(
+            frozenset(map(_split_phrase, claim[name]))
+            for name in ("later", "past", "quoted", "supposed", "ended", "taken")
+        ),
+        frozenset(claim.get("agents", ())),
         bool(data.get("capital_nouns")),
         max(map(len, phrases)),
     )
@@ -179,24 +197,57 @@ def read_claim(text: str) -> Claim | None:
         is_beside=_has_phrase(tokens, vocabulary.beside),
         is_unsure=_has_phrase(tokens, vocabulary.unsure),
         is_later=_has_phrase(tokens, vocabulary.later),
+        is_past=_is_past(parts, vocabulary),
+        is_quoted=_is_quoted(tokens, vocabulary),
+        is_supposed=_has_phrase(tokens, vocabulary.supposed),
+        ends=_has_phrase(tokens, vocabulary.ended),
+        takes=_has_phrase(tokens, vocabulary.taken),
     )
 
 
 def _has_phrase(tokens: Sequence[str], phrases: frozenset[tuple[str, ...]]) -> bool:
     lows = tuple(token.lower() for token in tokens)
-    return any(lows[i : i + len(phrase)] == phrase for phrase in phrases for i in range(len(lows)))
+    lengths = {len(phrase) for phrase in phrases}
+    return any(lows[i : i + n] in phrases for n in lengths for i in range(len(lows)))
+
+
+def _is_quoted(tokens: Sequence[str], vocabulary: Vocabulary) -> bool:
+    """True if a text tells what somebody says who is not the user: "Tom claims that …"."""
+    lows = tuple(token.lower() for token in tokens)
+    for n in {len(phrase) for phrase in vocabulary.quoted}:
+        for i in range(len(lows)):
+            if lows[i : i + n] in vocabulary.quoted:
+                before = (lows[j : j + k] for k in (1, 2) for j in range(i + 1 - k))
+                return all(vocabulary.phrases.get(said) != "mine" for said in before)
+    return False
+
+
+def _is_past(parts: Sequence["_Part"], vocabulary: Vocabulary) -> bool:
+    """True if a text says in front of what it claims, or with its verb, that it was so: "the port
+    was …", "before the merger …"; not for "8081, formerly 8080".
+    """
+    verb = _find_verb(parts, vocabulary)
+    before = [part for part in parts[: verb + 1] or parts if part.role != "opens"]
+    return _has_phrase(
+        [low for part in before for low in _split_phrase(part.text)], vocabulary.past
+    )
 
 
 def choose_vocabulary(tokens: Sequence[str], text: str) -> Vocabulary | None:
-    """The words of the language of which most occur among these; English of equals."""
+    """The words of the language of which most occur among these; of equals the one that has more of their function words, then English."""
     scripts = detect_scripts(text)
     lows = [token.lower() for token in tokens]
-    best: tuple[int, Vocabulary] | None = None
+    functions = {"en": STOP_WORDS, **load_function_words()}
+    best: tuple[tuple[int, int], Vocabulary] | None = None
     for code in ("en", *(code for code in list_languages() if code != "en")):
         known = load_vocabulary(code)
         if known is None or not _is_written_in(known.scripts, scripts):
             continue
-        count = sum((low,) in known.phrases for low in lows)
+        own = functions.get(code, frozenset())
+        count = (
+            sum((low,) in known.phrases for low in lows),
+            sum(low.rstrip("'") in own for low in lows),
+        )
         if best is None or count > best[0]:
             best = count, known
     return best[1] if best else None
@@ -248,6 +299,9 @@ def _find_phrase(tokens: Sequence[str], i: int, vocabulary: Vocabulary) -> tuple
 def _build_claim(parts: Sequence[_Part], vocabulary: Vocabulary, topic: str) -> Claim | None:
     verb = _find_verb(parts, vocabulary)
     relation, group, place = _choose_relation(parts, verb, vocabulary)
+    agents = vocabulary.agents if relation == "held_by" else ()
+    # "X 由 Ann 负责": whoever does it stands before the verb, and what it is done to before that.
+    agent = next((i for i, part in enumerate(parts[: max(verb, 0)]) if part.text in agents), -1)
     words: list[ClaimWord] = []
     denied: list[ClaimWord] = []
     is_denying, limb, adds = False, 0, False
@@ -256,13 +310,13 @@ def _build_claim(parts: Sequence[_Part], vocabulary: Vocabulary, topic: str) -> 
         adds = adds or is_joint
         if part.role in ("break", "but"):
             is_denying, limb = False, limb + (i != verb)
+        elif part.role == "not" and _ends_limb(i, parts) and words and words[-1].limb == limb:
+            denied += _take_denied(words, limb)
         elif part.role in ("not", "instead"):
             is_denying = True
             limb += part.role == "instead"
-        elif part.role == PLAIN or (
-            part.role in RELATIONS and _is_content(i, (verb, place), parts)
-        ):
-            side = "" if verb < 0 else "subject" if i < verb else "object"
+        elif i != agent and _tells_something(i, (verb, place), parts):
+            side = "" if verb < 0 else "subject" if agent < i < verb else "object"
             before = parts[i - 1].text.lower() if i else "."
             word = _to_word(part, len(words) + len(denied), side, vocabulary, before)
             (denied if is_denying else words).append(
@@ -297,9 +351,27 @@ def _build_claim(parts: Sequence[_Part], vocabulary: Vocabulary, topic: str) -> 
         is_beside=False,
         is_unsure=False,
         is_later=False,
+        is_past=False,
+        is_quoted=False,
+        is_supposed=False,
+        ends=False,
+        takes=False,
         is_bare=len(subject) == 1 and not subject[0].lead and not own,
         topic=topic,
     )
+
+
+def _ends_limb(i: int, parts: Sequence[_Part]) -> bool:
+    """True if nothing follows in the limb of this part but small words."""
+    after = next((part for part in parts[i + 1 :] if part.role not in ("small", "now")), None)
+    return after is None or after.role in ("break", "but")
+
+
+def _take_denied(words: list[ClaimWord], limb: int) -> list[ClaimWord]:
+    """What a "not" at the end of a limb denies, taken from its words: "das Team nutzt Jira nicht" """
+    denied = [word for word in words if word.limb == limb and word.side == "object"]
+    words[:] = [word for word in words if word not in denied]
+    return denied
 
 
 def _lead_of(before: Sequence[_Part]) -> str:
@@ -355,6 +427,12 @@ def _choose_relation(
     key = "".join(_split_phrase(parts[place].text))
     kind, group = vocabulary.relations.get(key, ("several", parts[place].text.lower()))
     return kind, group, place
+
+
+def _tells_something(i: int, relation: tuple[int, int], parts: Sequence[_Part]) -> bool:
+    """True for a word that says what the sentence is about."""
+    role = parts[i].role
+    return role == PLAIN or (role in RELATIONS and _is_content(i, relation, parts))
 
 
 def _is_content(i: int, relation: tuple[int, int], parts: Sequence[_Part]) -> bool:
