@@ -234,7 +234,9 @@ def _is_past(parts: Sequence["_Part"], vocabulary: Vocabulary) -> bool:
 
 
 def choose_vocabulary(tokens: Sequence[str], text: str) -> Vocabulary | None:
-    """The words of the language of which most occur among these; of equals the one that has more of their function words, then English."""
+    """The words of the language of which most occur among these; of equals the one that has
+    more of their function words, then English.
+    """
     scripts = detect_scripts(text)
     lows = [token.lower() for token in tokens]
     functions = {"en": STOP_WORDS, **load_function_words()}
@@ -368,7 +370,9 @@ def _ends_limb(i: int, parts: Sequence[_Part]) -> bool:
 
 
 def _take_denied(words: list[ClaimWord], limb: int) -> list[ClaimWord]:
-    """What a "not" at the end of a limb denies, taken from its words: "das Team nutzt Jira nicht" """
+    """What a "not" at the end of a limb denies, taken from its words, as in German: "das
+    Team nutzt Jira nicht".
+    """
     denied = [word for word in words if word.limb == limb and word.side == "object"]
     words[:] = [word for word in words if word not in denied]
     return denied
