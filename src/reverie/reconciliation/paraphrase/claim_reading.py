@@ -148,10 +148,12 @@ def load_vocabulary(code: str) -> Vocabulary | None:
         frozenset(claim["adds"]),
         frozenset(map(_split_phrase, claim["beside"])),
         frozenset(map(_split_phrase, claim["unsure"])),
-        *(
-            frozenset(map(_split_phrase, claim[name]))
-            for name in ("later", "past", "quoted", "supposed", "ended", "taken")
-        ),
+        frozenset(map(_split_phrase, claim["later"])),
+        frozenset(map(_split_phrase, claim["past"])),
+        frozenset(map(_split_phrase, claim["quoted"])),
+        frozenset(map(_split_phrase, claim["supposed"])),
+        frozenset(map(_split_phrase, claim["ended"])),
+        frozenset(map(_split_phrase, claim["taken"])),
         frozenset(claim.get("agents", ())),
         bool(data.get("capital_nouns")),
         max(map(len, phrases)),
