@@ -209,14 +209,19 @@ def read_claim(text: str) -> Claim | None:
 
 def _has_phrase(tokens: Sequence[str], phrases: frozenset[tuple[str, ...]]) -> bool:
     lows = tuple(token.lower() for token in tokens)
-    lengths = {len(phrase) for phrase in phrases}
-    return any(lows[i : i + n] in phrases for n in lengths for i in range(len(lows)))
+    return any(lows[i : i + n] in phrases for n in _list_lengths(phrases) for i in range(len(lows)))
+
+
+@cache
+def _list_lengths(phrases: frozenset[tuple[str, ...]]) -> tuple[int, ...]:
+    """How many words these phrases have."""
+    return tuple(sorted({len(phrase) for phrase in phrases}))
 
 
 def _is_quoted(tokens: Sequence[str], vocabulary: Vocabulary) -> bool:
     """True if a text tells what somebody says who is not the user: "Tom claims that …"."""
     lows = tuple(token.lower() for token in tokens)
-    for n in {len(phrase) for phrase in vocabulary.quoted}:
+    for n in _list_lengths(vocabulary.quoted):
         for i in range(len(lows)):
             if lows[i : i + n] in vocabulary.quoted:
                 before = (lows[j : j + k] for k in (1, 2) for j in range(i + 1 - k))
@@ -241,13 +246,13 @@ def choose_vocabulary(tokens: Sequence[str], text: str) -> Vocabulary | None:
     """
     scripts = detect_scripts(text)
     lows = [token.lower() for token in tokens]
-    functions = {"en": STOP_WORDS, **load_function_words()}
+    functions = load_function_words()
     best: tuple[tuple[int, int], Vocabulary] | None = None
     for code in ("en", *(code for code in list_languages() if code != "en")):
         known = load_vocabulary(code)
         if known is None or not _is_written_in(known.scripts, scripts):
             continue
-        own = functions.get(code, frozenset())
+        own = STOP_WORDS if code == "en" else functions.get(code, frozenset())
         count = (
             sum((low,) in known.phrases for low in lows),
             sum(low.rstrip("'") in own for low in lows),

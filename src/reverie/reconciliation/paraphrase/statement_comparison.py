@@ -416,7 +416,8 @@ def _can_both_be_true(seen: StatementSimilarity) -> bool:
 def _shares_little(seen: StatementSimilarity) -> bool:
     """True if each says something that the other does not, and what they share is not much."""
     f = seen.features
-    differs = f["extra"] > 0 and (f["missing"] > 0 or f["shares one"] > 0)
+    lacks = f["missing"] + f["missing denied"] + f["shares one"] > 0
+    differs = f["extra"] > 0 and lacks
     return differs and f.get("cosine", f["jaccard"] + 0.25) < ALIKE_COSINE
 
 
