@@ -199,6 +199,15 @@ def test_what_is_no_more_is_not_what_is(denied, said):
     assert "updates" == told(said, denied, 0.9)
 
 
+def test_what_is_preferred_is_not_when_it_runs():
+    """Each says something that the other does not, if only by what it likes less."""
+    liked, runs = (
+        "I prefer integration tests over unit tests.",
+        "Integration tests run every night.",
+    )
+    assert "same" != told(liked, runs, 0.65)
+
+
 @given(st.text(max_size=300), st.text(max_size=300), st.none() | st.floats(-1, 1))
 def test_any_two_texts_have_a_verdict(old, new, cosine):
     """Odd texts never crash it, and it is as sure as a probability can be."""

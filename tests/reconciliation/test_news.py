@@ -244,3 +244,76 @@ def test_another_side_of_one_thing_replaces_nothing(old, new):
 def test_a_role_has_one_holder(old, new):
     """What has an article or an owner is one thing with one value."""
     assert relation(old, new) == "replaces"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "Deploys go out on Tuesdays.",
+            "Deploys don't go out on Tuesdays, they go out on Thursdays.",
+        ),
+        ("Der Zug fährt in Ulm.", "Das Team nutzt Jira nicht mehr."),
+        ("Das Team nutzt Trello.", "Das Team nutzt Trello nicht mehr."),
+        ("La copia se guarda en Glacier.", "La copia se guarda en Minio en vez de Glacier."),
+        ("Le serveur est à Metz.", "Le serveur n'est pas à Metz mais à Brest."),
+        ("我们用Trello。", "我们不再用Trello了。"),
+    ],
+)
+@pytest.mark.proves("A83")
+def test_what_is_denied_by_name_goes(old, new):
+    """Also where nothing is named in its place; what is not named stays."""
+    verdict = compare_memories(make_memory(old), make_memory(new), 0.7)
+    assert (verdict.relation == "updates") is ("Ulm" not in old)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Eva owns the importer.", "Max took over the importer from Eva."),
+        ("Eva betreut den Import.", "Max hat den Import von Eva übernommen."),
+        ("Eva gère le stock.", "Max a repris le stock d'Eva."),
+        ("El blog está en Hugo.", "Hemos migrado el blog de Hugo a Astro."),
+        ("前端由小王负责。", "前端改由小赵负责。"),
+        ("The retry limit is five.", "I was wrong, the retry limit is eight."),
+        ("Die Frist ist zehn Tage.", "Ich habe mich geirrt, die Frist ist zwölf Tage."),
+    ],
+)
+@pytest.mark.proves("A82", "A83")
+def test_what_was_handed_over_left_or_wrong_goes(old, new):
+    """Whoever says so names it."""
+    assert relation(old, new) == "replaces"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The port is 5432.", "The port was 5433."),
+        ("The port is 5432.", "Tom claims the port is 5433."),
+        ("The port is 5432.", "If I remember correctly, the port is 5433."),
+        ("The port is 5432.", "For example, the port is 5433."),
+        ("Der Port ist 5432.", "Laut Tom ist der Port 5433."),
+        ("Der Port ist 5432.", "Angenommen, der Port ist 5433."),
+        ("El puerto es 5432.", "Según Tom el puerto es 5433."),
+        ("El puerto es 5432.", "Antes el puerto era 5433."),
+        ("Le port est 5432.", "D'après Tom, le port est 5433."),
+        ("Le port est 5432.", "Par exemple, le port est 5433."),
+        ("端口是5432。", "听说端口是5433。"),
+        ("端口是5432。", "以前端口是5433。"),
+    ],
+)
+@pytest.mark.proves("A82")
+def test_what_is_not_said_for_sure_replaces_nothing(old, new):
+    """Guesses, the past, examples and what somebody else says; the user said is the user's word."""
+    assert compare_memories(make_memory(old), make_memory(new), 0.8).relation != "updates"
+    assert not read_claim("The user said that the port is 5433.").is_quoted
+
+
+def test_what_shares_next_to_nothing_is_no_conflict():
+    """A denial in one of two texts about different things is no contradiction."""
+    verdict = compare_memories(
+        make_memory("Entries expire by a 24 h limit; eviction is out of scope for the cache."),
+        make_memory("The cache is transparent and can only be switched off with a flag."),
+        0.44,
+    )
+    assert verdict.relation == "apart"

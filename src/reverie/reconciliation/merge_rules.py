@@ -86,6 +86,8 @@ MAX_OPEN_CASES = 3
 # A near-duplicate is shown to a person from this cosine, or from this share of common words.
 NEAR_COSINE = 0.80
 NEAR_WORD_SHARE = 0.75
+# "I am not sure if that is right", "… or if I miss something": one word says nothing worth asking.
+MIN_NEAR_WORDS = 2
 # How strongly two memories are tied that belong together.
 RELATES_WEIGHT = 0.5
 DOUBTED_VERDICT = Verdict(
@@ -235,6 +237,8 @@ def is_worth_review(
     others = read_statement(new.text).concepts
     shared = len(ones & others)
     is_close = (cosine or 0.0) >= NEAR_COSINE
+    if shared < min(MIN_NEAR_WORDS, max(len(ones), len(others))):
+        return False
     return shared > 0 and (is_close or shared >= NEAR_WORD_SHARE * len(ones | others))
 
 

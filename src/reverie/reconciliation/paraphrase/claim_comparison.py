@@ -36,7 +36,7 @@ from reverie.reconciliation.paraphrase.concept_vocabulary import (
     load_opposites,
     to_concept,
 )
-from reverie.text.stated_reasons import find_claim
+from reverie.text.stated_reasons import find_claim, gives_up
 from reverie.text.tokenization import STOP_WORDS, fold_text
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ REPLACES, CLASHES, DISTINCT = "replaces", "clashes", "distinct"
 MORE, EQUAL = "more", "equal"
 # A value is a name, a number or a word or two; a longer one is told and not named.
 MAX_VALUE_WORDS = 4
+# Signs of a name that is written without spaces.
+MAX_NAME_SIGNS = 3
 # How sure a replacement is; one that only fits what was said of the old thing, and does not name
 # it, is as sure as a correction has to be.
 REPLACED_CONFIDENCE, FITTING_CONFIDENCE, CLASH_CONFIDENCE = 0.85, 0.75, 0.5
@@ -82,11 +84,12 @@ def weigh_claims(  # noqa: PLR0911
     is_certain = verdict.relation == "apart" and verdict.confidence >= CERTAINLY_APART
     if is_certain or verdict.relation == "updates" or fold_text(old.text) == fold_text(new.text):
         return verdict
-    if verdict.relation == "near" and names_others(old.text, new.text):
-        return verdict._replace(relation="apart", why="each names something else")
     seen = compare_claims(old.text, new.text, corrected=new.provenance == "user_corrected")
-    if seen is None:
-        return verdict
+    if seen is None or seen.relation not in (REPLACES, CLASHES):
+        if verdict.relation == "near" and names_others(old.text, new.text):
+            return verdict._replace(relation="apart", why="each names something else")
+        if seen is None:
+            return verdict
     claim = read_claim(new.text)
     is_learnt = claim is not None and claim.language == LEARNT_LANGUAGE
     match seen.relation:
@@ -135,17 +138,36 @@ def compare_claims(old: str, new: str, *, corrected: bool) -> ClaimVerdict | Non
         return None
     if known.denies and not told.denies:
         return _compare_ban(known, told)
-    found = _compare_read(known, told, corrected or told.corrects)
+    found = _compare_ended(known, told, new) or _compare_read(
+        known, told, corrected or told.corrects
+    )
     if found and found.old and _is_foreign(known, told, found):
         return None
-    if found and found.relation == REPLACES and not told.denies:
-        if told.is_later or (told.is_unsure and not (corrected or told.corrects)):
-            return found._replace(relation=CLASHES)
-        if told.is_beside:
-            return ClaimVerdict(DISTINCT)
+    found = _keep_reserve(known, told, found, corrected or told.corrects)
     return found and found._replace(
         tells_change=told.changes or told.denies or bool(told.switched) or told.corrects
     )
+
+
+def _keep_reserve(
+    known: Claim, told: Claim, found: ClaimVerdict | None, corrected: bool
+) -> ClaimVerdict | None:
+    """What is found, or less: a guess, a plan and the words of somebody else are only asked about;
+    what was so, what is an example and what is "also" so stand beside the old one, unless that is
+    no surer.
+    """
+    tells_change = told.changes or bool(told.switched)
+    was_so = told.is_past and not (known.is_past or tells_change)
+    is_thought_up = told.is_supposed and not known.is_supposed
+    if (was_so or is_thought_up) and not (corrected or told.denies):
+        return ClaimVerdict(DISTINCT)
+    if found is None or found.relation != REPLACES:
+        return found
+    is_guess = told.is_unsure and not known.is_unsure
+    is_quoted = told.is_quoted and not known.is_quoted
+    if (told.is_later and not known.is_later) or ((is_guess or is_quoted) and not corrected):
+        return found._replace(relation=CLASHES)
+    return ClaimVerdict(DISTINCT) if told.is_beside and not told.denies else found
 
 
 def _is_foreign(known: Claim, told: Claim, found: ClaimVerdict) -> bool:
@@ -195,6 +217,8 @@ def names_others(old: str, new: str) -> bool:
     if known is None or told is None:
         return False
     missing, extra, _ = match_words(known.words, told.words)
+    # What a text denies, it speaks of as well.
+    missing = match_words(missing, told.denied)[0]
     return all(any(word.named or word.dated for word in words) for words in (missing, extra))
 
 
@@ -218,6 +242,31 @@ def suggest_terms(text: str) -> list[str]:
 # What is given up by name
 
 
+def _compare_ended(known: Claim, told: Claim, new: str) -> ClaimVerdict | None:
+    """A text that names what was left and what came instead ("from Hugo to Astro", "took over from
+    Ann"), of the thing that the old one speaks of.
+    """
+    if told.denies:
+        return None
+    missing, extra, shared = match_words(known.words, told.words)
+    come = [word for word in extra if word.named or word.dated]
+    if known.relation == "held_by" and told.takes:
+        holder = [word for word in known.words if word.side == "subject"]
+        is_whole = all(word in holder for word in missing)
+        has_held = any(word not in holder for word in shared)
+        if is_whole and has_held and extra:
+            return ClaimVerdict(REPLACES, _join(holder), _join(come or extra[:1]))
+    left = [word for word in shared if word.named and gives_up(new, [word.text])]
+    if len(left) != 1 or not come or any(word.named for word in missing):
+        return None
+    if any(word.side == "subject" for word in (*left, *missing)) or len(missing) > 1:
+        return None
+    is_mine = known.owner == told.owner == "mine"
+    if len(shared) > 1 or (is_mine and len(come) == len(extra)):
+        return ClaimVerdict(REPLACES, _join(left), _join(come))
+    return None
+
+
 def _compare_ban(known: Claim, told: Claim) -> ClaimVerdict | None:
     """A text that denies nothing against one that does: what that denies may be something else."""
     _, beyond, denied = match_words(told.words, known.denied)
@@ -234,9 +283,13 @@ def _compare_denial(known: Claim, told: Claim) -> ClaimVerdict | None:  # noqa: 
     missing, beyond, denied = match_words(known.words, told.denied)
     if _is_other(beyond, denied):
         return ClaimVerdict(DISTINCT)
-    if beyond or not denied or not told.words:
+    if beyond or not denied:
         return None
     rest, extra, shared = match_words(missing, told.words)
+    if told.ends and not rest and not extra and not told.refers:
+        return ClaimVerdict(REPLACES, _join(denied), "")
+    if not told.words:
+        return None
     # Only what is said of the thing can be given up, and it has to be given up as a whole.
     left = [word for word in rest if word.side != "subject" or not told.refers]
     gone, come = _join(denied), _join(extra)
@@ -248,6 +301,9 @@ def _compare_denial(known: Claim, told: Claim) -> ClaimVerdict | None:  # noqa: 
         return ClaimVerdict(REPLACES, gone, come)
     # "Format with black": what is done with the thing is not named again.
     if not shared and len(left) == 1 and known.relation == "" and not left[0].named:
+        return ClaimVerdict(REPLACES, gone, come)
+    # What is not to be used is used for nothing.
+    if known.relation == told.relation == "tools" and denied[0].place == 0:
         return ClaimVerdict(REPLACES, gone, come)
     if told.relation in ("is", "single") and {word.side for word in left} <= {"subject"}:
         return ClaimVerdict(REPLACES, gone, come)
@@ -391,7 +447,7 @@ def _compare_values(  # noqa: PLR0911
     if "subject" in sides:
         return _compare_subjects(known, told, swap, gone, come)
     if not sides[0] or not sides[1]:
-        return _compare_without_relation(swap, gone, come, corrected)
+        return _compare_without_relation(swap, gone, come, corrected, told.changes)
     if corrected:
         return swap
     match known.relation if known.relation != "is" else told.relation:
@@ -478,7 +534,10 @@ def _compare_subjects(  # noqa: PLR0911
         return swap if is_role else None
     if _are_alternatives(gone[-1], come[-1]):
         return None
-    whole = [word for word in known.words if word.side == "subject"] == list(gone)
+    subject = [word for word in known.words if word.side == "subject"]
+    # Where each sign is a word, two names may have a part in common.
+    is_short_name = len(subject) <= MAX_NAME_SIGNS and all(len(word.text) == 1 for word in subject)
+    whole = subject == list(gone) or (is_short_name and known.words[0].text > "\u3400")
     if known.relation == "held_by" and whole:
         return swap._replace(is_exact=True)
     is_counted = any(word.dated for word in (*gone, *come))
@@ -492,9 +551,12 @@ def _compare_without_relation(
     gone: Words,
     come: Words,
     corrected: bool,
+    changes: bool,
 ) -> ClaimVerdict | None:
     """Two claims of which no relation is known, and that differ in one place."""
     if corrected and (_are_alike(gone, come) or _are_alternatives(gone[-1], come[-1])):
+        return swap
+    if changes and _are_names(gone, come):
         return swap
     if _are_opposites(gone[-1], come[-1]):
         return swap

@@ -15,7 +15,9 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from reverie.reconciliation.paraphrase.concept_vocabulary import to_concept
+from reverie.text.function_words import load_function_words
 from reverie.text.prompt_phrases import detect_scripts, list_languages, load_language
+from reverie.text.tokenization import STOP_WORDS
 
 MAX_CLAIM_CHARS = 240
 CACHE_SIZE = 8_192
@@ -32,13 +34,14 @@ _TOPIC = re.compile(r"\s*\(about: [“\"](?P<topic>.+?)[”\"]\)\s*$")
 _CLITIC = re.compile(r"\b([ljdnmtsc]|qu|j)['’](?=\w)", re.IGNORECASE)
 _CONTRACTED = re.compile(r"n['’]t\b", re.IGNORECASE)
 _CLOCK = re.compile(r"(\d)\s+(am|pm|uhr)\b", re.IGNORECASE)
-_DATED = re.compile(r"\d[\d.,:/-]*[a-z%]{0,3}$")
+_DATED = re.compile(r"\d[\d.,:/-]*[a-z%]{0,3}$|[零〇一二两三四五六七八九十百千万]{2,}$")
 _IS = re.compile(r"\b(it|that|he|she|there|what)['’]s\b", re.IGNORECASE)
 _TOKEN = re.compile(
     r"[a-z]+://\S+|[~/.%][\w./%-]*\w%?|\d+(?:[.,:/-]\d+)*[a-zA-Z%]{0,3}(?!\w)|"
     r"[^\W_](?:[\w-]|[./:@+#](?=\w))*['’]?[+#]*|[%€$]|[,;:.!?()—–\n。，；！？、：]",
 )
-_HAN = re.compile(r"[\u3400-\u9fff]")
+# Each Han character is a word, but for those that write one number.
+_HAN = re.compile(r"[零〇一二两三四五六七八九十百千万]{2,}|[\u3400-\u9fff]")
 _BREAKS = frozenset(",;:.!?()—–\n。，；！？、：")
 
 
@@ -58,6 +61,12 @@ class Vocabulary(NamedTuple):
     beside: frozenset[tuple[str, ...]]  # what it says holds beside what was said
     unsure: frozenset[tuple[str, ...]]  # whoever says it is not sure
     later: frozenset[tuple[str, ...]]  # it will be so, and is not yet
+    past: frozenset[tuple[str, ...]]  # it was so
+    quoted: frozenset[tuple[str, ...]]  # somebody else says so
+    supposed: frozenset[tuple[str, ...]]  # it is an example, or thought up
+    ended: frozenset[tuple[str, ...]]  # it was so until now
+    taken: frozenset[tuple[str, ...]]  # somebody holds now what another one held
+    agents: frozenset[str]  # what stands before whoever does it, where that is not in front
     has_capital_nouns: bool
     longest: int  # words of the longest phrase
 
@@ -98,6 +107,11 @@ class Claim(NamedTuple):
     is_beside: bool  # it says itself that it holds beside what was said
     is_unsure: bool  # it says itself that it may not be so
     is_later: bool  # it says itself that it will be so
+    is_past: bool  # it says itself that it was so
+    is_quoted: bool  # it says itself that somebody else says so
+    is_supposed: bool  # it says itself that it is an example, or thought up
+    ends: bool  # what it denies was so until now
+    takes: bool  # it says that somebody took over what another one held
     is_bare: bool  # its subject is one word and has neither article nor owner
     topic: str  # what was spoken of, where that was noted with it
 
@@ -133,6 +147,12 @@ def load_vocabulary(code: str) -> Vocabulary | None:
         frozenset(map(_split_phrase, claim["beside"])),
         frozenset(map(_split_phrase, claim["unsure"])),
         frozenset(map(_split_phrase, claim["later"])),
+        frozenset(map(_split_phrase, claim["past"])),
+        frozenset(map(_split_phrase, claim["quoted"])),
+        frozenset(map(_split_phrase, claim["supposed"])),
+        frozenset(map(_split_phrase, claim["ended"])),
+        frozenset(map(_split_phrase, claim["taken"])),
+        frozenset(claim.get("agents", ())),
         bool(data.get("capital_nouns")),
         max(map(len, phrases)),
     )
@@ -177,20 +197,55 @@ def read_claim(text: str) -> Claim | None:
         is_beside=_has_phrase(tokens, vocabulary.beside),
         is_unsure=_has_phrase(tokens, vocabulary.unsure),
         is_later=_has_phrase(tokens, vocabulary.later),
+        is_past=_is_past(parts, vocabulary),
+        is_quoted=_is_quoted(tokens, vocabulary),
+        is_supposed=_has_phrase(tokens, vocabulary.supposed),
+        ends=_has_phrase(tokens, vocabulary.ended),
+        takes=_has_phrase(tokens, vocabulary.taken),
     )
 
 
 def _has_phrase(tokens: Sequence[str], phrases: frozenset[tuple[str, ...]]) -> bool:
     lows = tuple(token.lower() for token in tokens)
-    sizes = {len(phrase) for phrase in phrases}
-    return any(lows[i : i + size] in phrases for size in sizes for i in range(len(lows)))
+    return any(lows[i : i + n] in phrases for n in _list_lengths(phrases) for i in range(len(lows)))
+
+
+@cache
+def _list_lengths(phrases: frozenset[tuple[str, ...]]) -> tuple[int, ...]:
+    """How many words these phrases have."""
+    return tuple(sorted({len(phrase) for phrase in phrases}))
+
+
+def _is_quoted(tokens: Sequence[str], vocabulary: Vocabulary) -> bool:
+    """True if a text tells what somebody says who is not the user: "Tom claims that …"."""
+    lows = tuple(token.lower() for token in tokens)
+    for n in _list_lengths(vocabulary.quoted):
+        for i in range(len(lows)):
+            if lows[i : i + n] in vocabulary.quoted:
+                before = (lows[j : j + k] for k in (1, 2) for j in range(i + 1 - k))
+                return all(vocabulary.phrases.get(said) != "mine" for said in before)
+    return False
+
+
+def _is_past(parts: Sequence["_Part"], vocabulary: Vocabulary) -> bool:
+    """True if a text says in front of what it claims, or with its verb, that it was so: "the port
+    was …", "before the merger …"; not for "8081, formerly 8080".
+    """
+    verb = _find_verb(parts, vocabulary)
+    before = [part for part in parts[: verb + 1] or parts if part.role != "opens"]
+    return _has_phrase(
+        [low for part in before for low in _split_phrase(part.text)], vocabulary.past
+    )
 
 
 def choose_vocabulary(tokens: Sequence[str], text: str) -> Vocabulary | None:
-    """The words of the language of which most occur among these; English of equals."""
+    """The words of the language of which most occur among these; of equals the one that has
+    more of their function words, then English.
+    """
     scripts = detect_scripts(text)
     lows = [token.lower() for token in tokens]
-    best: tuple[int, Vocabulary] | None = None
+    functions = load_function_words()
+    best: tuple[tuple[int, int], Vocabulary] | None = None
     for code in ("en", *(code for code in list_languages() if code != "en")):
         # Of other scripts no vocabulary is loaded: that takes a while.
         if not _is_written_in(load_language(code)["scripts"], scripts):
@@ -198,7 +253,11 @@ def choose_vocabulary(tokens: Sequence[str], text: str) -> Vocabulary | None:
         known = load_vocabulary(code)
         if known is None:
             continue
-        count = sum((low,) in known.phrases for low in lows)
+        own = STOP_WORDS if code == "en" else functions.get(code, frozenset())
+        count = (
+            sum((low,) in known.phrases for low in lows),
+            sum(low.rstrip("'") in own for low in lows),
+        )
         if best is None or count > best[0]:
             best = count, known
     return best[1] if best else None
@@ -250,6 +309,9 @@ def _find_phrase(tokens: Sequence[str], i: int, vocabulary: Vocabulary) -> tuple
 def _build_claim(parts: Sequence[_Part], vocabulary: Vocabulary, topic: str) -> Claim | None:
     verb = _find_verb(parts, vocabulary)
     relation, group, place = _choose_relation(parts, verb, vocabulary)
+    agents = vocabulary.agents if relation == "held_by" else ()
+    # "X 由 Ann 负责": whoever does it stands before the verb, and what it is done to before that.
+    agent = next((i for i, part in enumerate(parts[: max(verb, 0)]) if part.text in agents), -1)
     words: list[ClaimWord] = []
     denied: list[ClaimWord] = []
     is_denying, limb, adds = False, 0, False
@@ -258,13 +320,13 @@ def _build_claim(parts: Sequence[_Part], vocabulary: Vocabulary, topic: str) -> 
         adds = adds or is_joint
         if part.role in ("break", "but"):
             is_denying, limb = False, limb + (i != verb)
+        elif part.role == "not" and _ends_limb(i, parts) and words and words[-1].limb == limb:
+            denied += _take_denied(words, limb)
         elif part.role in ("not", "instead"):
             is_denying = True
             limb += part.role == "instead"
-        elif part.role == PLAIN or (
-            part.role in RELATIONS and _is_content(i, (verb, place), parts)
-        ):
-            side = "" if verb < 0 else "subject" if i < verb else "object"
+        elif i != agent and _tells_something(i, (verb, place), parts):
+            side = "" if verb < 0 else "subject" if agent < i < verb else "object"
             before = parts[i - 1].text.lower() if i else "."
             word = _to_word(part, len(words) + len(denied), side, vocabulary, before)
             (denied if is_denying else words).append(
@@ -299,9 +361,29 @@ def _build_claim(parts: Sequence[_Part], vocabulary: Vocabulary, topic: str) -> 
         is_beside=False,
         is_unsure=False,
         is_later=False,
+        is_past=False,
+        is_quoted=False,
+        is_supposed=False,
+        ends=False,
+        takes=False,
         is_bare=len(subject) == 1 and not subject[0].lead and not own,
         topic=topic,
     )
+
+
+def _ends_limb(i: int, parts: Sequence[_Part]) -> bool:
+    """True if nothing follows in the limb of this part but small words."""
+    after = next((part for part in parts[i + 1 :] if part.role not in ("small", "now")), None)
+    return after is None or after.role in ("break", "but")
+
+
+def _take_denied(words: list[ClaimWord], limb: int) -> list[ClaimWord]:
+    """What a "not" at the end of a limb denies, taken from its words, as in German: "das
+    Team nutzt Jira nicht".
+    """
+    denied = [word for word in words if word.limb == limb and word.side == "object"]
+    words[:] = [word for word in words if word not in denied]
+    return denied
 
 
 def _lead_of(before: Sequence[_Part]) -> str:
@@ -357,6 +439,12 @@ def _choose_relation(
     key = "".join(_split_phrase(parts[place].text))
     kind, group = vocabulary.relations.get(key, ("several", parts[place].text.lower()))
     return kind, group, place
+
+
+def _tells_something(i: int, relation: tuple[int, int], parts: Sequence[_Part]) -> bool:
+    """True for a word that says what the sentence is about."""
+    role = parts[i].role
+    return role == PLAIN or (role in RELATIONS and _is_content(i, relation, parts))
 
 
 def _is_content(i: int, relation: tuple[int, int], parts: Sequence[_Part]) -> bool:

@@ -68,6 +68,9 @@ VOTE_LIKELIHOOD = 0.55
 FIRST_WORDINGS = 3
 # Below this overlap of words only a plain clash is a conflict.
 LITTLE_OVERLAP = 0.40
+# Below this overlap two texts are about different things, whatever else differs; below this cosine
+# too, unless values differ.
+FAINT_OVERLAP, FAINT_COSINE = 0.30, 0.60
 # Features each of which forbids to call two texts the same, …
 AGAINST_SAME = (
     "extra value",
@@ -397,8 +400,12 @@ def _can_both_be_true(seen: StatementSimilarity) -> bool:
     limits = any(f[name] for name in ("order crossed", "only differs", "limit new", "limit old"))
     shares_little = f["jaccard"] < LITTLE_OVERLAP and not clash
     says_too_much = f["parts"] > 0 and f["jaccard"] < SUBJECT_OVERLAP
+    is_unlike = not clash and f.get("cosine", 1.0) < FAINT_COSINE
+    is_more_than_value = max(len(seen.extra), len(seen.missing)) > 1
+    is_faint = (f["jaccard"] < FAINT_OVERLAP and is_more_than_value) or is_unlike
     return (
         any(f[name] for name in AGAINST_CONFLICT)
+        or is_faint
         or not (differs or clash or limits)
         or shares_little
         or says_too_much
@@ -409,7 +416,8 @@ def _can_both_be_true(seen: StatementSimilarity) -> bool:
 def _shares_little(seen: StatementSimilarity) -> bool:
     """True if each says something that the other does not, and what they share is not much."""
     f = seen.features
-    differs = f["extra"] > 0 and (f["missing"] > 0 or f["shares one"] > 0)
+    lacks = f["missing"] + f["missing denied"] + f["shares one"] > 0
+    differs = f["extra"] > 0 and lacks
     return differs and f.get("cosine", f["jaccard"] + 0.25) < ALIKE_COSINE
 
 
