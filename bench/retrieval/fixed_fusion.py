@@ -73,8 +73,8 @@ def rank_neighbours(pool: CandidatePool, ordered: tuple[Column, Column]) -> Colu
     """
     near_z = (pool.near_dense - pool.mean) / max(pool.spread, MIN_SPREAD)
     by_meaning = np.where(np.isnan(near_z), 0.0, rank_reciprocally(near_z, ordered[0]))
-    both: Column = by_meaning + rank_matches(pool.near_words, ordered[1])
-    return both.max(axis=1) / 2
+    both = by_meaning + rank_matches(pool.near_words, ordered[1])
+    return np.asarray(both.max(axis=1) / 2)
 
 
 def summarize_sessions(pool: CandidatePool, own: Column, matched: Column) -> tuple[Column, Column]:

@@ -54,4 +54,5 @@ def rank_matches(words: Column, ordered: Column) -> Floats:
 
 def cap_margins(z: Column) -> Column:
     """Standard deviations above unrelated texts, within bounds."""
-    return np.minimum(np.maximum(z / MARGIN_UNIT, LEAST_MARGIN), MOST_MARGIN)
+    margins: Column = np.minimum(np.maximum(z / MARGIN_UNIT, LEAST_MARGIN), MOST_MARGIN)
+    return margins
