@@ -11,6 +11,7 @@ SUITES = (
     "bench.transcripts.scale",
     "bench.transcripts.unseen",
     "bench.retrieval.run",
+    "bench.transfer",
     "bench.ablation",
     "bench.gate",
     "bench.gate.again",
@@ -52,6 +53,7 @@ def main() -> int:
     takes_cache = {
         "bench.latency",
         "bench.retrieval.run",
+        "bench.transfer",
         "bench.ablation",
         "bench.gate",
         "bench.gate.again",

@@ -78,8 +78,10 @@ def desk_place(desk: Desk, embedder: Embedder, home: Path, root: Path | None) ->
             space=space,
         )
         mind.settle()
+        found = mind.browse(space=space, limit=1_000)
+        # A reason that a memory gives becomes one of its own, which no turn is labelled with.
         ids = {
-            memory.details["source"]: memory.id for memory in mind.browse(space=space, limit=1_000)
+            memory.details["source"]: memory.id for memory in found if "source" in memory.details
         }
         yield Place(desk.name, mind, space, (*own(desk, ids), *strangers(desk, root)))
 

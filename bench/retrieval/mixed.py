@@ -43,10 +43,7 @@ def store_of(
             [fact(note, place) for place, note in enumerate(desk.notes)], space=stores.SPACE
         )
         mind.settle()
-        yield (
-            mind,
-            {m.details["source"]: m.id for m in mind.browse(space=stores.SPACE, limit=100_000)},
-        )
+        yield mind, stores.find_sources(mind)
 
 
 def fact(note: Note, place: int) -> dict[str, object]:

@@ -36,8 +36,15 @@ def opened(
     if mind.data.stats().memories == 0:
         mind.remember_many([item(row) for row in rows], space=SPACE)
     mind.settle()
+    return mind, find_sources(mind)
+
+
+def find_sources(mind: reverie.Mind) -> dict[str, str]:
+    """The ids of memories by what they were made of; without what the mind made of them by itself,
+    as the reasons that they give.
+    """
     found = mind.browse(space=SPACE, limit=1_000_000)
-    return mind, {memory.details["source"]: memory.id for memory in found}
+    return {memory.details["source"]: memory.id for memory in found if "source" in memory.details}
 
 
 def item(row: Row) -> dict[str, object]:

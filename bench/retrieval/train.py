@@ -158,9 +158,7 @@ def small(root: Path | None, cache: Path, seed: int = 3) -> tuple[list[Case], li
                     [item(row, plain=place % 2 == 0) for row in kept], space=stores.SPACE
                 )
                 mind.settle()
-                ids = {
-                    m.details["source"]: m.id for m in mind.browse(space=stores.SPACE, limit=1_000)
-                }
+                ids = stores.find_sources(mind)
                 answered.append(
                     case_of(dataset, question, pool_of(mind, embedder, question.text), ids)[0]
                 )

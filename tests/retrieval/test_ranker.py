@@ -252,7 +252,33 @@ def test_scoring_is_the_matrix_times_the_weights():
     candidates = pool([0.3, 0.6, np.nan], [2.0, 0.0, 7.0], typical=400.0)
     table, names = build_feature_matrix("which server", candidates)
     plain = table @ np.array([load_ranker().weights[name] for name in names])
-    assert np.allclose(plain, load_ranker().scores("which server", candidates))
+    features = ranker.compute_features("which server", candidates)
+    assert np.allclose(plain, load_ranker().score_learned(features, candidates))
+
+
+def test_the_fixed_part_has_half_a_say_in_what_stands_alone():
+    """Where both parts agree nothing moves; where they do not, a turn of talk stays where it is and
+    what stands alone meets halfway; the mean stays.
+    """
+    learned = np.linspace(-3.0, 3.0, 400)
+    alike = ranker.join_scores(learned, learned / 4, np.ones(400))
+    assert np.allclose(alike, learned, atol=0.05)
+    turned = ranker.join_scores(learned, -learned / 4, np.repeat([0.0, 1.0], 200))
+    assert (turned[:200] == learned[:200]).all()
+    assert np.allclose(turned[200:], 0.0, atol=0.05)
+
+
+def test_two_candidates_are_not_tied_by_a_correction():
+    """The learned part says much and the fixed part little: in a pool of two, where both have the
+    spread of a sign, the first still decides.
+    """
+    joined = ranker.join_scores(np.array([2.0, -2.0]), np.array([0.50, 0.52]), np.ones(2))
+    assert joined[0] > joined[1] + 1.0
+
+
+def test_no_candidates_have_no_scores():
+    """An empty pool is no error."""
+    assert len(scores(pool([], []))) == 0
 
 
 def test_a_passage_that_left_a_context_is_no_turn_of_talk():

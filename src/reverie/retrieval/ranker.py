@@ -1,10 +1,13 @@
-"""One score for each candidate from about forty numbers about it, by learned coefficients.
+"""One score for each candidate: learned coefficients over about forty numbers about it, joined with
+a fusion in which nothing is learned.
 
 How far words, embedding and surroundings are to be trusted depends on the memories: in short turns
 of talk the turns around a match and the speaker matter, in long documents the embedding alone is
-best. So the numbers stand beside their product with the typical length of a text here. The scorer
-is linear; its coefficients lie readable in `ranker.json`, made by `python -m
-bench.retrieval.train`, which also says how well they do on conversations they have not seen.
+best. So the numbers stand beside their product with the typical length of a text here. This part is
+linear; its coefficients lie readable in `ranker.json`, made by `python -m bench.retrieval.train`,
+which also says how well they do on conversations they have not seen. On kinds of memories that they
+were not learned on they may be worse than a plain fusion, so of what is no talk `rank_fusion` makes
+FIXED_SHARE of the score (`python -m bench.transfer`).
 
 Always true: the order does not depend on the calibration; equal candidates are ordered by id; what
 has no vector is judged by its words, what has no session has no neighbours, and neither is an
@@ -22,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reverie.retrieval.candidate_features import CandidatePool
+from reverie.retrieval.rank_fusion import fuse_ranks
 
 Floats = npt.NDArray[np.float64]
 Column = npt.NDArray[np.floating]
@@ -44,6 +48,12 @@ ROLES = USERS | {"assistant", "system", "tool", "ai", "agent"}
 MIN_SPREAD = 0.02
 # Candidates of a session whose mean speaks for all of it.
 BEST_OF_SESSION = 3
+# What the fixed score counts beside the learned one, of what stands alone: that is a fact, a page
+# or a piece of code, and no coefficients hold for all of them. Turns of talk are much alike.
+FIXED_SHARE = 0.5
+# The usual standard deviations of both in a pool. They count as FEW candidates: two or three have
+# no spread worth the name, and one score would undo the other.
+USUAL_SPREADS, FEW = (1.5, 0.35), 5
 # The length of a text against which the typical one here is measured.
 TYPICAL_CHARS = 100.0
 
@@ -331,6 +341,19 @@ def lift_identified(scores: Floats, named: npt.NDArray[np.bool_]) -> Floats:
     return np.asarray(scores)
 
 
+def join_scores(learned: Floats, fixed: Floats, alone: Column) -> Floats:
+    """The learned score, of what stands alone with a share of the fixed one, which is brought to
+    its mean and spread in this pool: a score keeps its scale, so what was calibrated for it holds.
+    """
+    many = len(learned)
+    spreads = [
+        (many * float(values.std()) + FEW * usual) / (many + FEW)
+        for values, usual in zip((learned, fixed), USUAL_SPREADS, strict=True)
+    ]
+    alike = learned.mean() + (fixed - fixed.mean()) * (spreads[0] / spreads[1])
+    return np.asarray(learned + FIXED_SHARE * alone * (alike - learned))
+
+
 class LinearRanker(NamedTuple):
     """The coefficients: one for each column, and those that turn a score into a chance to
     matter.
@@ -345,6 +368,13 @@ class LinearRanker(NamedTuple):
         something.
         """
         features = compute_features(text, pool)
+        scores, alone = self.score_learned(features, pool), features["stands alone"]
+        if alone.any():
+            scores = join_scores(scores, fuse_ranks(features, pool.words), alone)
+        return lift_identified(scores, pool.named > 0)
+
+    def score_learned(self, features: Mapping[str, Column], pool: CandidatePool) -> Floats:
+        """What the coefficients alone say of each candidate."""
         contexts = compute_contexts(pool)
         weights = [self.weight_in(name, contexts) for name in features]
         scores = np.stack(
@@ -352,7 +382,7 @@ class LinearRanker(NamedTuple):
             axis=1,
         ) @ np.array(weights)
         alone = sum(self.weights[f"{name} × alone"] * features[name] for name in ALONE_FEATURES)
-        return lift_identified(scores + features["stands alone"] * alone, pool.named > 0)
+        return np.asarray(scores + features["stands alone"] * alone)
 
     def weight_in(
         self,

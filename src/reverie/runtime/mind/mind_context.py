@@ -130,12 +130,21 @@ class MindContext:
         """The time zone of times that name none."""
         return config.local_time_zone(self.settings)
 
-    def embed_query(self, text: str) -> dict[str, Any]:
-        """`vector` and `model` for a search query; empty without a model or a text."""
+    def embed_query(self, text: str, spaces: Sequence[str] = ()) -> dict[str, Any]:
+        """`vector` and `model` for a search query; empty without a model or a text.
+
+        If it names somebody who speaks in these spaces, the vector is that of the question as they
+        would put it.
+        """
         from reverie.pipeline.pending_vectors import try_embed
 
         if not text.strip() or self.embedder is None:
             return {}
+        if spaces:
+            from reverie.retrieval.first_person import put_in_first_person
+
+            corpus = self.store.corpus(self.embedder.model, tuple(spaces))
+            text = put_in_first_person(text, corpus)
         # An embedder may be remote, so it gets no secret.
         vector = try_embed(
             self.embedder,

@@ -138,7 +138,7 @@ class SearchVerbs(VerbGroup):
             floor=self._settings.floor if mode == "dense" else 0.0,
             # The season of today says nothing about the past.
             season="" if then is not None else find_season(self._store, spaces, now).label,
-            **({} if mode == "words" else self._embed_query(query)),
+            **({} if mode == "words" else self._embed_query(query, spaces)),
         )
         if then is not None:
             return self._search_as_of(search, then)
