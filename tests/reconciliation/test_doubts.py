@@ -316,3 +316,27 @@ def test_what_is_over_is_looked_for_every_ten_minutes_also_where_nothing_rests_o
         keep(mind, f"The parser reads {seconds} lines.")
         looked.append(mind.store.meta(LAST_CHECK_META))
     assert looked[0] == looked[1] and float(looked[2]) == clock.at
+
+
+@pytest.mark.parametrize(
+    ("claim", "news", "is_kept"),
+    [
+        ("We dump the tables at night because it takes a lock and a backup first.", "", False),
+        ("The bell is silent after ten since the complaint of the mayor.", "", False),
+        ("La copia se hace de noche porque tarda mucho.", "", False),
+        ("Wir sichern nachts, weil es länger dauert.", "", False),
+        ("Sessions expire early because of Redis.", "We moved from Redis to Valkey.", True),
+        ("Les sessions expirent à cause de Redis.", "Nous avons abandonné Redis.", True),
+    ],
+)
+def test_a_reason_that_says_nothing_by_itself_is_shown_to_nobody(mind, clock, claim, news, is_kept):
+    """It is read in the memory that gives it; news about what it names shakes it all the same."""
+    kept = keep(mind, claim)
+    assert bool(list_grounds(mind, kept)) == is_kept
+    for query in (claim, "Redis", "lock backup complaint mayor tarda länger"):
+        assert {hit.memory.id for hit in mind.recall(query, space=SPACE)} <= {kept.id}
+    assert [one.id for one in mind.browse(space=SPACE)] == [kept.id]
+    if news:
+        clock.tick(days=1)
+        keep(mind, news)
+        assert is_in_doubt(now(mind, kept))

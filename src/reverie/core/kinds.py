@@ -19,7 +19,7 @@ FOREVER = math.inf
 # Kinds that some code is about by themselves.
 EXCERPT, FILE, EVENT, NEGATIVE, LEARNING = "excerpt", "file", "event", "negative", "learning"
 SESSION = "session"
-INTENTION, PENDING = "intention", "pending"
+INTENTION, PENDING, GROUND = "intention", "pending", "ground"
 # Whose word a kind takes, each including those behind it.
 ANYBODY, AGENT, USER = "anybody", "agent", "user"
 # What a kind may be to a turn, by the names of the relevance gate's signals.
@@ -254,6 +254,19 @@ KINDS: dict[str, Kind] = {
             merges_with=NOTHING,
             unchosen=OBSERVED,
             on_pages=False,
+        ),
+        Kind(
+            GROUND,
+            "semantic",
+            FOREVER,
+            "what another memory names as its reason, too short to say anything by itself",
+            contradictable=False,
+            surfaces=False,
+            # Who finds the memory that gives the reason reads it there.
+            by_request=True,
+            merges_with=OWN_KIND,
+            on_pages=False,
+            shared=False,
         ),
         Kind(
             EXCERPT,

@@ -2,9 +2,10 @@
 
 A reader of the events that add memories: "sessions live in Redis because we deploy on Fly" rests on
 a memory that says so, found by its words and its vector, or, if there is none, on one that is made
-of the reason. And news may shake a ground without replacing it as a whole: "we moved from Fly to
-AWS". Then the two are flagged as contradicting each other, for a person to decide; what rests on
-the ground is in doubt meanwhile (`doubts`).
+of the reason; if it says nothing by itself ("Redis"), one that nobody is shown. And news may shake
+a ground without replacing it as a whole: "we moved from Fly to AWS". Then the two are flagged as
+contradicting each other, for a person to decide; what rests on the ground is in doubt meanwhile
+(`doubts`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core import clock
 from reverie.core.code_anchors import can_become_outdated
-from reverie.core.kinds import is_unverified
+from reverie.core.kinds import EXPLICIT_KINDS, GROUND, is_unverified
 from reverie.core.model import (
     DEPENDS_ON,
     Add,
@@ -29,6 +30,7 @@ from reverie.memory.memory_changes import flag_contradiction
 from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
 from reverie.pipeline.pending_vectors import NO_VECTOR_ERRORS, embedding_model_of, try_embed
 from reverie.reconciliation.doubts import settle_doubt
+from reverie.reconciliation.paraphrase.claim_reading import read_claim, refers_back
 from reverie.reconciliation.reconcile_reader import (
     ADDING_VERBS,
     is_ready,
@@ -50,6 +52,10 @@ if TYPE_CHECKING:
 STATED_IN = "stated_in"  # a name in the details: of which memory's reason it was made
 # Memories that are compared with a reason, or with news about what others rest on.
 MAX_CANDIDATES, MAX_NEAR_NEWS = 8, 40
+# Words that tell something, from which on a reason without a name or a known verb stands alone.
+MIN_TELLING_WORDS = 3
+# What a reason, or news, is not compared with.
+OTHER_KINDS = tuple(kind for kind in EXPLICIT_KINDS if kind != GROUND)
 # A memory is what a reason speaks of from this share of common words, or from this cosine if it
 # names all that the reason names.
 SAME_WORDS, SAME_COSINE = 0.6, 0.72
@@ -101,7 +107,7 @@ def tie_to_reason(work: WorkContext, memory: Memory, reason: StatedReason) -> li
     found = find_ground(work, memory, reason)
     if found is not None:
         return [Link(Edge(memory.id, DEPENDS_ON, found.id))]
-    if not reason.is_clause and not find_names(reason.ground):
+    if not says_enough(reason) and not find_names(reason.ground):
         return []
     made = make_ground(memory, reason, work.now)
     return [
@@ -111,8 +117,24 @@ def tie_to_reason(work: WorkContext, memory: Memory, reason: StatedReason) -> li
     ]
 
 
+def says_enough(reason: StatedReason) -> bool:
+    """True if a reason tells something to who does not know what it is the reason for: "we use
+    Redis", not "it takes a lock" or "the upgrade".
+    """
+    ground = reason.ground
+    if not reason.is_clause or refers_back(ground):
+        return False
+    claim = read_claim(ground)
+    if (claim is not None and claim.relation) or find_names(ground):
+        return True
+    words = claim.words if claim else ()
+    return max(len(words), len(tokenize_query(ground))) >= MIN_TELLING_WORDS
+
+
 def make_ground(memory: Memory, reason: StatedReason, now: float) -> Memory:
-    """A reason as a memory of its own, by whoever gave it."""
+    """A reason as a memory of its own, by whoever gave it; one that says nothing by itself is kept
+    for news to shake it, and not to be read.
+    """
     text = reason.ground[:1].upper() + reason.ground[1:]
     return Memory(
         id=clock.new_id(),
@@ -125,6 +147,7 @@ def make_ground(memory: Memory, reason: StatedReason, now: float) -> Memory:
         speaker=memory.speaker,
         messages=memory.messages,
         provenance=memory.provenance,
+        kind="fact" if says_enough(reason) else GROUND,
         details={STATED_IN: memory.id},
         trust=memory.trust,
         confidence=memory.confidence,
@@ -216,6 +239,7 @@ def find_near(
         visible_spaces(memory.space),
         work.now,
         limit=most + 1,
+        without=OTHER_KINDS,
         vector=vector,
         model=work.embedding_model if vector is not None else "",
     )

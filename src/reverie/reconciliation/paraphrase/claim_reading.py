@@ -179,6 +179,16 @@ def split_tokens(text: str) -> list[str]:
     return found
 
 
+def refers_back(text: str) -> bool:
+    """True if a text begins with what only the text before it explains: "it", "their"."""
+    tokens = split_tokens(text)
+    vocabulary = choose_vocabulary(tokens, text) if tokens else None
+    if vocabulary is None:
+        return False
+    claim = load_language(vocabulary.code)["claim"]
+    return tokens[0].lower() in {*claim["it"], *claim["theirs"]}
+
+
 @lru_cache(maxsize=CACHE_SIZE)
 def read_claim(text: str) -> Claim | None:
     """What a text says of what; None for a long one, a question, or one that says nothing."""
