@@ -32,6 +32,8 @@ STATEMENTS = (
 PASSING = "passing"
 # A short wish for how things are done, and words that forbid.
 STANDING, AGAINST = "standing", "against"
+# What only sounds like forbidding: "don't worry about …", "don't forget to …".
+REASSURES = "reassures"
 # How an agent concludes or proposes something, and how a user says that it is so.
 CONCLUSION, HEDGES, CONFIRMS, REFUTES = "conclusion", "hedges", "confirms", "refutes"
 INTENDS = "intends"
@@ -49,6 +51,7 @@ FEELINGS = ("frustration", "relief", "joy", "satisfaction")
 DENIES, ASSERTS, REASONS = "denies", "asserts", "reasons"
 LISTS = {
     AGAINST: STANDING,
+    REASSURES: STANDING,
     HEDGES: CONCLUSION,
     INTENDS: CONCLUSION,
     REFUTES: CONFIRMS,
