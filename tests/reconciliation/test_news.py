@@ -317,3 +317,26 @@ def test_what_shares_next_to_nothing_is_no_conflict():
         0.44,
     )
     assert verdict.relation == "apart"
+
+
+@pytest.mark.parametrize(
+    ("known", "told"),
+    [
+        (
+            "La machine de préproduction a 2 Go de mémoire.",
+            "La machine de production a maintenant 16 Go de mémoire.",
+        ),
+        (
+            "La máquina de pruebas tiene 2 GB de memoria.",
+            "La máquina de producción tiene ahora 16 GB de memoria.",
+        ),
+    ],
+)
+def test_another_thing_with_another_number_is_no_news_of_the_first(mind, clock, known, told):
+    """Two things differ, so neither is the value of the other."""
+    old = mind.remember(known, space="me/demo", provenance="user_stated")
+    mind.settle()
+    clock.tick(days=1)
+    mind.remember(told, space="me/demo", provenance="user_stated")
+    mind.settle()
+    assert mind.get([old.id])[0].active

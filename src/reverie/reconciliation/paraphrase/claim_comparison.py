@@ -18,6 +18,7 @@ None where the texts do not show it. A pure function of its arguments.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core.model import Memory
@@ -372,6 +373,8 @@ def _compare_sides(known: Claim, told: Claim, corrected: bool) -> ClaimVerdict |
     if not missing or not extra:
         return ClaimVerdict(MORE) if _has_same_relation(known, told) else None
     gone, come = split_spans(missing), split_spans(extra)
+    if _counts_a_thing(missing) and _counts_a_thing(extra):
+        return None
     if len(gone) == 1 and len(come) == 1:
         return _compare_values(known, told, gone[0], come[0], corrected)
     if {known.relation, told.relation} == {"is", "held_by"}:
@@ -634,3 +637,11 @@ def _are_opposites(one: ClaimWord, other: ClaimWord) -> bool:
 def _is_one(words: Words) -> bool:
     """True if these words stand side by side."""
     return len(split_spans(words)) == 1
+
+
+def _counts_a_thing(words: Words) -> bool:
+    """True for a thing and its number, "staging has 2": no value, as "2 months" or "Python 3"."""
+    return any(
+        not (word.named or word.dated) and after.dated and after.key[0].isdigit()
+        for word, after in pairwise(words)
+    )
