@@ -11,6 +11,7 @@ from reverie.core.doubt import describe_doubt, is_in_doubt
 from reverie.core.model import DEPENDS_ON
 from reverie.core.validity import is_valid_at
 from reverie.reconciliation.doubts import LAST_CHECK_META
+from reverie.reconciliation.shaken_grounds import shakes_ground
 from reverie.runtime.mind import Mind
 from reverie.testing import CountingEmbedder, memory
 from tests.support.helpers import open_mind, run_command, toy_home
@@ -340,3 +341,17 @@ def test_a_reason_that_says_nothing_by_itself_is_shown_to_nobody(mind, clock, cl
         clock.tick(days=1)
         keep(mind, news)
         assert is_in_doubt(now(mind, kept))
+
+
+def test_a_number_in_words_is_a_value_too(mind, clock):
+    """The ground is in question as soon as it is another number; the same number is no news."""
+    kept = keep(mind, "Redis for sessions because we deploy on one host.")
+    (ground,) = list_grounds(mind, kept)
+    clock.tick(days=1)
+    keep(mind, "Ann deployed one host twice on Monday.")
+    assert not is_in_doubt(now(mind, kept))
+    news = keep(mind, "We deploy on three hosts now.")
+    assert shakes_ground(news, ground) and not shakes_ground(ground, ground)
+    assert "we deploy on one host" in describe_doubt(now(mind, kept)).lower()
+    mind.forget(news.id)
+    assert not is_in_doubt(now(mind, kept))

@@ -232,7 +232,10 @@ def doubt_what_stood_on(work: WorkContext, event: Event) -> ReaderDecision:
         if (one.op == "link" and DEPENDS_ON in (one.after.get("rel"), one.before.get("rel")))
         or (one.op == "revise" and "retired_at" in one.after)
     }
-    return plan_doubts(work, {one.memory_id for one in records}, tied)
+    changed = {one.memory_id for one in records}
+    # News that is taken back contradicts nothing any more.
+    against = {id for one in work.store.get(sorted(changed)) for id in one.conflicts_with}
+    return plan_doubts(work, changed | against, tied)
 
 
 def plan_doubts(

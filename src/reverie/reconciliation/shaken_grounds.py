@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 
 from reverie.core.model import Memory
 from reverie.reconciliation.merge_rules import judge_pair
+from reverie.reconciliation.paraphrase.concept_vocabulary import load_number_words
 from reverie.text.stated_reasons import (
     find_names,
     find_stated_reasons,
@@ -59,7 +60,7 @@ def replaces_value(old: str, new: str) -> bool:
     )
     if max(len(was.split()), len(becomes.split())) > MAX_VALUE_WORDS:
         return False
-    if has_digit(was) and has_digit(becomes):
+    if (has_digit(was) and has_digit(becomes)) or (counts(was) and counts(becomes)):
         return True
     is_named = all(value in find_names(text) for value, text in ((was, old), (becomes, new)))
     return is_named and says_now(new)
@@ -68,6 +69,14 @@ def replaces_value(old: str, new: str) -> bool:
 def split_words(text: str) -> list[str]:
     """The words of a sentence as they are written, without what closes it."""
     return [bare for word in text.split() if (bare := word.strip(".,;:!"))]
+
+
+def counts(value: str) -> bool:
+    """True if a value is a number in words and what it counts: "one host", and no more than that:
+    "the old one" is no number.
+    """
+    number, _, counted = value.partition(" ")
+    return bool(counted) and number.lower() in load_number_words()
 
 
 def has_digit(word: str) -> bool:
