@@ -233,11 +233,14 @@ def is_worth_review(
         return False
     if {old.kind, new.kind} == {PROCEDURE, NEGATIVE}:
         return False
-    ones = read_statement(old.text).concepts
-    others = read_statement(new.text).concepts
-    shared = len(ones & others)
+    one, other = read_statement(old.text), read_statement(new.text)
+    ones, others = one.concepts, other.concepts
+    common = ones & others
+    # Words that mean the same count each: "deploy with make release" has two.
+    words = min(sum(word.concept in common for word in said.words) for said in (one, other))
+    shared = len(common)
     is_close = (cosine or 0.0) >= NEAR_COSINE
-    if shared < min(MIN_NEAR_WORDS, max(len(ones), len(others))):
+    if words < min(MIN_NEAR_WORDS, max(len(ones), len(others))):
         return False
     return shared > 0 and (is_close or shared >= NEAR_WORD_SHARE * len(ones | others))
 
