@@ -205,9 +205,9 @@ def test_the_tour_takes_in_the_history(run, tmp_path, monkeypatch):
     monkeypatch.chdir(repo)
     told = json.loads(run("tour", "--json").stdout)
     assert told["commits"] == 7 and len(told["learned"]) >= 8 and told["problems"] == []
-    # Seven commits, what was learned, a summary of each of the two sessions, and the three reasons
-    # that nothing else states: a decimal comma, a lock and a backup, an image that doubled.
-    assert told["memories"] == 7 + len(told["learned"]) + 2 + 3
+    # Seven commits, what was learned, a summary of each of the two sessions, and the two reasons
+    # that say something by themselves: a decimal comma and an image that doubled.
+    assert told["memories"] == 7 + len(told["learned"]) + 2 + 2
     assert any("Widget" in text for text in told["answers"][-1]["hits"])
     out = run("tour").stdout
     assert "7 commits kept" in out and "reverie explain" in out and "\x1b" not in out
