@@ -14,10 +14,8 @@ from collections.abc import Iterator
 
 from reverie.retrieval.ranker import ROLES
 from reverie.storage.column_cache import Corpus
-from reverie.text.prompt_phrases import load_language
+from reverie.text.prompt_phrases import list_languages, load_language
 
-# The languages whose file has `first_person`: reading all of them takes 40 ms.
-LANGUAGES = ("en",)
 # Words of the longest name that is looked for, and characters of a question that may name somebody.
 MAX_NAME_WORDS, MAX_QUESTION_CHARS = 3, 400
 _WORD = re.compile(r"[^\W\d_][\w.-]*")
@@ -49,9 +47,9 @@ def find_speakers(question: str, corpus: Corpus) -> Iterator[str]:
 
 def say_as(name: str, question: str) -> str:
     """The question as the one who is called so would put it."""
-    for code in LANGUAGES:
-        said = load_language(code)["first_person"]
-        if set(said["asks_with"]) & set(question.lower().split()):
+    for code in list_languages():
+        said = load_language(code).get("first_person")
+        if said and set(said["asks_with"]) & set(question.lower().split()):
             owner = rf"\b{re.escape(name)}(?:['’]s|['’](?!\w))"
             owned = re.sub(owner, said["owner"], question)
             return re.sub(rf"\b{re.escape(name)}\b", said["subject"], owned)

@@ -216,8 +216,22 @@ def read_claim(text: str) -> Claim | None:
 
 
 def _has_phrase(tokens: Sequence[str], phrases: frozenset[tuple[str, ...]]) -> bool:
-    lows = tuple(token.lower() for token in tokens)
-    return any(lows[i : i + n] in phrases for n in _list_lengths(phrases) for i in range(len(lows)))
+    return next(_iterate_places(_lower(tokens), phrases), None) is not None
+
+
+def _iterate_places(
+    lows: tuple[str, ...],
+    phrases: frozenset[tuple[str, ...]],
+) -> Iterator[int]:
+    """Where any of these phrases begins, the shortest first."""
+    for n in _list_lengths(phrases):
+        for i in range(len(lows)):
+            if lows[i : i + n] in phrases:
+                yield i
+
+
+def _lower(tokens: Sequence[str]) -> tuple[str, ...]:
+    return tuple(token.lower() for token in tokens)
 
 
 @cache
@@ -228,13 +242,12 @@ def _list_lengths(phrases: frozenset[tuple[str, ...]]) -> tuple[int, ...]:
 
 def _is_quoted(tokens: Sequence[str], vocabulary: Vocabulary) -> bool:
     """True if a text tells what somebody says who is not the user: "Tom claims that …"."""
-    lows = tuple(token.lower() for token in tokens)
-    for n in _list_lengths(vocabulary.quoted):
-        for i in range(len(lows)):
-            if lows[i : i + n] in vocabulary.quoted:
-                before = (lows[j : j + k] for k in (1, 2) for j in range(i + 1 - k))
-                return all(vocabulary.phrases.get(said) != "mine" for said in before)
-    return False
+    lows = _lower(tokens)
+    place = next(_iterate_places(lows, vocabulary.quoted), None)
+    if place is None:
+        return False
+    before = (lows[j : j + k] for k in (1, 2) for j in range(place + 1 - k))
+    return all(vocabulary.phrases.get(said) != "mine" for said in before)
 
 
 def _is_past(parts: Sequence["_Part"], vocabulary: Vocabulary) -> bool:
