@@ -24,14 +24,12 @@ from scipy.optimize import minimize
 import reverie
 from bench.gate.sessions import Desk, held_out
 from bench.retrieval import data, mixed, stores
+from bench.retrieval.candidate_pools import gather_pool
 from bench.retrieval.columns import build_feature_matrix
 from reverie.core.config import Settings
-from reverie.core.model import visible_spaces
-from reverie.embedding import Embedder
 from reverie.retrieval import hybrid_search
-from reverie.retrieval.candidate_features import CandidatePool, gather_candidates
+from reverie.retrieval.candidate_features import CandidatePool
 from reverie.retrieval.ranker import compute_outlook
-from reverie.retrieval.search_query import SearchQuery
 
 FOLDS = 5
 PENALTY = 2e-3
@@ -61,22 +59,6 @@ class Case:
     outlook: np.ndarray
 
 
-def pool_of(mind: reverie.Mind, embedder: Embedder, text: str) -> CandidatePool:
-    """The candidates of a question, gathered as the package does it."""
-    query = SearchQuery(
-        text=text,
-        spaces=visible_spaces(stores.SPACE),
-        now=0.0,
-        vector=embedder.embed([text])[0],
-        model=embedder.model,
-    )
-    corpus = mind.store.corpus(query.model, query.spaces)
-    scores = mind.store.scores(query.model, corpus, query.terms)
-    return gather_candidates(
-        corpus, scores, query.vector, hybrid_search.score_identifiers(mind.store, query, corpus)
-    )
-
-
 def cases(
     root: Path | None, cache: Path
 ) -> tuple[dict[str, list[Case]], list[Case], tuple[str, ...]]:
@@ -96,12 +78,19 @@ def cases(
         found[name] = []
         for place, question in enumerate(dataset.questions):
             mind, ids = opened[question.corpus]
-            case, names = case_of(dataset, question, pool_of(mind, embedder, question.text), ids)
+            case, names = case_of(
+                dataset, question, gather_pool(mind, embedder, question.text, question.text), ids
+            )
             found[name].append(case)
             if len(opened) > 1 and place % 2 == 0:
                 mind, _ = opened[others[question.corpus]]
                 foreign.append(
-                    case_of(dataset, question, pool_of(mind, embedder, question.text), {})[0]
+                    case_of(
+                        dataset,
+                        question,
+                        gather_pool(mind, embedder, question.text, question.text),
+                        {},
+                    )[0]
                 )
         for mind, _ in opened.values():
             mind.store.close()
@@ -121,7 +110,7 @@ def among(root: Path | None, cache: Path, chosen: Callable[[Desk], bool]) -> dic
     found: dict[str, list[Case]] = {mixed.FACTS: [], mixed.TALK: []}
 
     def each(mind: reverie.Mind, asked: mixed.Asked) -> None:
-        pool = pool_of(mind, embedder, asked.text)
+        pool = gather_pool(mind, embedder, asked.text, asked.text)
         table, _ = build_feature_matrix(asked.text, pool)
         found[asked.name].append(
             Case(
@@ -160,11 +149,21 @@ def small(root: Path | None, cache: Path, seed: int = 3) -> tuple[list[Case], li
                 mind.settle()
                 ids = stores.find_sources(mind)
                 answered.append(
-                    case_of(dataset, question, pool_of(mind, embedder, question.text), ids)[0]
+                    case_of(
+                        dataset,
+                        question,
+                        gather_pool(mind, embedder, question.text, question.text),
+                        ids,
+                    )[0]
                 )
                 stranger = rng.choice([q for q in dataset.questions if not q.gold & kept_ids(kept)])
                 foreign.append(
-                    case_of(dataset, stranger, pool_of(mind, embedder, stranger.text), {})[0]
+                    case_of(
+                        dataset,
+                        stranger,
+                        gather_pool(mind, embedder, stranger.text, stranger.text),
+                        {},
+                    )[0]
                 )
     return answered, foreign
 
