@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 MODEL  := .cache/home
 
-.PHONY: run test test-fast coverage check docs bench clean
+.PHONY: run test test-fast coverage check docs torture bench clean
 
 run: $(READY)            ## set up, then show Reverie at work on real input
 	@REVERIE_HOME=$(MODEL) $(BIN)/reverie tour
@@ -29,10 +29,14 @@ check: $(READY)          ## format, lint, types, requirements, architecture
 	$(BIN)/python -m tools.languages --check
 	$(BIN)/python -m pytest tests/test_architecture.py tests/test_suite_rules.py
 
-docs: $(READY)           ## write the reference pages, the requirements and what hooks read of languages
+docs: $(READY)           ## write the reference pages, the requirements, what hooks read of languages and what MCP clients ask first
 	$(BIN)/python -m tools.reference
 	$(BIN)/python -m tools.requirements
 	$(BIN)/python -m tools.languages
+	$(BIN)/python -m tools.mcp_answers
+
+torture: $(READY)        ## kills, crowds, damage, hostile and made-up input; minutes, or HOURS=2
+	REVERIE_TEST_CACHE=$(CURDIR)/$(MODEL)/cache $(BIN)/python -m bench.torture --hours $(or $(HOURS),0) $(if $(SEED),--seed $(SEED))
 
 bench: $(READY)          ## every benchmark; results as files in bench/results
 	$(BIN)/python -m bench --cache $(MODEL)

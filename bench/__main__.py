@@ -19,6 +19,7 @@ SUITES = (
     "bench.privacy",
     "bench.privacy.about_people",
     "bench.untrusted",
+    "bench.guards",
     "bench.reconcile",
     "bench.reconcile.news",
     "bench.reconcile.retire",
@@ -42,6 +43,7 @@ SUITES = (
     "bench.code_large",
     "bench.similar",
     "bench.anchors",
+    "bench.purge",
     "bench.hooks",
     "bench.mcp",
 )

@@ -17,6 +17,7 @@ none waits for another, one worker, everything taken in, nobody left behind.
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -88,20 +89,22 @@ class Host:
             )
             mind.settle()
 
-    def hook(self, session: str, event: str, fields: dict[str, Any]) -> float:
-        """Seconds of one hook."""
+    def hook(self, session: str, event: str, fields: dict[str, Any]) -> tuple[float, float]:
+        """Seconds of one hook, and those of processors."""
         given = json.dumps(
             {"session_id": session, "cwd": str(self.project), "hook_event_name": event, **fields}
         ).encode()
         return self.took([sys.executable, "-I", "-S", launcher_path(), "claude-code"], given)
 
-    def took(self, command: list[str], given: bytes = b"") -> float:
-        """Seconds of one process."""
-        return timed(
+    def took(self, command: list[str], given: bytes = b"") -> tuple[float, float]:
+        """Seconds of one process, and those of processors."""
+        before = processor_seconds()
+        seconds = timed(
             lambda: subprocess.run(
                 command, input=given, env=self.env, check=True, capture_output=True
             )
         )
+        return seconds, processor_seconds() - before
 
     def workers(self) -> int:
         """Processes that are a worker of this home."""
@@ -120,6 +123,12 @@ class Host:
         while self.room.list_events() or is_worker_alive(self.room.lock) or self.workers():
             time.sleep(0.05)
         return time.perf_counter() - start
+
+
+def processor_seconds() -> float:
+    """What processes that were waited for have taken; a worker is not waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def session(round_: int) -> list[tuple[str, str, dict[str, Any]]]:
@@ -147,22 +156,30 @@ def session(round_: int) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def cost(host: Host, rounds: int) -> dict[str, Any]:
-    """Seconds of each kind of hook, and of a bare interpreter."""
-    taken: dict[str, list[float]] = defaultdict(list)
+    """Seconds of each kind of hook, and of a bare interpreter, on the clock and of processors."""
+    taken: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for round_ in range(rounds):
         for row, event, fields in session(round_):
             taken["pass"].append(host.took([sys.executable, "-c", "pass"]))
             taken[row].append(host.hook(f"session-{round_}", event, fields))
     every = [value for row, values in taken.items() if row != "pass" for value in values]
+    clock_part, processor_part = (
+        compare({row: [value[part] for value in some] for row, some in rows.items()})
+        for part, rows in enumerate(({**taken, "all hooks": every},) * 2)
+    )
+    return {**clock_part, "processor": processor_part, "quiet_after_s": host.quiet()}
+
+
+def compare(taken: dict[str, list[float]]) -> dict[str, Any]:
+    """The figures of each row, and those of all hooks as multiples of a bare interpreter's."""
     bare = percentile(taken["pass"], 0.5)
-    rows = {row: figures(values, bare) for row, values in {**taken, "all hooks": every}.items()}
+    rows = {row: figures(values, bare) for row, values in taken.items()}
     of_all = rows["all hooks"]
     return {
         "rows": rows,
         "p50_of_pass": of_all["p50"] / bare,
         "p95_of_pass": of_all["p95"] / bare,
         "p95_of_pass_p95": of_all["p95"] / rows["pass"]["p95"],
-        "quiet_after_s": host.quiet(),
     }
 
 
@@ -240,6 +257,26 @@ def storm(host: Host) -> dict[str, Any]:
     }
 
 
+def show(unit: str, paid: dict[str, Any]) -> None:
+    """Print the figures of one way of measuring."""
+    table(
+        [
+            (
+                name,
+                row["count"],
+                *(1_000 * row[part] for part in ("p50", "p95", "max")),
+                row["of_pass"],
+            )
+            for name, row in paid["rows"].items()
+        ],
+        (unit, "count", "p50", "p95", "max", "× pass"),
+    )
+    print(
+        f"all hooks: p50 {paid['p50_of_pass']:.2f} × pass, p95 {paid['p95_of_pass']:.2f} × its p50 "
+        f"({paid['p95_of_pass_p95']:.2f} × its p95)"
+    )
+
+
 def main() -> None:
     """Measure, print, keep."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
@@ -253,23 +290,8 @@ def main() -> None:
         host.fill()
         paid = cost(host, chosen.rounds)
         stormed = storm(host)
-    head = ("ms", "count", "p50", "p95", "max", "× pass")
-    table(
-        [
-            (
-                name,
-                row["count"],
-                *(1_000 * row[part] for part in ("p50", "p95", "max")),
-                row["of_pass"],
-            )
-            for name, row in paid["rows"].items()
-        ],
-        head,
-    )
-    print(
-        f"all hooks: p50 {paid['p50_of_pass']:.2f} × pass, p95 {paid['p95_of_pass']:.2f} × its p50 "
-        f"({paid['p95_of_pass_p95']:.2f} × its p95)"
-    )
+    show("ms", paid)
+    show("ms of processors", paid["processor"])
     print(json.dumps(stormed, indent=1))
     print(
         save(

@@ -40,7 +40,13 @@ settings.register_profile(
 settings.register_profile(
     "long", settings.get_profile("reverie"), derandomize=False, max_examples=1_000, print_blob=True
 )
-settings.load_profile("long" if os.environ.get("REVERIE_HYPOTHESIS") == "long" else "reverie")
+# As `make torture` asks for: other ones by its seed, a fifth as many as kills in each round.
+settings.register_profile(
+    "torture",
+    settings.get_profile("long"),
+    max_examples=max(5, int(os.environ.get("REVERIE_TORTURE", "100")) // 5),
+)
+settings.load_profile(os.environ.get("REVERIE_HYPOTHESIS", "reverie"))
 
 
 def pytest_addoption(parser):

@@ -4,6 +4,7 @@ import ast
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -280,11 +281,11 @@ def test_a_recall_by_words_loads_nothing_heavy(tmp_path):
     assert done.stdout.split() == []
 
 
-def prompted(text, home):
+def prompted(text, home, session="s1"):
     """What the hook of a prompt answers, and the modules that it loads."""
     event = {
         "hook_event_name": "UserPromptSubmit",
-        "session_id": "s1",
+        "session_id": session,
         "cwd": str(home),
         "prompt": text,
     }
@@ -338,6 +339,23 @@ def test_a_prompt_loads_nothing_heavy(tmp_path):
         "site",
         "base64",
     }
+    remind = (
+        "import reverie; from reverie.core import clock, config\n"
+        "with reverie.open() as mind:\n"
+        "    space = config.project_space_of(config.working_directory())\n"
+        "    mind.remind('Renew the certificate', when=clock.now() + {after}, space=space)"
+    )
+    for after, is_due in ((1_000_000, False), (1, True)):
+        subprocess.run(
+            [sys.executable, "-c", remind.format(after=after)],
+            check=True,
+            cwd=tmp_path,
+            env={"REVERIE_HOME": str(tmp_path), "HOME": str(tmp_path)},
+        )
+        time.sleep(1.1 * is_due)
+        said, loaded = prompted("Which host is the staging server?", tmp_path, f"later-{after}")
+        assert is_due == ("Renew" in said) == ("reverie.memory.intention" in loaded)
+        assert set() == loaded & {"dataclasses", "inspect", "site", "reverie.text.host_messages"}
     said, loaded = prompted("thanks, go on", tmp_path)
     assert json.loads(said) == {} and "reverie.interfaces.hooks.prompt_topic" in loaded
     assert set() == loaded & {

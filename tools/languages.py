@@ -17,7 +17,7 @@ from reverie.text.prompt_phrases import (
     SESSION_TRAITS,
     TRAITS,
     list_languages,
-    split_phrase,
+    list_parts,
 )
 from reverie.text.tokenization import tokenize_query
 
@@ -71,15 +71,16 @@ def collect_phrases() -> str:
             for trait in (*TRAITS, *SESSION_TRAITS)
             if trait in data
         }
-        found[code] = {"scripts": data["scripts"], **sections}
-    return json.dumps(found, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+        rows = {"scripts": data["scripts"], **sections}
+        found[code] = write_table({name: write_json(part) for name, part in rows.items()})
+    return write_table(found) + "\n"
 
 
 def to_fast_form(value: Any) -> Any:
     """Phrases with what tells at once that one cannot match; anything else as it is."""
     if not isinstance(value, list):
         return value
-    return [[phrase, *split_phrase(phrase)] for phrase in value]
+    return [[phrase, *list_parts(phrase)] for phrase in value]
 
 
 def collect_function_words() -> str:
@@ -92,9 +93,31 @@ def collect_function_words() -> str:
     return "".join(f"{code} {' '.join(sorted(words))}\n" for code, words in found.items())
 
 
+def collect_passwords() -> str:
+    """How passwords are said in every language, as JSON."""
+    parts = ("owners", "names", "links", "logins", "states", "endings")
+    found = {
+        code: {part: read_language_file(code)["spoken_password"][part] for part in parts}
+        for code in list_languages()
+    }
+    return json.dumps(found, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
+def collect_personal_facts() -> str:
+    """The words beside which something tells of a person, in every language, as JSON."""
+    parts = ("passport", "tax_number", "born", "health", "streets_before", "streets_after")
+    found = {
+        code: {part: read_language_file(code)["personal_facts"][part] for part in parts}
+        for code in list_languages()
+    }
+    return json.dumps(found, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
 FILES = {
     "languages.json": collect_languages,
+    "personal.json": collect_personal_facts,
     "prompts.json": collect_phrases,
+    "passwords.json": collect_passwords,
     "function_words.txt": collect_function_words,
 }
 

@@ -16,9 +16,9 @@ from typing import Any
 from bench.cards import mended, sessions
 from bench.cards.cases import HELD_OUT, ORDINARY, TUNED, UNRELATED, Call, Card
 from bench.common import save, table
-from reverie.interfaces.hooks.hook_consumer import HookConsumer
 from reverie.interfaces.hooks.hook_event import ToolWarning
 from reverie.interfaces.hooks.tool_warnings import find_failure_rows, find_matching_rows
+from reverie.interfaces.hooks.warning_table import build_warning_table
 from reverie.testing import SPACE, memory
 from reverie.text.forbidden_acts import find_act_triggers
 from reverie.text.text_signals import find_named_triggers
@@ -31,11 +31,8 @@ def rows_of(memories: Sequence[tuple[str, str]], home: Path) -> list[ToolWarning
     with memory(home, embedder="none") as mind:
         for text, kind in memories:
             mind.remember(text, kind=kind, space=SPACE)
-        consumer = HookConsumer(mind)
-        try:
-            return list(consumer._build_warnings(SPACE).rows)
-        finally:
-            consumer.close()
+        table = build_warning_table(mind.store, mind.settings, SPACE, mind.context.now())
+        return list(table.rows)
 
 
 def without_cards(rows: Sequence[ToolWarning], text: str) -> list[ToolWarning]:

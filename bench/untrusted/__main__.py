@@ -27,7 +27,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.untrusted.cases import ATTACKS, CARRIERS, DOCUMENTS, LATER, WISHES, Attack, Wish
+from bench.untrusted.cases import (
+    ATTACKS,
+    BORROWED,
+    CARRIERS,
+    DOCUMENTS,
+    LATER,
+    WISHES,
+    Attack,
+    Wish,
+)
 
 SPACE = "me/shop"
 BEFORE = Path(__file__).with_name("before.json")
@@ -198,7 +207,7 @@ def imported(there: Any, attack: Attack) -> None:
         ),
         "utf-8",
     )
-    there.mind.data.import_from(path, space=SPACE, untrusted=True)
+    there.mind.data.import_from(path, space=SPACE)
 
 
 DELIVERED: dict[str, Callable[[Any, Attack], None]] = {
@@ -206,6 +215,7 @@ DELIVERED: dict[str, Callable[[Any, Attack], None]] = {
         ("readme", "fence", "log", "mail", "html", "quote", "issue", "bare", "chat", "prose"),
         pasted,
     ),
+    **dict.fromkeys((attack.carrier for attack in BORROWED), pasted),
     "tool": answered,
     "file": in_a_file,
     "model": believed,
@@ -338,6 +348,7 @@ def measured() -> dict[str, list[Any]]:
     return {
         "attacks": [tried(attack) for attack in ATTACKS],
         "later": [tried(attack) for attack in LATER],
+        "borrowed": [tried(attack) for attack in BORROWED],
         "wishes": [wished(wish) for wish in WISHES],
         "documents": [told(text) for text in DOCUMENTS],
     }
@@ -394,10 +405,12 @@ def main() -> int:
     late = {name: attacks(some["later"]) for name, some in (("before", then), ("now", now))}
     head = ("", *rows["now, held out"])
     table([[name, *row.values()] for name, row in rows.items()], head)
+    voices = attacks(now["borrowed"])
     table([[f"{name}, forms not known", *row.values()] for name, row in late.items()], head[:5])
+    table([["now, borrowed voices", *voices.values()]], head[:5])
     if "--list" in given:
         failures(now, then)
-    save("untrusted", {**rows, "forms not known": late})
+    save("untrusted", {**rows, "forms not known": late, "borrowed voices": voices})
     return 0
 
 

@@ -68,12 +68,35 @@ def open(
 
     `embedder` replaces the configured one, `settings` everything that is configured; `progress` is
     called during downloads; `now` is the clock. Nothing is fetched before the first text needs a
-    vector.
+    vector. A purge or scrub that was killed is finished first.
     """
+    from reverie.erasure.unfinished import finish_erasure
+
+    mind = open_as_found(where, settings=settings, embedder=embedder, progress=progress, now=now)
+    finish_erasure(mind.work)
+    return mind
+
+
+def open_as_found(
+    where: str | Path | None = None,
+    *,
+    settings: Settings | None = None,
+    embedder: Embedder | None = None,
+    progress: Progress | None = None,
+    now: Callable[[], float] | None = None,
+) -> Mind:
+    """`open`, for whoever only looks what state a memory is in: a purge or scrub that was killed is
+    not finished.
+    """
+    from contextlib import suppress
+
     from reverie.core import clock, config
+    from reverie.core.errors import StoreError
     from reverie.embedding import LazyEmbedder
+    from reverie.mirror.home_place import note_home_place
     from reverie.runtime.mind import Mind
     from reverie.storage import open_store
+    from reverie.storage.private_home import tighten_home
 
     chosen = settings or config.load_settings(config.home_of_address(where))
     chosen = chosen._replace(home=config.sandbox_folder(chosen.home))
@@ -81,11 +104,16 @@ def open(
     if given_home is not None:
         # An address that is given wins over one that is configured.
         chosen = chosen._replace(home=given_home, store="")
+    config.check_time_zone(chosen)
     store = open_store(config.resolve_store_url(where, chosen))
     if embedder is None and chosen.embedder != "none":
         embedder = LazyEmbedder(lambda: open_configured_embedder(chosen, progress))
     clock_now = now or clock.now
+    tighten_home(chosen, store, clock_now())
     llm = open_configured_llm(chosen, store, clock_now)
+    # Where nothing can be written, no page is.
+    with suppress(StoreError):
+        note_home_place(store, chosen)
     return Mind(store, embedder, chosen, clock_now, llm)
 
 

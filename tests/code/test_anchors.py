@@ -19,6 +19,7 @@ from reverie.core import config
 from reverie.core.code_anchors import CHANGED, GONE, anchors_of, outdated_notice, outdated_state
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import Hit
+from reverie.memory.short_ids import shorten_id
 from reverie.retrieval.rescoring import compute_prior
 from reverie.testing import SPACE, make_memory, memory
 from tests.code.test_code_map import OLD, written
@@ -397,9 +398,9 @@ def test_what_cannot_be_anchored_is_refused(home, repo, tmp_path):
     home.code.index(repo)
     edit(repo, **{".secretsignore": "keys.py\n", "keys.py": "def key():\n    return 1\n"})
     for place, words in (
-        ("none.py", "no file"),
+        ("none.py", "not a file"),
         ("cart.py:nobody", "does not define nobody"),
-        ("keys.py", "no file"),
+        ("keys.py", "not a file"),
         ("../elsewhere.py", "Index it"),
     ):
         with pytest.raises(NotFound, match=words):
@@ -707,7 +708,7 @@ def test_the_commands(tmp_path, repo, monkeypatch):
         and "-    total = 3 * n" in shown
         and "+    total = 4 * n" in shown
     )
-    assert kept in run_command("code", "anchors", *home).stdout
+    assert shorten_id(kept) in run_command("code", "anchors", *home).stdout
     assert "said about an older version" in run_command("recall", "prices", *home).stdout
     assert "said about an older version" in run_command("memory", "curate", *home).stdout
     assert "out of date" in run_command("show", kept, *home).stdout

@@ -1,6 +1,7 @@
 """What holds for every input of the pure parts."""
 
 import math
+import re
 
 import pytest
 from hypothesis import assume, given
@@ -50,7 +51,7 @@ from reverie.storage.sqlite.row_codec import (
     to_row,
 )
 from reverie.testing import NOON, make_memory
-from reverie.text.escaping import escape_line
+from reverie.text.escaping import escape_line, escape_text
 from reverie.text.injection_fence import FENCE, FENCE_END, remove_injections
 from reverie.text.text_cleaning import clean_text
 from reverie.text.token_counts import estimate_tokens
@@ -132,7 +133,9 @@ def test_no_text_gets_out_of_the_fence(found):
     inside = lines[2:-1]
 
     assert block.text.startswith(HEAD) and lines[-1] == FENCE_END
-    assert sum("<" in line or ">" in line or "```" in line for line in inside) == 0
+    assert sum("```" in line or escape_text(line) != line for line in inside) == 0
+    assert block.text.count(f"<{FENCE}") == block.text.count(f"</{FENCE}") == 1
+    assert not re.search(r"<\|\w+\||<\W*(reverie|system)", "\n".join(inside), re.IGNORECASE)
     assert sum(line.startswith("- ") for line in inside) == len(block.memories)
     assert all(line.startswith("- ") or line.endswith(":") for line in inside)
     assert len(block.text.splitlines()) == len(lines)

@@ -29,6 +29,8 @@ BUDGET = [
     ("cascade", ("heldout", "cascade", "all"), 0.60, 1.0),
     ("cascade", ("heldout", "controls in doubt"), 0, 0),
     ("cascade", ("heldout", "besides in doubt"), 0, 0),
+    ("guards", ("fresh", "met"), 25, 26),  # prohibitions that stop what they forbid
+    ("guards", ("held", "wrong"), 0, 0),  # look-alikes that are stopped
     ("latency", ("turn", "p99"), 0.0, 0.001),  # seconds, 300 turns queued
     ("latency", ("flat", "growth"), 0.0, 5.0),  # MB of memory over 100,000 turns
     ("latency", ("bulk_per_second",), 5_000.0, 1e9),

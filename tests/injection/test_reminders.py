@@ -203,7 +203,7 @@ def test_an_intention_by_remember_is_a_reminder(mind, clock):
 def test_a_reminder_needs_a_when_and_a_place(mind):
     with pytest.raises(BadInput, match="Remind of it when"):
         mind.remind("Call Ann", space=SPACE)
-    with pytest.raises(BadInput, match="no status"):
+    with pytest.raises(BadInput, match="not a status"):
         mind.reminders.browse(space=SPACE, status=["lost"])
     off = memory(off=(SPACE,))
     with pytest.raises(Disabled):

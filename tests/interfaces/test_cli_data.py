@@ -62,7 +62,7 @@ def test_a_dash_is_stdout(full_home, tmp_path, monkeypatch):
 def test_a_round_trip_loses_nothing(full_home, tmp_path):
     """Export, import into an empty store: identical memories, tags, links, vectors, events."""
     run(full_home, "data", "export", str(tmp_path / "all.jsonl"))
-    run(tmp_path / "new", "data", "import", str(tmp_path / "all.jsonl"))
+    run(tmp_path / "new", "data", "import", "--trusted", str(tmp_path / "all.jsonl"))
     assert rows_of(full_home) == rows_of(tmp_path / "new")
     assert {"memory", "edge", "event", "vector"} <= {row["type"] for row in rows_of(full_home)}
     assert "The staging server is called heron now. 🎉" in (tmp_path / "all.jsonl").read_text(
@@ -74,8 +74,10 @@ def test_a_round_trip_loses_nothing(full_home, tmp_path):
 
 def test_importing_twice_adds_nothing(full_home, tmp_path):
     run(full_home, "data", "export", str(tmp_path / "all.jsonl"))
-    run(tmp_path / "new", "data", "import", str(tmp_path / "all.jsonl"))
-    again = run(tmp_path / "new", "data", "import", str(tmp_path / "all.jsonl"), "--json")
+    run(tmp_path / "new", "data", "import", "--trusted", str(tmp_path / "all.jsonl"))
+    again = run(
+        tmp_path / "new", "data", "import", "--trusted", str(tmp_path / "all.jsonl"), "--json"
+    )
     assert {"new": {}, "left_out": 0, "unknown": {}, "bad": []} == json.loads(again.stdout)
 
 
@@ -122,7 +124,7 @@ def test_an_invalid_export_is_named_by_its_line(tmp_path, text, says):
     """An invalid file is refused as a whole; the error names the line."""
     bad = tmp_path / "bad.jsonl"
     bad.write_text(text)
-    assert says in run(tmp_path / "new", "data", "import", str(bad), code=2).stderr
+    assert says in run(tmp_path / "new", "data", "import", "--trusted", str(bad), code=2).stderr
     with open_mind(tmp_path / "new") as mind:
         assert mind.data.stats().memories == mind.data.stats().events == 0
 
@@ -131,7 +133,7 @@ def test_a_file_that_breaks_off_leaves_nothing_half(full_home, tmp_path):
     run(full_home, "data", "export", str(tmp_path / "all.jsonl"))
     lines = (tmp_path / "all.jsonl").read_text().splitlines()
     (tmp_path / "half.jsonl").write_text("\n".join(lines[:4]) + "\n" + lines[4][:20])
-    run(tmp_path / "new", "data", "import", str(tmp_path / "half.jsonl"), code=2)
+    run(tmp_path / "new", "data", "import", "--trusted", str(tmp_path / "half.jsonl"), code=2)
     with open_mind(tmp_path / "new") as mind:
         assert mind.data.stats().memories == 0
 
@@ -151,11 +153,19 @@ def test_bad_rows_can_be_left_out(full_home, tmp_path):
     (tmp_path / "bad.jsonl").write_text(
         "\n".join([*lines, '{"cut'] + ['{"type":"memory"}'] * 25) + "\n"
     )
-    run(tmp_path / "new", "data", "import", str(tmp_path / "bad.jsonl"), code=2)
-    told = run(tmp_path / "new", "data", "import", str(tmp_path / "bad.jsonl"), "--skip-bad")
+    run(tmp_path / "new", "data", "import", "--trusted", str(tmp_path / "bad.jsonl"), code=2)
+    told = run(
+        tmp_path / "new", "data", "import", "--trusted", str(tmp_path / "bad.jsonl"), "--skip-bad"
+    )
     done = json.loads(
         run(
-            tmp_path / "more", "data", "import", str(tmp_path / "bad.jsonl"), "--skip-bad", "--json"
+            tmp_path / "more",
+            "data",
+            "import",
+            "--trusted",
+            str(tmp_path / "bad.jsonl"),
+            "--skip-bad",
+            "--json",
         ).stdout
     )
 
@@ -181,7 +191,13 @@ def test_a_file_without_its_header_is_no_export(tmp_path):
     assert (
         "line 1 is not JSON"
         in run(
-            tmp_path / "new", "data", "import", str(tmp_path / "any.jsonl"), "--skip-bad", code=2
+            tmp_path / "new",
+            "data",
+            "import",
+            "--trusted",
+            str(tmp_path / "any.jsonl"),
+            "--skip-bad",
+            code=2,
         ).stderr
     )
 
@@ -201,7 +217,7 @@ def test_imported_text_passes_the_secret_filter(full_home, tmp_path):
             ]
     bad = tmp_path / "secret.jsonl"
     bad.write_text("\n".join(map(json.dumps, rows)))
-    run(tmp_path / "new", "data", "import", str(bad))
+    run(tmp_path / "new", "data", "import", "--trusted", str(bad))
     assert all(
         SECRET.encode() not in p.read_bytes() for p in (tmp_path / "new").rglob("*") if p.is_file()
     )
@@ -223,10 +239,12 @@ def test_what_a_later_version_wrote_is_passed_over_and_named(tmp_path):
     file.write_text(
         HEAD + '\n{"type":"dream","of":"later"}\n' + json.dumps({**ROW, "mood": 1}) + "\n"
     )
-    told = run(tmp_path / "new", "data", "import", str(file))
+    told = run(tmp_path / "new", "data", "import", "--trusted", str(file))
     assert "New: 1 memory." in told.stdout
     assert 'row type "dream" (1), field "mood" (1)' in told.stderr
-    again = json.loads(run(tmp_path / "new", "data", "import", str(file), "--json").stdout)
+    again = json.loads(
+        run(tmp_path / "new", "data", "import", "--trusted", str(file), "--json").stdout
+    )
     assert again["unknown"] == {'row type "dream"': 1, 'field "mood"': 1}
 
 
@@ -253,10 +271,12 @@ def test_a_row_that_no_store_can_hold_is_named(tmp_path, field):
     )
     assert (
         "row 2 cannot be taken in"
-        in run(tmp_path / "new", "data", "import", str(file), code=2).stderr
+        in run(tmp_path / "new", "data", "import", "--trusted", str(file), code=2).stderr
     )
     done = json.loads(
-        run(tmp_path / "new", "data", "import", str(file), "--skip-bad", "--json").stdout
+        run(
+            tmp_path / "new", "data", "import", "--trusted", str(file), "--skip-bad", "--json"
+        ).stdout
     )
     assert (done["new"], [bad["row"] for bad in done["bad"]]) == ({"memory": 1}, [2])
 

@@ -28,7 +28,7 @@ COMMAND = re.compile(
 )
 # Where `reverie` is followed by a word and is not the program; and what marks a page of the mirror.
 PAGE_MARK = "reverie mirror"
-OTHER_USES = {"with", "remembers"}
+OTHER_USES = {"with", "remembers", "help"}  # `help` stands for the --help of what follows
 
 
 def find_path(command, words):
@@ -38,18 +38,37 @@ def find_path(command, words):
     return command
 
 
-def test_help_is_one_screen(monkeypatch):
-    """At most 45 lines of 80 columns, at most 25 commands; what each does is in one line."""
-    monkeypatch.setenv("COLUMNS", "80")
+@pytest.mark.parametrize("size", [(80, 24), (80, 40), (100, 24), (100, 40)])
+def test_help_is_one_screen(size, monkeypatch):
+    """Room for the prompt below it too; every command is named, at most 25 by themselves."""
+    monkeypatch.setenv("COLUMNS", str(size[0]))
+    monkeypatch.setenv("LINES", str(size[1]))
     lines = run_command("--help").stdout.splitlines()
-    assert len(lines) <= 45 and max(map(len, lines)) <= 80
+    assert len(lines) < size[1] and max(map(len, lines)) <= size[0]
     listed = " ".join(SECTIONS.values()).split()
     assert len(listed) <= 25
     shown = {name for name, command in PROGRAM.commands.items() if not command.hidden}
-    assert shown == {*listed, *GROUPS}
+    assert shown == {*listed, *GROUPS} <= set(" ".join(lines).split())
+
+
+def test_help_of_all_commands(monkeypatch):
+    """`reverie help` says of each command what it does, in a line of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run_command("help").stdout.splitlines()
+    assert len(lines) < 40 and max(map(len, lines)) <= 80
+    assert {line.split()[0] for line in lines if line.startswith("  ")} == {
+        name for name, command in PROGRAM.commands.items() if not command.hidden
+    }
     for group in (PROGRAM, *(PROGRAM.commands[name] for name in GROUPS)):
         for command in group.commands.values():
             assert command.hidden or len(command.get_short_help_str(200)) <= 56, command.name
+
+
+@pytest.mark.parametrize("words", [("recall",), ("memory",), ("memory", "tag"), ("history",)])
+def test_help_of_one_command(words):
+    """`reverie help COMMAND` is `reverie COMMAND --help`."""
+    assert run_command("help", *words).stdout == run_command(*words, "--help").stdout
+    assert run_command("help", "nix", code=2).stderr.startswith("reverie: No such command 'nix'.")
 
 
 def test_no_two_commands_have_one_name():

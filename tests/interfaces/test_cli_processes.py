@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,63 @@ def test_ctrl_c_while_remembering_lines(home):
         assert mind.data.stats().memories >= 400 and [] == mind.data.verify()
 
 
+HUNG_EDITOR = "import sys, time; open(sys.argv[1], 'a').write('typed\\n'); time.sleep(600)"
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+@pytest.mark.parametrize("to_all", [True, False])
+def test_an_editor_that_does_not_return(home, tmp_path, number, code, to_all):
+    """It can be interrupted, by the terminal or from elsewhere: what was typed is kept in a file,
+    nobody had to wait for it, and nothing of it is left running.
+    """
+    with open_mind(home) as mind:
+        id = mind.remember("first line", space="me/demo").id
+    script, drafts = tmp_path / "editor.py", tmp_path / "drafts"
+    script.write_text(HUNG_EDITOR)
+    drafts.mkdir()
+    env = {"VISUAL": f"{sys.executable} {script}", "TMPDIR": str(drafts)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "reverie", "edit", id],
+        env=environment(home, **env),
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    wait_until(lambda: any("typed" in file.read_text() for file in drafts.rglob("*.md")))
+    assert run(home, "memory", "tag", id, "meanwhile").returncode == 0
+    (os.killpg if to_all else os.kill)(process.pid, number)
+    _, err = process.communicate(timeout=60)
+    (draft,) = drafts.rglob("*.md")
+    assert process.returncode == code, err
+    assert f"reverie edit {id} --text - < {draft}" in err.decode()
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+    with open_mind(home) as mind:
+        assert mind.get([id])[0].text == "first line"
+    done = run(home, "edit", id, "--text", "-", stdin=draft.read_bytes())
+    assert done.returncode == 0, done.stderr
+    with open_mind(home) as mind:
+        assert mind.get([id])[0].text == "first line\ntyped"
+
+
+def test_an_edited_page_that_cannot_be_used_is_kept(home, tmp_path):
+    """Where its middle line is gone, or the memory was changed meanwhile."""
+    with open_mind(home) as mind:
+        id = mind.remember("as it was", space="me/demo").id
+    other = f"{sys.executable} -m reverie edit {id} --text other"
+    for editor, code in (("sed -i 2,3d", 2), (f"sed -i s/was/is/ $1; {other}; true", 4)):
+        script = tmp_path / "editor.sh"
+        script.write_text(f"#!/bin/sh\n{editor if '$1' in editor else editor + ' $1'}\n")
+        script.chmod(0o755)
+        done = run(home, "edit", id, env={"VISUAL": str(script), "TMPDIR": str(tmp_path)})
+        assert done.returncode == code, done.stderr
+        kept = done.stderr.decode().partition("What was typed is in ")[2].partition(". Keep")[0]
+        assert Path(kept).exists()
+    with open_mind(home) as mind:
+        assert mind.get([id])[0].text == "other"
+
+
 def test_ctrl_c_while_it_still_loads(monkeypatch):
     """Before there is a command: 130, and nothing of Python's."""
 
@@ -112,7 +170,7 @@ def test_ctrl_c_while_importing(home, tmp_path):
     with open_mind(tmp_path / "other") as mind:
         mind.remember_many([{"text": f"memory number {n}"} for n in range(300)], space="me/demo")
         lines = [json.dumps(row) + "\n" for row in mind.data.export()]
-    process = start(home, "data", "import", "-")
+    process = start(home, "data", "import", "--trusted", "-")
     process.stdin.write("".join(lines[:250]).encode())
     process.stdin.flush()
     wait_until(lambda: (home / "reverie.db").exists())
@@ -120,7 +178,9 @@ def test_ctrl_c_while_importing(home, tmp_path):
     code, err = interrupted(process)
     assert (code, "Traceback" in err) == (130, False)
     assert memories(home) == 0
-    assert run(home, "data", "import", "-", stdin="".join(lines).encode()).returncode == 0
+    assert (
+        run(home, "data", "import", "--trusted", "-", stdin="".join(lines).encode()).returncode == 0
+    )
     assert memories(home) == 300
 
 
@@ -214,6 +274,69 @@ def test_plain_output_without_a_terminal(home):
     shown = os.read(ours, 10_000)
     os.close(ours)
     assert b"plain" in shown and b"\x1b[3" not in shown
+
+
+BAR_AT_ONCE = """
+from reverie.interfaces.cli import progress_bar
+progress_bar.SECONDS_BEFORE_BAR = 0.0
+from reverie.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "stage"),
+    [
+        (("learn", "talk.jsonl"), "learning"),
+        (("learn", "--git", "."), "reading the history"),
+        (("files", "add", "notes"), "indexing notes"),
+        (("files", "sync"), "indexing notes"),
+        (("sleep", "--dry-run"), "sleeping"),
+    ],
+)
+def test_a_bar_on_a_terminal_and_none_elsewhere(home, tmp_path, words, stage):
+    """It stands on stderr, also of a stage that does not report; stdout is the answer alone."""
+    (tmp_path / "notes").mkdir()
+    for n in range(40):
+        (tmp_path / "notes" / f"{n}.md").write_text(f"# Note {n}\n\n" + "Some words. " * 200)
+    said = [{"role": "user", "content": f"We use tool {n} because of {n * 7}."} for n in range(400)]
+    (tmp_path / "talk.jsonl").write_text("\n".join(map(json.dumps, said)))
+    make_repository(tmp_path)
+    if words == ("files", "sync"):
+        run_in(tmp_path, home, "files", "add", "notes", "--no-sync")
+    ours, theirs = pty.openpty()
+    done = run_in(tmp_path, home, *words, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    with suppress(OSError):  # the other end is closed
+        while chunk := os.read(ours, 10_000):
+            shown += chunk
+    os.close(ours)
+    assert stage.encode() in shown and b"\x1b[" in shown
+    assert b"\x1b" not in done.stdout
+    plain = run_in(tmp_path, toy_home(tmp_path / "other"), *words, stderr=subprocess.PIPE)
+    assert b"\x1b" not in plain.stdout + plain.stderr
+
+
+def make_repository(folder):
+    """A repository of one commit."""
+    by = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+    for words in (("init", "-q"), ("add", "notes"), (*by, "commit", "-qm", "Fix the notes")):
+        subprocess.run(["git", "-C", str(folder), *words], check=True)
+
+
+def run_in(folder, home, *words, stderr=None):
+    """A command in a folder, with bars that do not wait."""
+    return subprocess.run(
+        [sys.executable, "-c", BAR_AT_ONCE, *words, "--space", "me/demo"]
+        if words[0] != "sleep"
+        else [sys.executable, "-c", BAR_AT_ONCE, *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        env=environment(home, TERM="xterm", COLUMNS="100"),
+        check=True,
+    )
 
 
 def test_a_terminal_that_knows_no_unicode(home):

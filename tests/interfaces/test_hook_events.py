@@ -18,7 +18,7 @@ from reverie.interfaces.hooks.event_truncation import (
     truncate_arguments,
     truncate_text,
 )
-from reverie.interfaces.hooks.exit_status import find_exit_code
+from reverie.interfaces.hooks.exit_status import find_exit_code, resolve_outcome
 from reverie.interfaces.hooks.hook_event import (
     PROMPT,
     TOOL_AFTER,
@@ -30,7 +30,6 @@ from reverie.interfaces.hooks.hook_event import (
     SpooledEvent,
     WarningTable,
 )
-from reverie.interfaces.hooks.hook_main import resolve_outcome
 from reverie.interfaces.hooks.oversized_event import HEAD_BYTES, parse_beginning
 from reverie.interfaces.hooks.prompt_topic import (
     collect_topic_words,

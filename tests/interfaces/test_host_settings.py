@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reverie.core.errors import BadInput
 from reverie.interfaces.hosts import HOST_MODULES, load_host
-from reverie.interfaces.install import hook_line, settings_entries
+from reverie.interfaces.install import command_files, hook_line, settings_entries
 from reverie.interfaces.install.json_edit import apply_cuts
 from reverie.interfaces.install.settings_targets import WiringPlace, build_hook_command
 
@@ -333,8 +333,21 @@ def test_the_plugin_is_what_install_writes():
     assert json.loads((plugin / ".mcp.json").read_text())["mcpServers"] == {
         "reverie": {"command": "reverie", "args": ["mcp"]}
     }
+    for name in command_files.COMMANDS:
+        skill = plugin / "skills" / name / "SKILL.md"
+        program = command_files.PLUGIN_PROGRAM
+        assert skill.read_text() == command_files.compose_command(name, program)
     market = json.loads((ROOT / ".claude-plugin" / "marketplace.json").read_text())
     about = json.loads((plugin / ".claude-plugin" / "plugin.json").read_text())
     assert [(one["name"], ROOT / one["source"]) for one in market["plugins"]] == [
         (about["name"], plugin)
     ]
+
+
+@pytest.mark.parametrize("text", ["", 'a = "x"', 'a = "x"\n', "a = 1\r\nb = 2", "[a]\nb = 1\n\n\n"])
+def test_toml_comes_back_to_the_byte_though_the_host_wrote_into_it(text):
+    """Codex adds what it trusts below; the last line may have had no end."""
+    wired = settings_entries.add_toml_server(text, TABLED)
+    for before, below in (("", ""), ("", '\n[projects."/p"]\nx = "y"\n'), ("z = 1\n", "")):
+        now = before + wired.text + below
+        assert settings_entries.remove_toml_server(now, wired.made) == before + text + below

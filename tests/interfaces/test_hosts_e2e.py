@@ -107,6 +107,15 @@ class Agent:
             if prompt in conversation_text(one)
         ]
 
+    def seen_lines(self):
+        """What Claude Code showed of its hooks to the person, by its transcripts."""
+        lines = (
+            json.loads(line).get("attachment") or {}
+            for path in (self.user / ".claude" / "projects").glob("*/*.jsonl")
+            for line in path.read_text("utf-8").splitlines()
+        )
+        return [one["content"] for one in lines if one.get("type") == "hook_system_message"]
+
     def learned(self):
         with open_mind(self.home) as mind:
             return any("heron" in memory.text for memory in mind.store.browse(mind_filter()))
@@ -157,14 +166,17 @@ def test_a_fact_reaches_the_next_session_when_it_is_needed(agent):
     wait_until(agent.learned)
     needed = agent.say(ASKED)[-1]
     assert FENCE in needed and "heron" in needed
+    if agent.name == "claude-code":
+        assert any(line.startswith("Reverie: gave ") for line in agent.seen_lines())
+        assert "Reverie: gave" not in needed
     assert FENCE not in agent.say(QUIET)[-1]
     agent.reverie("uninstall", agent.name, "--yes")
     assert FENCE not in agent.say(ASKED)[-1]
 
 
 def test_a_warning_reaches_the_model_with_the_tools_answer(agent):
-    """Before a tool runs, what must never be done is in the request that brings its answer; the run
-    is recorded.
+    """Where somebody wants to be told only, what must never be done is in the request that brings
+    the tool's answer; the run is recorded.
     """
     agent.reverie("install", agent.name, "--no-mcp", "--yes")
     agent.reverie(
@@ -175,6 +187,7 @@ def test_a_warning_reaches_the_model_with_the_tools_answer(agent):
         "--trigger",
         "tool:Bash(git push*--force*)",
     )
+    agent.reverie("guards", "default", "tell")  # the tool is to run
     agent.say(QUIET)  # a worker has laid the guards ready
     wait_until(
         lambda: any(
@@ -188,6 +201,44 @@ def test_a_warning_reaches_the_model_with_the_tools_answer(agent):
         assert ["git push --force"] == [
             one.payload["command"] for one in mind.store.events(verbs=("tool",))
         ]
+
+
+@pytest.mark.proves("X51")
+@pytest.mark.parametrize("name", ["claude-code", "codex"])
+def test_a_forbidden_command_is_stopped_before_it_runs(name, tmp_path):
+    """What the user forbade does not run, twice in a row; what only looks like it does."""
+    ran, script = tmp_path / "ran", tmp_path / "bin" / "git"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\ncase "$*" in *push*) echo "$*" >> "{ran}";; esac\n')
+    script.chmod(0o755)
+    # By its path: Codex runs a login shell, which sets PATH anew.
+    asked, wanted = [], [f"{script} push --force", f"cd . && {script} push -f", f"{script} push -n"]
+
+    def answer(sent):
+        text = conversation_text(sent)
+        done = text.count('"tool_result"') + text.count('"function_call_output"')
+        if "push it" not in text or done >= len(wanted):
+            return "Understood."
+        if name == "claude-code":
+            return "Bash", {"command": wanted[done], "description": "do it"}
+        return "exec_command", {"cmd": wanted[done]}
+
+    with serve_http(scripted_model_handler(answer, asked)) as url:
+        agent = Agent(name, tmp_path, url, asked)
+        agent.reverie("install", name, "--no-mcp", "--yes")
+        agent.reverie("remember", "Never force-push.", "--kind", "negative")
+        agent.say(QUIET)  # a worker has laid the guards ready
+        guards = agent.home / "hooks" / "guards"
+        wait_until(lambda: any("Never" in path.read_text() for path in guards.glob("*.json")))
+        sent = agent.say("push it")
+        assert ran.read_text().splitlines() == ["push -n"]
+        assert sent[-1].count("Never force-push.") >= 2
+        wait_until(lambda: not is_worker_alive(HookFiles(str(agent.home)).lock))
+        with open_mind(agent.home) as mind:
+            turns = mind.store.events(verbs=("turn",))
+        why = json.dumps([turn.payload for turn in turns])
+        assert why.count("ask: trigger") == 2
+    assert [] == list_hook_troubles(agent.home)
 
 
 @pytest.mark.proves("CC-40", "A62")

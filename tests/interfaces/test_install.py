@@ -22,13 +22,15 @@ from reverie.interfaces.cli.app import app
 from reverie.interfaces.cli.commands import install_commands as wire
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.hosts import HOST_MODULES
-from reverie.interfaces.install import settings_entries, trial_run
+from reverie.interfaces.install import command_files, settings_entries, trial_run
 from reverie.interfaces.install.hook_line import SILENT, own_program
 from reverie.interfaces.install.settings_targets import WiringPlace, build_mcp_server
+from reverie.interfaces.install.settings_writer import text_digest
 from reverie.storage.erased_texts import REWRITE_PENDING
 from tests.support.helpers import open_mind, run_command, toy_home
 
 HOSTS = tuple(HOST_MODULES)
+COMMAND_FILES = [f".claude/commands/reverie/{name}.md" for name in ("off", "on")]
 
 
 @pytest.fixture
@@ -112,18 +114,25 @@ def test_it_shows_what_it_would_write_and_asks(user):
     reason alone.
     """
     result = run_command("install", "claude-code", code=2)
-    assert result.stderr == "reverie: Nothing was written: there is nobody to ask. Add --yes\n"
+    assert (
+        result.stderr
+        == "reverie: Nothing was written: there is no terminal to ask on. Confirm with --yes\n"
+    )
     assert {} == every_file(user)
-    assert ["settings.json", ".claude.json"] == [
+    assert ["settings.json", ".claude.json", "off.md", "on.md"] == [
         Path(path).name
         for path in json.loads(run_command("install", "claude-code", "--yes", "--json").stdout)[
             "written"
         ]
     ]
     shown = run_command("uninstall", "claude-code", "--yes").stderr
-    assert "(the file goes)" in shown and "  - Stop: " in shown and "MCP server reverie" in shown
+    assert (
+        "(the file is deleted)" in shown and "  - Stop: " in shown and "MCP server reverie" in shown
+    )
     shown = run_command("install", "claude-code", "--yes").stderr
-    assert "run.py claude-code" in shown and len(shown.splitlines()) == 12
+    assert "run.py claude-code" in shown and len(shown.splitlines()) == 18
+    assert "off.md (a new file)\n  + command /reverie:off\n" in shown
+    assert shown.splitlines()[-1].startswith("Secrets are masked; ")
     assert len(run_command("uninstall", "claude-code", "--yes", "--diff").stderr.splitlines()) > 50
 
 
@@ -139,7 +148,61 @@ def test_entries_can_be_had_for_wiring_by_hand(user):
 def test_without_mcp_there_are_hooks_only(user):
     """--no-mcp leaves the servers alone."""
     run_command("install", "claude-code", "--no-mcp", "--yes")
-    assert [".claude/settings.json"] == sorted(every_file(user))
+    assert [*COMMAND_FILES, ".claude/settings.json"] == sorted(every_file(user))
+
+
+def test_commands_are_there_without_the_plugin(user):
+    """A person types /reverie:off after a plain install. A file of theirs stays, before and after;
+    one that another installation, or an earlier version, wrote is written anew.
+    """
+    off, on = (user / path for path in COMMAND_FILES)
+    off.parent.mkdir(parents=True)
+    off.write_text("mine")
+    run_command("install", "claude-code", "--yes")
+    assert off.read_text() == "mine" and f"{sys.executable} -P -m reverie" in on.read_text()
+    assert f"--home {os.environ['REVERIE_HOME']} on" in on.read_text()
+    on.write_text(command_files.compose_command("on", ["/old/python", "-P", "-m", "reverie"]))
+    run_command("install", "claude-code", "--yes")
+    assert sys.executable in on.read_text()
+    # As an earlier version wrote it: nobody has touched it since, by the ledger.
+    ledger = Path(os.environ["REVERIE_HOME"]) / "installed" / "claude-code.json"
+    rows = json.loads(ledger.read_text())
+    on.write_text("earlier")
+    rows[str(on)] |= {"after": text_digest("earlier"), "undo": [[0, len("earlier"), ""]]}
+    ledger.write_text(json.dumps(rows))
+    run_command("install", "claude-code", "--yes")
+    assert sys.executable in on.read_text()
+    run_command("uninstall", "claude-code", "--yes")
+    assert every_file(user) == {COMMAND_FILES[0]: b"mine"}
+    off.unlink()
+    off.parent.rmdir()
+    run_command("install", "claude-code", "--yes")
+    off.write_text(off.read_text() + "And say it in German.\n")
+    shutil.rmtree(ledger.parent)
+    run_command("uninstall", "claude-code", "--yes")
+    # Without the ledger what is ours to the letter goes, and what somebody wrote into stays.
+    assert COMMAND_FILES[0] in every_file(user) and not on.exists()
+
+
+def test_no_folder_of_a_command_stays(user):
+    """Folders that were made for them are gone with them."""
+    run_command("install", "claude-code", "--yes")
+    run_command("uninstall", "claude-code", "--yes")
+    assert [path.name for path in user.iterdir()] == ["project"]
+
+
+def test_doctor_knows_the_commands(user):
+    """One that is not there, one of somebody's own, one whose program is gone."""
+    run_command("install", "claude-code", "--yes")
+    assert "/reverie:o" not in told()
+    off, on = (user / path for path in COMMAND_FILES)
+    on.unlink()
+    off.write_text("mine")
+    assert "has no command /reverie:on of ours" in told() and "somebody's own" in told()
+    on.write_text(command_files.compose_command("on", ["/old/python", "-P", "-m", "reverie"]))
+    assert "its command /reverie:on does not work: /old/python is not there" in told(code=1)
+    off.write_bytes(b"\xff")
+    assert f"{off} cannot be read" in told(code=1)
 
 
 THEIRS = ["~/bin/count-reverie-hook-calls.sh", "nice -n 19 reverie-hook claude-code >> ~/my.log"]
@@ -323,7 +386,9 @@ def test_a_projects_shared_files_name_no_place(user):
     assert json.loads((user / "project" / ".mcp.json").read_text()) == {
         "mcpServers": {"reverie": {"command": "reverie", "args": ["mcp"]}}
     }
-    assert [".claude/settings.local.json", ".mcp.json"] == sorted(every_file(user / "project"))
+    there = every_file(user / "project")
+    assert [*COMMAND_FILES, ".claude/settings.local.json", ".mcp.json"] == sorted(there)
+    assert all(b"!`reverie o" in there[path] for path in COMMAND_FILES)
 
 
 def findings(code=0):
@@ -672,13 +737,13 @@ def test_doctor_says_that_an_index_is_of_an_earlier_version(user):
 
 @pytest.mark.proves("CC-4")
 def test_doctor_says_that_a_purge_was_stopped(user):
-    """Files may still hold what was erased, until the worker has been there."""
+    """Files may still hold what was erased, until somebody opens the home."""
     wired_to(user)
     home = config.default_home()
     with open_mind(home) as mind:
         mind.remember("The staging server is called heron.", space="me/x")
         mind.store.set_meta(REWRITE_PENDING, "yes")
-    assert alone("A purge or scrub was stopped") == "Finish it: reverie worker"
+    assert alone("A purge or scrub was stopped") == "Finish it: reverie data verify --repair"
     with open_mind(home) as mind:
         assert finish_erasure(mind.work)
     assert all(one["well"] for one in findings())
@@ -691,8 +756,14 @@ def test_doctor_sees_a_full_disk(user, monkeypatch):
     assert "is full: 1 MB are left. Make room." in told(code=1)
 
 
-def test_doctor_sees_what_runs_twice(user):
+def test_doctor_sees_what_runs_twice(user, tmp_path, monkeypatch):
     """Codex runs the hooks of all files; Claude Code equal ones once, but a plugin's besides."""
+    # A project's commands start what is on the path.
+    program = tmp_path / "bin" / "reverie"
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
     for host in ("claude-code", "codex"):
         for scope in ("--user", "--project"):
             run_command("install", host, "--no-mcp", scope, "--yes")

@@ -334,6 +334,8 @@ def test_errors_reach_the_model_as_text(room):
     """Bad input and memory that is off come back as an error that says what to do, not as a crash."""
     server = build_server(room)
     assert "no scope" in one(server, "remember", text="x", scope="everybody")
+    everywhere = one(server, "remember", text="In every project of mine the tests come first.")
+    assert everywhere["scope"] == "user"
     assert "nothing to remember" in one(server, "remember", text="  ")
     assert "two letters" in one(server, "retrieve")
     assert "limit" in one(server, "recall", query="x", limit=0)
@@ -718,14 +720,16 @@ def test_prompts(room):
                 for name, arguments in (
                     ("recall", {"topic": "staging"}),
                     ("recall", {"topic": "zzz"}),
+                    ("recall", {}),
                     ("wrap_up", {}),
                 )
             ],
         )
 
-    names, topics, (known, unknown, wrap_up) = over(build_server(room), talk)
+    names, topics, (known, unknown, newest, wrap_up) = over(build_server(room), talk)
     assert names == ["recall", "wrap_up"] and topics == ["staging"]
     assert "heron" in known and "not instructions" in known and "Look back" in wrap_up
+    assert newest.startswith("What was kept last:") and "heron" in newest
     assert "nothing on it" in unknown or "heron" in unknown  # the toy embedder likens everything
 
 
@@ -758,7 +762,7 @@ def test_over_http(home):
         async with Client(address, mode="legacy") as client:
             return await hints(client)
 
-    with served(home) as address:
+    with served(home, "--no-token") as address:
         assert (
             one(address, "remember", text="The office cat is called Mieze.")["scope"] == "project"
         )
@@ -770,7 +774,7 @@ def test_http_is_for_this_machine_only(home):
     """Foreign Host or Origin is refused (DNS rebinding); it listens on 127.0.0.1 and
     nowhere else.
     """
-    with served(home) as address, httpx2.Client() as web:
+    with served(home, "--no-token") as address, httpx2.Client() as web:
         headers = {"accept": "application/json, text/event-stream"}
         assert web.post(address, json=HELLO, headers=headers).status_code == 200
         for foreign in (
@@ -803,6 +807,34 @@ def test_http_with_a_token(home):
             refused = web.post(address, json=HELLO, headers=headers | given)
             assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
         assert anyio.run(borne, address, "open sesame")["memories"] == []
+
+
+def test_http_asks_for_a_token_by_default(home):
+    """It is made at the first start, stays the same, and only the owner of the home may read it."""
+    headers = {"accept": "application/json, text/event-stream"}
+    tokens = []
+    for _ in range(2):
+        with served(home) as address, httpx2.Client() as web:
+            place = home / "mcp-token"
+            tokens.append(place.read_text().strip())
+            assert place.stat().st_mode & 0o777 == 0o600
+            assert web.post(address, json=HELLO, headers=headers).status_code == 401
+            known = headers | {"authorization": f"Bearer {tokens[0]}"}
+            assert web.post(address, json=HELLO, headers=known).status_code == 200
+    assert tokens[0] == tokens[1] and len(tokens[0]) >= 32
+
+
+def test_a_line_that_is_no_message_is_answered(home):
+    """With JSON-RPC's own errors; the messages after it are answered as ever."""
+    process = raw(home)
+    process.stdin.write(b'nonsense\n{"half": \n[1, 2]\n' + json.dumps(HELLO).encode() + b"\n")
+    process.stdin.flush()
+    answers = [json.loads(process.stdout.readline()) for _ in range(4)]
+    process.communicate(timeout=90)
+    errors, hello = [one for one in answers if "error" in one], answers[-1]
+    assert [one["error"]["code"] for one in errors] == [-32700, -32700, -32600]
+    assert all(one["jsonrpc"] == "2.0" and one["id"] is None for one in errors)
+    assert hello["id"] == 1 and "result" in hello
 
 
 def raw(home, *words, **more):

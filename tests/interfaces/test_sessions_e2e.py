@@ -3,8 +3,13 @@
 tool, before a file.
 """
 
+import itertools
 import json
+import os
+import re
+import shutil
 import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 
@@ -15,11 +20,12 @@ from reverie.core.config import Settings
 from reverie.embedding.minilm import PRECISIONS
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.worker_start import is_worker_alive
-from tests.interfaces.test_hosts_e2e import ASKED, FENCE, PORT, QUIET, Agent
+from tests.interfaces.test_hosts_e2e import ASKED, FENCE, PORT, QUIET, ROOT, Agent
 from tests.support.agent_clients import PATIENCE, conversation_text, scripted_model_handler
 from tests.support.helpers import list_hook_troubles, open_mind, serve_http, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+HOOK_SCRIPT = "reverie.interfaces.hooks.hook_main:script"
 HERON = "The staging server of this project is called heron."
 
 
@@ -61,7 +67,7 @@ def agent(tmp_path):
 
 
 @contextmanager
-def session(agent):
+def session(agent, *options):
     """One session; what it yields says a prompt and tells what the model was sent last."""
     running = subprocess.Popen(
         [
@@ -75,6 +81,7 @@ def session(agent):
             "--allowedTools",
             "Bash",
             "Read",
+            *options,
         ],
         cwd=agent.project,
         env=agent.env,
@@ -135,7 +142,7 @@ def test_what_a_turn_prepared_comes_with_one_that_goes_on(agent):
     with session(agent) as say:
         say("Which port does the staging server listen on?")
         agent.reverie("remember", PORT)
-        agent.reverie("worker", "--home", str(agent.home))
+        agent.reverie("data", "worker", "--home", str(agent.home))
         assert blocks(say(QUIET)) == 0
         given = say("Please go on.")
         assert blocks(given) == 1 and "7443" in given
@@ -187,6 +194,21 @@ def test_what_is_known_of_a_file_comes_before_it_is_read(agent):
     with session(agent) as say:
         assert "tax office" in say("look at the file")
         assert say("look at the file again").count("tax office") == 1
+
+
+def test_a_subagent_begins_with_its_share(agent):
+    """What the user has forbidden, and what its session was given for this prompt, stand in the
+    first request of a subagent, once; with its own prompt, which no hook is told.
+    """
+    task = {"description": "count", "prompt": "Count the files.", "subagent_type": "Explore"}
+    agent.reverie("remember", HERON)
+    agent.reverie("remember", "Never force-push.", "--kind", "negative")
+    agent.model.tools = {ASKED: ("Agent", {**task, "run_in_background": False})}
+    with session(agent) as say:
+        say(ASKED)
+    asked = [conversation_text(one) for one in agent.asked]
+    (begun,) = (one for one in asked if task["prompt"] in one and ASKED not in one)
+    assert "Never force-push." in begun and "heron" in begun and blocks(begun) == 1
 
 
 ASIDE = "hm ok then let's keep the invoices in S3 under eu-central, gdpr"
@@ -253,3 +275,93 @@ def test_nothing_of_a_compaction_is_lost(agent):
     assert "limerick" not in after and "heron" in after  # it was shortened
     with open_mind(agent.home) as mind:
         wait_until(lambda: mind.store.events(verbs=("compact",)))
+
+
+SAID = ("Good morning!", "run the thing", ASKED, "and a limerick", "thanks, go on")
+
+
+def requests_of(agent, prompts):
+    """What the model was asked in one session with these prompts, each request as it came."""
+    before = len(agent.asked)
+    with session(agent) as say:
+        for prompt in prompts:
+            say(prompt)
+    return [one for one in agent.asked[before:] if one.get("tools") and prompts[0] in str(one)]
+
+
+def prefix_of(request):
+    """What a provider's cache goes by, in its order: tools, system, each message; without the
+    marks of how far it may be kept, which a client moves on with every turn.
+    """
+
+    def unmarked(value):
+        if isinstance(value, dict):
+            return {name: unmarked(part) for name, part in value.items() if name != "cache_control"}
+        return [unmarked(part) for part in value] if isinstance(value, list) else value
+
+    messages = [{**one, "content": parts(one)} for one in request["messages"]]
+    whole = [*request["tools"], *request["system"], *messages]
+    lines = [json.dumps(unmarked(part), ensure_ascii=False) for part in whole]
+    # The scripted model counts its calls through all sessions.
+    return [re.sub(r"toolu_\d+", "toolu", line) for line in lines]
+
+
+def test_prompt_caches_stay_warm(agent):
+    """What the model was sent once is sent again byte for byte, whatever memory says later; and
+    up to the first block it is what the model would be sent without memory.
+    """
+    (agent.project / "run.sh").write_text("echo fine\n")
+    agent.model.tools = {"run the thing": ("Bash", {"command": "sh run.sh", "description": "run"})}
+    agent.reverie("remember", HERON)
+    agent.reverie("remember", "Never force-push.", "--kind", "negative")
+    given = [prefix_of(one) for one in requests_of(agent, SAID)]
+    agent.reverie("uninstall", "claude-code", "--yes")
+    plain = [prefix_of(one) for one in requests_of(agent, SAID)]
+    for sent in (given, plain):
+        assert len(sent) > len(SAID)
+        for earlier, later in itertools.pairwise(sent):
+            assert later[: len(earlier)] == earlier
+    blocks_given = [one for one in given[-1] if FENCE in one]
+    assert len(blocks_given) == 1 and not any(FENCE in one for one in plain[-1])
+    # Beside the block nothing is said otherwise, and nothing stands before it that it moved.
+    assert [one for one in given[-1] if FENCE not in one] == plain[-1]
+    first = given[-1].index(blocks_given[0])
+    assert given[-1][:first] == plain[-1][:first]
+    assert json.loads(given[-1][first - 1])["content"][0]["text"] == ASKED
+
+
+def test_the_plugins_commands_do_what_they_say(agent, tmp_path, monkeypatch):
+    """Whoever types /reverie:off has memory silent in this session, and with /reverie:on it speaks
+    again; the model is told what the command answered.
+    """
+    agent.reverie("uninstall", "claude-code", "--yes")
+    agent.reverie("remember", HERON)
+    starts = {"reverie": "reverie.__main__:main", "reverie-hook": HOOK_SCRIPT}
+    (tmp_path / "bin").mkdir()
+    for name, start in starts.items():
+        module, _, function = start.partition(":")
+        program = tmp_path / "bin" / name
+        program.write_text(f"#!{sys.executable}\nfrom {module} import {function}\n{function}()\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    plugin = shutil.copytree(ROOT / "plugins" / "claude-code", tmp_path / "plugin")
+    (plugin / ".mcp.json").write_text(json.dumps({"mcpServers": {}}))
+    assert_commands_work(agent, "--plugin-dir", str(plugin))
+
+
+def test_the_commands_are_there_without_the_plugin(agent):
+    """After a plain install, though no `reverie` is on the path; the model is not told of them."""
+    agent.reverie("remember", HERON)
+    assert_commands_work(agent)
+    assert "Switch Reverie's memory" not in json.dumps(agent.asked)
+
+
+def assert_commands_work(agent, *options):
+    """Memory is silent after /reverie:off, and speaks after /reverie:on."""
+    with session(agent, *options) as say:
+        say("/reverie:off")
+        assert "Memory is off in the session" in conversation_text(agent.asked[-1])
+        assert "heron" not in say(ASKED)
+        say("/reverie:on")
+        assert "Memory is on in the session" in conversation_text(agent.asked[-1])
+        assert "heron" in say("And which is the staging server now?")

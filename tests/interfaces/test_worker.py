@@ -36,7 +36,7 @@ def path(monkeypatch):
 
 def started(home, *words):
     return subprocess.Popen(
-        [sys.executable, "-m", "reverie", "worker", "--home", str(home), *words],
+        [sys.executable, "-m", "reverie", "data", "worker", "--home", str(home), *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -205,6 +205,17 @@ def test_settle_waits_for_another_one_until_all_is_done(home, monkeypatch):
         assert has_work_left(mind.work)
         done = mind.settle()
         assert looks and not has_work_left(mind.work) and not done.trouble
+
+
+def test_settle_waits_for_nobody_when_there_is_nothing_to_do(home, monkeypatch):
+    """Another process may hold the lease for as long as it likes."""
+    with open_mind(home, idle=0.0) as mind:
+        mind.remember("one", space="me/demo")
+        mind.settle()
+        mind.store.acquire(SETTLE_LEASE, "settler_other", 60, time.time())
+        waits: list[float] = []
+        monkeypatch.setattr("reverie.core.clock.sleep", waits.append)
+        assert not mind.settle().trouble and waits == []
 
 
 def test_settle_names_a_process_that_holds_the_lease_idle(home, monkeypatch):

@@ -182,6 +182,9 @@ def test_when_and_why_it_was_brought_up(mind):
         f"1970-01-01 00:02 in session s2 in {SPACE}: words 4.3; named",
         f"1970-01-01 00:01 in session s1 in {SPACE}: reason not recorded",
     ]
+    story = mind.explain(one.id).story
+    assert "Came up by itself twice in 2 conversations, last on 1970-01-01." in story
+    assert "Never heard again and not used since." in story
 
 
 def test_a_story_takes_odd_times_and_details():

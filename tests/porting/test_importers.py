@@ -70,9 +70,9 @@ def test_the_format_is_detected(source):
 def test_importing_twice_adds_nothing(source, mind):
     """The second import finds everything known, and the store verifies."""
     _, path = source
-    first = mind.data.import_from(path, space=SPACE)
+    first = mind.data.import_from(path, space=SPACE, trusted=True)
     before = list(mind.data.export(log=False))
-    again = mind.data.import_from(path, space=SPACE)
+    again = mind.data.import_from(path, space=SPACE, trusted=True)
     assert sum(first.plan.kinds.values()) > 0 == sum(again.plan.kinds.values())
     assert (again.event, again.plan.links, again.plan.events) == (0, 0, ())
     assert again.plan.known == sum(first.plan.kinds.values()) + len(first.plan.events)
@@ -85,9 +85,9 @@ def test_a_dry_run_counts_and_writes_nothing(source, mind):
     """A dry run counts what the import then does, and writes nothing."""
     _, path = source
     empty = list(mind.data.export())
-    would = mind.data.import_from(path, space=SPACE, dry_run=True)
+    would = mind.data.import_from(path, space=SPACE, dry_run=True, trusted=True)
     assert list(mind.data.export()) == empty
-    did = mind.data.import_from(path, space=SPACE)
+    did = mind.data.import_from(path, space=SPACE, trusted=True)
     assert (would.plan.kinds, would.plan.links, len(would.plan.events), would.plan.bad) == (
         did.plan.kinds,
         did.plan.links,
@@ -100,7 +100,7 @@ def test_a_dry_run_counts_and_writes_nothing(source, mind):
 def test_one_undo_takes_it_back(source, mind):
     """An import is one event, and one undo takes it back."""
     _, path = source
-    done = mind.data.import_from(path, space=SPACE)
+    done = mind.data.import_from(path, space=SPACE, trusted=True)
     assert any(one.active for one in everything(mind).values())
     mind.undo(done.event)
     assert not any(one.active for one in everything(mind).values())
@@ -110,7 +110,7 @@ def test_the_source_is_only_read(source, mind):
     """Not a byte is altered and no file comes to be."""
     _, path = source
     before = prints(path)
-    mind.data.import_from(path, space=SPACE)
+    mind.data.import_from(path, space=SPACE, trusted=True)
     assert before == prints(path)
 
 
@@ -118,7 +118,7 @@ def test_the_source_is_only_read(source, mind):
 def test_every_memory_says_where_it_comes_from(source, mind):
     """The program, the name it had there, and the place."""
     name, path = source
-    mind.data.import_from(path, space=SPACE)
+    mind.data.import_from(path, space=SPACE, trusted=True)
     for one in everything(mind).values():
         origin = one.details["imported_from"]
         assert (origin["system"], bool(origin["id"]), bool(origin["where"])) == (name, True, True)
@@ -131,7 +131,9 @@ def test_an_import_stores_no_secret(tmp_path):
     for name in ("claude-code", "aircher"):
         home = tmp_path / name
         with memory(home) as mind:
-            done = mind.data.import_from(MAKERS[name](tmp_path / f"{name}-theirs"), space=SPACE)
+            done = mind.data.import_from(
+                MAKERS[name](tmp_path / f"{name}-theirs"), space=SPACE, trusted=True
+            )
             assert done.plan.redacted == (("github-token",) if name == "claude-code" else ())
         assert not [
             file
@@ -144,7 +146,7 @@ def test_an_import_stores_no_secret(tmp_path):
 def test_jcode_keeps_what_use_has_made(tmp_path, mind):
     """Kinds, trust, strength, uses, successor, links and vectors of two models come along."""
     file = put(tmp_path / "0123456789abcdef.json", json.dumps(jcode_graph()))
-    done = mind.data.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE, trusted=True)
     one, two = everything(mind)[ONE], everything(mind)[TWO]
     assert (one.kind, one.tags, one.provenance, one.trust) == (
         "preference",
@@ -186,7 +188,7 @@ def test_jcode_of_both_versions(tmp_path, mind):
     }
     for place, value in enumerate((jcode_flat(), export, notes)):
         mind.data.import_from(
-            put(tmp_path / f"{place}.json", json.dumps(value)), "jcode", space=SPACE
+            put(tmp_path / f"{place}.json", json.dumps(value)), "jcode", space=SPACE, trusted=True
         )
     assert {name: one.kind for name, one in everything(mind).items()} == {
         "mem_1767000000000_1": "fact",
@@ -226,7 +228,7 @@ def test_jcode_takes_the_project_one_stands_in(tmp_path, mind, monkeypatch):
         json.dumps(jcode_graph()),
     )
     put(home / "memory" / "projects" / "00000000000000aa.json", json.dumps(jcode_flat()))
-    done = mind.data.import_from(home, space=SPACE)
+    done = mind.data.import_from(home, space=SPACE, trusted=True)
     assert {name: one.space for name, one in everything(mind).items()} == {
         "mem_1767000000000_1": "me",
         "sched_1": "me",
@@ -240,7 +242,7 @@ def test_jcode_falls_back_to_its_copy(tmp_path, mind):
     """A file that was cut off, and a good copy beside it."""
     file = put(tmp_path / "global.json", json.dumps(jcode_graph())[:200])
     put(tmp_path / "global.bak", json.dumps(jcode_graph()))
-    done = mind.data.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE, trusted=True)
     assert everything(mind).keys() == {ONE, TWO}
     assert "its copy global.bak was taken instead" in done.plan.remarks[0]
 
@@ -248,7 +250,7 @@ def test_jcode_falls_back_to_its_copy(tmp_path, mind):
 @pytest.mark.proves("C19", "C37", "C46", "C49", "C87", "C88", "C90")
 def test_zuckerman_has_six_types(tmp_path, mind):
     """A file for each type, MEMORY.md and daily logs."""
-    mind.data.import_from(zuckerman(tmp_path), space=SPACE)
+    mind.data.import_from(zuckerman(tmp_path), space=SPACE, trusted=True)
     found = everything(mind)
     name = "6f2a1c1e-0000-4000-8000-0000000000{}".format
     episode, procedure, reminder = found[name("01")], found[name("02")], found[name("03")]
@@ -290,7 +292,7 @@ def test_zuckerman_has_six_types(tmp_path, mind):
 @pytest.mark.proves("C41", "C46")
 def test_zuckermans_reminders_come_due(tmp_path, mind, clock):
     """What was to be done later there is done later here."""
-    mind.data.import_from(zuckerman(tmp_path), space=SPACE)
+    mind.data.import_from(zuckerman(tmp_path), space=SPACE, trusted=True)
     clock.at = 1772000000.0 + 60
     assert "Renew TLS certificate" in [hit.memory.text for hit in mind.reminders.due(space=SPACE)]
 
@@ -303,7 +305,9 @@ def test_aircher_fills_the_log(tmp_path, mind, engine):
 
     episodes with their outcome.
     """
-    done = mind.data.import_from(aircher(tmp_path / "a", engine), "aircher", space=SPACE)
+    done = mind.data.import_from(
+        aircher(tmp_path / "a", engine), "aircher", space=SPACE, trusted=True
+    )
     deeds = mind.activity.events(space=SPACE)
     assert sorted((one.verb, one.payload.get("tool") or one.payload["path"]) for one in deeds) == [
         ("file", "src/a.py"),
@@ -328,7 +332,7 @@ def test_aircher_fills_the_log(tmp_path, mind, engine):
 @pytest.mark.proves("X35", "X36", "X37", "X46")
 def test_jaato_of_three_generations(tmp_path, mind):
     """Lifecycle, evidence, confidence, author and reviewer are kept; what stands twice comes once."""
-    done = mind.data.import_from(jaato(tmp_path), space=SPACE)
+    done = mind.data.import_from(jaato(tmp_path), space=SPACE, trusted=True)
     found = everything(mind)
     one = found[JAATO["id"]]
     assert (one.text, one.title, one.tags) == (
@@ -360,17 +364,18 @@ def test_jaato_and_share_agree_on_ids(tmp_path, mind):
     """A record that was shared is known when it is imported."""
     file = put(tmp_path / "memories.jsonl", json.dumps(JAATO) + "\n")
     mind.data.share(file, space=SPACE, once="import")
-    assert (mind.data.import_from(file, space=SPACE).plan.known, len(everything(mind))) == (1, 1)
+    assert (
+        mind.data.import_from(file, space=SPACE, trusted=True).plan.known,
+        len(everything(mind)),
+    ) == (1, 1)
 
 
 @pytest.mark.proves("X37", "X49")
 def test_somebody_elses_file_waits_for_approval(tmp_path, mind, clock):
     """What is not trusted approves itself of nothing, watches for nothing and reminds of nothing."""
-    mind.data.import_from(jaato(tmp_path / "j"), space=SPACE, untrusted=True)
-    mind.data.import_from(zuckerman(tmp_path / "z"), space=SPACE, untrusted=True)
-    mind.data.import_from(
-        put(tmp_path / "0.json", json.dumps(jcode_graph())), space=SPACE, untrusted=True
-    )
+    mind.data.import_from(jaato(tmp_path / "j"), space=SPACE)
+    mind.data.import_from(zuckerman(tmp_path / "z"), space=SPACE)
+    mind.data.import_from(put(tmp_path / "0.json", json.dumps(jcode_graph())), space=SPACE)
     clock.at = 1772000000.0 + 60
     assert mind.reminders.due(space=SPACE) == []
     for one in everything(mind).values():
@@ -384,12 +389,88 @@ def test_somebody_elses_file_waits_for_approval(tmp_path, mind, clock):
     )
 
 
+@pytest.mark.proves("X37", "X49", "X63")
+def test_nothing_that_is_imported_is_believed_unless_the_user_says_so(source, mind):
+    """Of every program: all waits, commands nobody, stays in the space named, and logs no deed."""
+    _, path = source
+    done = mind.data.import_from(path, space=SPACE)
+    kept = [one for one in everything(mind).values() if one.active]
+    assert kept and not done.plan.events and not done.plan.lifted
+    for one in kept:
+        assert (one.space, one.provenance, one.triggers) == (SPACE, "untrusted", ())
+        assert one.trust <= 0.3 and kind_of(one.kind).voice == "anybody"
+        assert "curated" not in one.details and one.access_count == 0
+    assert {one.id for one in kept} == {one.id for one in mind.review.pending(space=SPACE)}
+    assert mind.recall("anything at all about it", space=SPACE) == []
+
+
+@pytest.mark.proves("X63")
+def test_who_says_later_that_it_is_theirs_has_it_believed(source, tmp_path):
+    """What waits becomes what an import with `trusted` would have brought, and one undo reverts it."""
+    _, path = source
+    with memory(tmp_path / "later") as mind, memory(tmp_path / "at-once") as other:
+        mind.data.import_from(path, space=SPACE)
+        waiting = list(mind.store.browse(Filter()))
+        done = mind.data.import_from(path, space=SPACE, trusted=True)
+        other.data.import_from(path, space=SPACE, trusted=True)
+        assert active_claims(mind) == active_claims(other)
+        pending = {one.text for one in mind.review.pending(space=SPACE)}
+        assert pending == {one.text for one in other.review.pending(space=SPACE)}
+        assert mind.data.verify() == []
+        mind.undo(done.event)
+        assert sorted(mind.store.browse(Filter())) == sorted(waiting)
+
+
+def active_claims(mind):
+    """What counts in a home, and as what."""
+    return {
+        (one.space, one.text, one.kind, one.provenance, one.trust, one.triggers, one.confidence)
+        for one in mind.store.browse(Filter())
+    }
+
+
+@pytest.mark.proves("X63")
+def test_without_trust_what_was_taken_in_as_ones_own_is_known(source, mind):
+    """Whoever forgets the word the second time adds nothing and takes nothing back."""
+    _, path = source
+    mind.data.import_from(path, space=SPACE, trusted=True)
+    before = list(mind.data.export(log=False))
+    mind.data.import_from(path, space=SPACE)
+    assert before == list(mind.data.export(log=False))
+
+
+@pytest.mark.proves("X63")
+def test_an_export_of_somebody_else_commands_nobody(tmp_path):
+    """On the command line: not believed; with --trusted to the letter; a pipe must say so."""
+    file = MAKERS["reverie"](tmp_path)
+    home = tmp_path / "home"
+    told = run(home, "data", "import", str(file), "--space", SPACE)
+    assert "(reverie): new: 2 memories" in told.stdout
+    assert "Not known to be yours" in told.stderr and "--trusted" in told.stderr
+    with memory(home) as mind:
+        kept = {one.details["imported_from"]["id"]: one for one in mind.review.pending(space=SPACE)}
+        wish = kept["export mem_01kjk0000000000000000000a1"]
+        assert (wish.kind, wish.details["asked_kind"], wish.triggers) == ("note", "preference", ())
+        assert [e.verb for e in mind.store.events(verbs=("tool",))] == []
+    run(home, "undo", told.stdout.rpartition("reverie undo ")[2].strip())
+    run(home, "data", "import", str(file), "--trusted")
+    with memory(home) as mind:
+        wish = mind.get("mem_01kjk0000000000000000000a1")[0]
+        assert (wish.provenance, wish.kind, wish.triggers) == (
+            "user_stated",
+            "preference",
+            ("deploy",),
+        )
+    piped = run(home, "data", "import", "-", code=2)
+    assert "--trusted" in piped.stderr
+
+
 @pytest.mark.proves("B108")
 def test_mem0_keeps_times_and_metadata(tmp_path, mind):
     """Times with their zone, categories as tags, relations as facts; a record without a memory is
     named.
     """
-    done = mind.data.import_from(MAKERS["mem0"](tmp_path), space=SPACE)
+    done = mind.data.import_from(MAKERS["mem0"](tmp_path), space=SPACE, trusted=True)
     one = everything(mind)["892db2ae-06d9-49e5-8b3e-585ef9b85b8e"]
     assert (one.text, one.tags, one.details["metadata"]["source"]) == (
         "Is allergic to peanuts",
@@ -404,7 +485,7 @@ def test_mem0_keeps_times_and_metadata(tmp_path, mind):
 @pytest.mark.proves("B108")
 def test_claude_codes_pages_and_index(tmp_path, mind):
     """A page a memory with its type; of the index what points to no page; links between pages."""
-    mind.data.import_from(MAKERS["claude-code"](tmp_path), space=SPACE)
+    mind.data.import_from(MAKERS["claude-code"](tmp_path), space=SPACE, trusted=True)
     found = {one.text[:12]: one for one in everything(mind).values()}
     assert {text: (one.kind, one.space) for text, one in found.items()} == {
         "Ann is a dat": ("knowledge", "me"),
@@ -419,7 +500,7 @@ def test_claude_codes_pages_and_index(tmp_path, mind):
 @pytest.mark.proves("B108")
 def test_basic_memorys_notes(tmp_path, mind):
     """Notes, observations by category, relations between notes."""
-    mind.data.import_from(MAKERS["basic-memory"](tmp_path), space=SPACE)
+    mind.data.import_from(MAKERS["basic-memory"](tmp_path), space=SPACE, trusted=True)
     found = everything(mind)
     jwt = next(one for one in found.values() if "JWT" in one.text)
     assert (jwt.kind, jwt.tags, jwt.title, jwt.at) == (
@@ -441,7 +522,7 @@ def test_skills_and_goals_come_up(tmp_path, mind):
     needs them.
     """
     put(tmp_path / "s" / ".claude" / "skills" / "empty" / "SKILL.md", "---\nname: empty\n---\n")
-    done = mind.data.import_from(MAKERS["skills"](tmp_path / "s"), space=SPACE)
+    done = mind.data.import_from(MAKERS["skills"](tmp_path / "s"), space=SPACE, trusted=True)
     assert [bad.where for bad in done.plan.bad] == [".claude/skills/empty/SKILL.md"]
     skill = everything(mind)[
         next(name for name in everything(mind) if name.startswith("skill:invoices"))
@@ -492,7 +573,9 @@ def test_a_bad_record_loses_no_other(tmp_path, mind):
         json.dumps({**good, "id": "c", "fact": "Two"}) + ",",
         "]}",
     ]
-    done = mind.data.import_from(put(tmp_path / "semantic.json", "\r\n".join(lines)), space=SPACE)
+    done = mind.data.import_from(
+        put(tmp_path / "semantic.json", "\r\n".join(lines)), space=SPACE, trusted=True
+    )
     assert {one.text for one in everything(mind).values()} == {"One", "Two"}
     assert [bad.where for bad in done.plan.bad] == [
         "semantic.json, line 3",
@@ -504,11 +587,11 @@ def test_a_bad_record_loses_no_other(tmp_path, mind):
 def test_an_unknown_format_is_an_error(tmp_path, mind):
     """An unknown format is an error that names the known ones."""
     with pytest.raises(BadInput, match="jcode, zuckerman, aircher"):
-        mind.data.import_from(put(tmp_path / "x.json", "{}"))
+        mind.data.import_from(put(tmp_path / "x.json", "{}"), trusted=True)
     with pytest.raises(BadInput, match="is not one of"):
-        mind.data.import_from(tmp_path, "winamp")
+        mind.data.import_from(tmp_path, "winamp", trusted=True)
     with pytest.raises(BadInput, match="There is no file"):
-        mind.data.import_from(tmp_path / "nothing")
+        mind.data.import_from(tmp_path / "nothing", trusted=True)
 
 
 @pytest.mark.proves("A115", "B108")
@@ -596,7 +679,7 @@ def test_what_lies_beside_memories_is_left_and_told(project_with_old_stores):
     """Nothing is mixed or altered unless somebody names it; what is empty is filled all the same."""
     run(project_with_old_stores / "home", "remember", "Ours.", "--space", SPACE)
     before = prints(project_with_old_stores / "p") | prints(project_with_old_stores / "user")
-    result = run(project_with_old_stores / "home", "data", "import", "--space", SPACE)
+    result = run(project_with_old_stores / "home", "data", "import", "--space", SPACE, "--trusted")
     assert "Left as it is" in result.stderr
     assert (
         f"reverie data import {project_with_old_stores / 'p' / '.jaato'}"
@@ -650,7 +733,9 @@ def test_a_conversation_is_learned_from(tmp_path):
         "message": {"role": "user", "content": "I prefer tabs over spaces."},
     }
     file = put(tmp_path / "s1.jsonl", json.dumps(line) + "\n")
-    out = run(tmp_path / "home", "data", "import", str(file), "--space", SPACE).stdout
+    refused = run(tmp_path / "home", "data", "import", str(file), "--space", SPACE, code=2)
+    assert "counts as your word" in refused.stderr
+    out = run(tmp_path / "home", "data", "import", str(file), "--space", SPACE, "--trusted").stdout
     assert "preference: I prefer tabs over spaces." in out
 
 
@@ -685,8 +770,10 @@ def test_nobody_waits_for_files_to_be_read_and_cleaned(home, tmp_path, monkeypat
 
         memory_of = import_plan.build_record_memory
         monkeypatch.setattr(import_plan, "build_record_memory", slow)
-        assert home.data.import_from(path, space=SPACE, dry_run=True).plan.kinds == {"fact": 1}
-        assert home.data.import_from(path, space=SPACE).plan.kinds == {"fact": 1}
+        assert home.data.import_from(path, space=SPACE, dry_run=True, trusted=True).plan.kinds == {
+            "fact": 1
+        }
+        assert home.data.import_from(path, space=SPACE, trusted=True).plan.kinds == {"fact": 1}
     assert home.data.stats().memories == 3
 
 
@@ -698,22 +785,22 @@ def test_what_somebody_else_takes_in_meanwhile_is_known(home, tmp_path, monkeypa
 
         def late(found, into):
             monkeypatch.setattr(import_plan, "build_record_memory", memory_of)
-            other.data.import_from(path, space=SPACE)
+            other.data.import_from(path, space=SPACE, trusted=True)
             return memory_of(found, into)
 
         memory_of = import_plan.build_record_memory
         monkeypatch.setattr(import_plan, "build_record_memory", late)
-        done = home.data.import_from(path, space=SPACE)
+        done = home.data.import_from(path, space=SPACE, trusted=True)
     assert (done.plan.kinds, done.plan.known, home.data.stats().memories) == ({}, 1, 1)
 
 
 @pytest.mark.proves("CC-9")
 def test_a_number_without_end_is_cut(tmp_path, mind):
     """It loses neither its record nor the others."""
-    mind.data.import_from(records(tmp_path, {"usage_count": 10**30}), space=SPACE)
+    mind.data.import_from(records(tmp_path, {"usage_count": 10**30}), space=SPACE, trusted=True)
     graph = jcode_graph()
     graph["memories"][ONE] |= {"strength": 10**30, "access_count": 10**30}
-    mind.data.import_from(put(tmp_path / "0.json", json.dumps(graph)), space=SPACE)
+    mind.data.import_from(put(tmp_path / "0.json", json.dumps(graph)), space=SPACE, trusted=True)
     assert len(everything(mind)) == 3
     assert mind.data.verify() == []
 
@@ -722,7 +809,7 @@ def test_a_number_without_end_is_cut(tmp_path, mind):
 def test_somebody_elses_file_says_nothing_to_the_user_and_of_its_use(tmp_path, mind):
     """No line of it reaches the user's own space, and how often it was used is not believed."""
     mind.data.import_from(
-        records(tmp_path, {"scope": "universal", "usage_count": 900}), space=SPACE, untrusted=True
+        records(tmp_path, {"scope": "universal", "usage_count": 900}), space=SPACE
     )
     one = everything(mind)[JAATO["id"]]
     assert (one.space, one.access_count, one.last_accessed_at) == (SPACE, 0, None)
@@ -738,15 +825,15 @@ def test_a_later_import_supersedes_a_partial_one(tmp_path, mind):
     whole["edges"] = {}
     part["memories"][TWO] |= {"active": True, "superseded_by": None}
     file = put(tmp_path / "0.json", json.dumps(part))
-    mind.data.import_from(file, space=SPACE)
+    mind.data.import_from(file, space=SPACE, trusted=True)
     put(file, json.dumps(whole))
-    done = mind.data.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE, trusted=True)
     one, two = everything(mind)[ONE], everything(mind)[TWO]
     assert (two.active, two.superseded_by, done.plan.links) == (False, one.id, 1)
     assert [(e.src, e.dst) for e in mind.store.edges([one.id], ("supersedes",))] == [
         (one.id, two.id)
     ]
-    assert mind.data.import_from(file, space=SPACE).event == 0
+    assert mind.data.import_from(file, space=SPACE, trusted=True).event == 0
     mind.undo(done.event)
     assert [everything(mind)[name].active for name in (ONE, TWO)] == [False, True]
     assert mind.data.verify() == []
@@ -755,14 +842,16 @@ def test_a_later_import_supersedes_a_partial_one(tmp_path, mind):
 @pytest.mark.proves("B108")
 def test_what_is_otherwise_there_than_here_is_said(tmp_path, mind):
     """A record that was altered in its file, and one that was taken back here, with the way back."""
-    mind.data.import_from(records(tmp_path, {}), space=SPACE)
-    done = mind.data.import_from(records(tmp_path, {"content": "Something else."}), space=SPACE)
+    mind.data.import_from(records(tmp_path, {}), space=SPACE, trusted=True)
+    done = mind.data.import_from(
+        records(tmp_path, {"content": "Something else."}), space=SPACE, trusted=True
+    )
     assert done.plan.remarks == (
         "1 of those that were there say something else in their file; here they stay as they "
         "are: memories.jsonl, line 1",
     )
     mind.forget(everything(mind)[JAATO["id"]].id)
-    (remark,) = mind.data.import_from(records(tmp_path, {}), space=SPACE).plan.remarks
+    (remark,) = mind.data.import_from(records(tmp_path, {}), space=SPACE, trusted=True).plan.remarks
     assert f"reverie memory restore {everything(mind)[JAATO['id']].id}" in remark
 
 
@@ -779,7 +868,7 @@ def test_links_are_not_followed_and_broken_pages_are_named(tmp_path, mind, name)
     (pages / "aaa.md").mkdir()
     put(tmp_path / "elsewhere" / "b.md", "A private matter.")
     (pages / "below").symlink_to(tmp_path / "elsewhere")
-    done = mind.data.import_from(folder, space=SPACE)
+    done = mind.data.import_from(folder, space=SPACE, trusted=True)
     assert not [one for one in everything(mind).values() if "private" in one.text]
     assert sum(done.plan.kinds.values()) >= 3
     assert ["link.md" in remark and "dangling.md" in remark for remark in done.plan.remarks] == [
@@ -798,7 +887,7 @@ def broken(records, commas=False):
 def test_one_broken_record_on_a_line_of_many(tmp_path, mind):
     """The records after the broken one come in as well, and it is named."""
     file = put(tmp_path / "prospective.json", broken(zuckerman_records("prospective")))
-    done = mind.data.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE, trusted=True)
     assert sorted(everything(mind)) == [
         one["id"] for one in zuckerman_records("prospective") if one["id"][-1] in "35"
     ]
@@ -810,7 +899,7 @@ def test_a_trailing_comma_is_tolerated(tmp_path, mind):
     some = zuckerman_records("prospective")
     some[0]["intention"] = "Write [a,] and {b,}"
     done = mind.data.import_from(
-        put(tmp_path / "prospective.json", broken(some, commas=True)), space=SPACE
+        put(tmp_path / "prospective.json", broken(some, commas=True)), space=SPACE, trusted=True
     )
     assert (len(everything(mind)), done.plan.bad) == (3, ())
     assert everything(mind)[some[0]["id"]].text == "Write [a,] and {b,}"
@@ -825,7 +914,7 @@ def zuckermans(tmp_path, mind, type, *records):
     """What records of a type come to, by their ids, and the plan."""
     some = [{"createdAt": 1770144000000, "type": type, **one} for one in records]
     done = mind.data.import_from(
-        put(tmp_path / f"{type}.json", json.dumps({"memories": some})), space=SPACE
+        put(tmp_path / f"{type}.json", json.dumps({"memories": some})), space=SPACE, trusted=True
     )
     return everything(mind), done.plan
 
@@ -882,7 +971,7 @@ def test_zuckermans_feelings_about_one_thing(tmp_path, mind):
             }
         ),
     )
-    mind.data.import_from(tmp_path / "z", "zuckerman", space=SPACE)
+    mind.data.import_from(tmp_path / "z", "zuckerman", space=SPACE, trusted=True)
     found = everything(mind)
     assert found["s"].details["emotion"] == {
         "name": "joy",
@@ -909,7 +998,7 @@ def test_zuckermans_blocks_are_taken_apart(tmp_path, mind):
         "\n\n---\n\n[2026-02-03T23:40:00.000Z]\n\n**Event**: Deployed\n"
         "**When**: 2026-02-03T23:39:00.000Z\n**What**: The shop, version 2\n**Why**: release\n",
     )
-    mind.data.import_from(tmp_path, "zuckerman", space=SPACE)
+    mind.data.import_from(tmp_path, "zuckerman", space=SPACE, trusted=True)
     found = {one.text: one for one in everything(mind).values()}
     assert {text: one.kind for text, one in found.items()} == {
         "Editor font is Iosevka": "fact",
@@ -932,7 +1021,7 @@ def test_zuckermans_pages_need_no_time_stamps(tmp_path, mind):
     put(tmp_path / "memory" / "2026-02-03.md", "The shop was deployed by hand.\n")
     put(tmp_path / "memory" / "2026-02-04.md", "[2026-02-04T18:40:00.000Z]\n\nThe cat slept.\n")
 
-    done = mind.data.import_from(tmp_path, "zuckerman", space=SPACE)
+    done = mind.data.import_from(tmp_path, "zuckerman", space=SPACE, trusted=True)
 
     assert done.plan.bad == ()
     assert {one.text: one.kind for one in everything(mind).values()} == {
@@ -1017,6 +1106,7 @@ def test_what_mem0_says_of_a_memory_approves_nothing(tmp_path, mind):
         ),
         "mem0",
         space=SPACE,
+        trusted=True,
     )
     details = everything(mind)["a"].details
     assert (details["metadata"], details.keys() & {"maturity", "emotion"}) == (
@@ -1030,13 +1120,13 @@ def test_a_jcode_file_that_was_cut_gives_what_is_whole(tmp_path, mind):
     """With no copy beside it, or one that is older by the name of its migration."""
     text = json.dumps(jcode_graph())
     file = put(tmp_path / "0123456789abcdef.json", text[: text.index('"unheard_of"')])
-    done = mind.data.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE, trusted=True)
     assert (everything(mind).keys(), "1 of its entries are whole" in done.plan.bad[0].why) == (
         {ONE},
         True,
     )
     put(tmp_path / "0123456789abcdef.json.bak", json.dumps(jcode_flat()))
-    done = mind.data.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE, trusted=True)
     assert "0123456789abcdef.json.bak was taken instead" in done.plan.remarks[0]
     assert "mem_1767000000000_1" in everything(mind)
 
@@ -1049,7 +1139,9 @@ def test_jcode_loses_no_field(tmp_path, mind):
     graph = jcode_graph()
     graph["memories"][ONE] |= {"category": {"custom": "Team Rule"}, "tags": ["git", 5]}
     graph["edges"][ONE].append({"target": TWO, "kind": "contradicts", "weight": float("nan")})
-    done = mind.data.import_from(put(tmp_path / "0.json", json.dumps(graph)), space=SPACE)
+    done = mind.data.import_from(
+        put(tmp_path / "0.json", json.dumps(graph)), space=SPACE, trusted=True
+    )
     one = everything(mind)[ONE]
     assert (one.kind, one.details["category"], one.updated_at) == (
         "team-rule",
@@ -1073,7 +1165,7 @@ def test_jcode_loses_no_field(tmp_path, mind):
             ]
         ),
     )
-    mind.data.import_from(home, space=SPACE)
+    mind.data.import_from(home, space=SPACE, trusted=True)
     assert everything(mind)["s"].details["jcode"] == {
         "context": "Since Monday",
         "git_branch": "main",
@@ -1118,7 +1210,7 @@ def test_jaato_loses_no_field(tmp_path, mind):
         tmp_path / "curated.jsonl",
         json.dumps({**JAATO, "id": "l", "content": "Größe"}, ensure_ascii=False).encode("latin-1"),
     )
-    done = mind.data.import_from(tmp_path, "jaato", space=SPACE)
+    done = mind.data.import_from(tmp_path, "jaato", space=SPACE, trusted=True)
     found = everything(mind)
     one = found[JAATO["id"]]
     assert (one.details["description"], one.details["escalated_to"], one.tags) == (
@@ -1178,7 +1270,9 @@ def test_an_unknown_file_is_named(tmp_path):
     file = put(tmp_path / "notes.txt", "Hello.\n")
     for more in ([], ["--dry-run"], ["--untrusted"]):
         said = run(tmp_path / "home", "data", "import", str(file), *more, code=2).stderr
-        assert f"{file} is no export of Reverie, nor does it look like anything of jcode" in said
+        assert (
+            f"{file} is not an export of Reverie, nor does it look like anything of jcode" in said
+        )
     assert (
         "There is no file"
         in run(tmp_path / "home", "data", "import", f"{file}.x", "--dry-run", code=2).stderr
@@ -1219,7 +1313,7 @@ def test_a_zone_is_recorded_where_it_was_assumed(tmp_path, mind):
     themselves.
     """
     for name in ("aircher", "jaato", "jcode", "mem0"):
-        mind.data.import_from(MAKERS[name](tmp_path / name), space=SPACE)
+        mind.data.import_from(MAKERS[name](tmp_path / name), space=SPACE, trusted=True)
     zones = {
         name: {
             "zone" in one.details["imported_from"]
@@ -1240,7 +1334,7 @@ def test_a_store_elsewhere_is_not_followed(tmp_path, mind):
     (tmp_path / "a" / "data").mkdir(parents=True)
     (tmp_path / "a" / "data" / "episodic.db").symlink_to(real / "data" / "episodic.db")
     with pytest.raises(BadInput):
-        mind.data.import_from(tmp_path / "a", "aircher", space=SPACE)
+        mind.data.import_from(tmp_path / "a", "aircher", space=SPACE, trusted=True)
     for name, file in (
         ("jaato", "memories.jsonl"),
         ("zuckerman", "MEMORY.md"),
@@ -1249,5 +1343,5 @@ def test_a_store_elsewhere_is_not_followed(tmp_path, mind):
         there = MAKERS[name](tmp_path / f"{name}-real")
         put(tmp_path / name / file, "").unlink()
         (tmp_path / name / file).symlink_to(there / file)
-        done = mind.data.import_from(tmp_path / name, name, space=SPACE)
+        done = mind.data.import_from(tmp_path / name, name, space=SPACE, trusted=True)
         assert (done.plan.kinds, [file in remark for remark in done.plan.remarks]) == ({}, [True])

@@ -184,7 +184,7 @@ def import_from(mind, text, tmp):
     (tmp / "claude" / "memory" / "topic.md").write_text(
         f"---\ntype: user\n---\n{text}\n\n# More\n\n{text}\n"
     )
-    mind.data.import_from(tmp / "claude", space=SPACE)
+    mind.data.import_from(tmp / "claude", space=SPACE, trusted=True)
 
 
 def share(mind, text, tmp):
@@ -359,7 +359,7 @@ def test_imports_say_which_record_was_refused(tmp_path, clock):
 
         (tmp_path / "memory").mkdir()
         (tmp_path / "memory" / "MEMORY.md").write_text(f"- {PERSONAL}\n- heron is staging\n")
-        plan = mind.data.import_from(tmp_path / "memory", space=SPACE).plan
+        plan = mind.data.import_from(tmp_path / "memory", space=SPACE, trusted=True).plan
         assert ["email" in one.why for one in plan.bad] == [True] and len(plan.changes) == 1
 
         (tmp_path / "team.jsonl").write_text(
@@ -997,7 +997,7 @@ def test_a_note_that_says_it_is_sensitive_is_never_looked_into(agent, project, c
         (project / "memory" / "MEMORY.md").write_text("- adder is live\n")
         (project / "memory" / "health.md").write_text(note)
         assert "health.md says that it is sensitive" in str(
-            mind.data.import_from(project / "memory").plan.remarks
+            mind.data.import_from(project / "memory", trusted=True).plan.remarks
         )
     assert holding(agent.home) == []
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.privacy import cases, heldout, second
+from bench.privacy import borrowed, cases, heldout, second
 from bench.privacy.cases import Case
 from reverie.core.privacy_policy import Policy
 from reverie.privacy import JSON, MARK_PATTERN, redact, redact_value
@@ -94,6 +94,24 @@ def test_the_name_in_front_is_kept():
     assert (
         redact("API_KEY=" + "q7Zx" * 6 + "\nPORT=1")[0] == "API_KEY=[REDACTED:assignment]\nPORT=1"
     )
+
+
+@pytest.mark.proves("A106", "A107")
+def test_secrets_are_found_in_the_ways_that_other_suites_write_them():
+    """Ten in all languages and formats of settings; in logs, credential stores and code, nine."""
+    found: dict[str, list[bool]] = {"ways": [], "stories": []}
+    for case in borrowed.secrets():
+        found[case.kind.partition(":")[0]].append(case.secret not in redact(case.text)[0])
+
+    assert sum(found["ways"]) >= 0.99 * len(found["ways"])
+    assert sum(found["stories"]) >= 0.95 * len(found["stories"])
+
+
+@pytest.mark.parametrize("text", borrowed.lookalikes())
+@pytest.mark.proves("CC-89")
+def test_random_strings_under_names_of_no_secrets_stay(text: str):
+    """Digests, commits, ids, cache keys and images."""
+    assert redact(text)[0] is text
 
 
 @FEW
@@ -250,6 +268,16 @@ def test_addresses_and_phones_are_kept_until_asked():
         "mnemonic abandon ",
         "a.",
         "AKIA",
+        "Using Key=",
+        "Key=a1b2c3d4e5f6g7h8 ",
+        "<secret>",
+        "<secret>a</secret>",
+        "kind: secret\n a: ",
+        "secret 'a1B2c3D4e5F6g7H8i9J0' ",
+        "token=a1B2c3D4e5F6g7H8i9J0 ",
+        "api a1B2c3D4e5F6g7H8i9J0 key ",
+        "code=a",
+        "authorization code is ",
     ],
 )
 @pytest.mark.proves("A110")

@@ -16,6 +16,7 @@ from reverie.privacy import (
     secret_rule,
     secret_shapes,
     sensitive_files,
+    spoken_passwords,
 )
 
 MODULES = (
@@ -26,6 +27,7 @@ MODULES = (
     secret_rule,
     secret_shapes,
     sensitive_files,
+    spoken_passwords,
 )
 
 

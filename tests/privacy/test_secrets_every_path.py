@@ -250,7 +250,7 @@ def test_no_importer_keeps_a_secret(tmp_path, clock, monkeypatch, name):
     monkeypatch.setattr(others, "SECRET", ALL)
     path = others.MAKERS[name](tmp_path / "theirs")
     with memory(tmp_path / "home", now=clock) as mind:
-        mind.data.import_from(path, space=SPACE)
+        mind.data.import_from(path, space=SPACE, trusted=True)
         mind.settle()
     assert kept(tmp_path / "home") == []
 

@@ -10,6 +10,7 @@ from reverie.core.clock import format_day
 from reverie.core.doubt import describe_doubt, is_in_doubt
 from reverie.core.model import DEPENDS_ON
 from reverie.core.validity import is_valid_at
+from reverie.memory.short_ids import shorten_id
 from reverie.reconciliation.doubts import LAST_CHECK_META
 from reverie.reconciliation.shaken_grounds import shakes_ground
 from reverie.runtime.mind import Mind
@@ -280,7 +281,7 @@ def test_a_command_shows_what_is_in_doubt_and_an_answer_settles_it(tmp_path, mon
         mind.forget(ground.id)
         mind.settle()
     shown = run_command("--space", SPACE, "review").output
-    assert "in doubt since" in shown and claim.id in shown
+    assert "in doubt since" in shown and shorten_id(claim.id) in shown
     assert "in doubt since" in run_command("--space", SPACE, "recall", "sessions").output
     assert "in doubt" in run_command("--space", SPACE, "show", claim.id).output
     run_command("curate", claim.id)

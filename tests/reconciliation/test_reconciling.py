@@ -16,6 +16,7 @@ from bench.reconcile.data import fifties, restatements
 from bench.reconcile.through import passed
 from reverie.core.errors import BadInput, Conflict
 from reverie.extraction.rule_extraction import extract_lessons
+from reverie.memory.short_ids import shorten_id
 from reverie.pipeline.decided_pairs import load_settled_pairs
 from reverie.pipeline.leases import SETTLE_LEASE
 from reverie.reconciliation.merge_rules import MIN_COSINE
@@ -741,7 +742,10 @@ def test_review_on_the_command_line(tmp_path, monkeypatch):
 
     assert "Nothing waits" in run("review")
     one, other = kept("tabs it is", "spaces it is")
-    assert one in run("review", "--list") and json.loads(run("status", "--json"))["to_decide"] == 1
+    assert (
+        shorten_id(one) in run("review", "--list")
+        and json.loads(run("status", "--json"))["to_decide"] == 1
+    )
     assert json.loads(run("review", "--json"))["cases"][0]["other"]["id"] == other
     run("review", one, code=2)
     run("review", one, other, "--keep", "never", code=2)

@@ -310,8 +310,8 @@ def test_an_empty_home_needs_no_model(tmp_path, monkeypatch):
 
     monkeypatch.setattr("reverie.embedding.toy.ToyEmbedder.embed", refuse)
     assert (
-        "words alone" not in run_command("recall", "heron", "--space", SPACE).stderr and asked == []
+        "Words alone" not in run_command("recall", "heron", "--space", SPACE).stderr and asked == []
     )
     with open_mind(tmp_path / "home") as mind:
         kept(mind, "Staging is heron.")
-    assert "words alone" in run_command("recall", "heron", "--space", SPACE).stderr and asked
+    assert "Words alone" in run_command("recall", "heron", "--space", SPACE).stderr and asked

@@ -2,8 +2,10 @@
 learned coefficients.
 """
 
+import importlib
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from reverie.retrieval.relevance_gate import (
     judge_hits,
     load_gate_models,
     read_turn,
+    turn_forms,
     weigh_stems,
 )
 from reverie.retrieval.rescoring import MIN_SHOWN_CHANCE
@@ -177,3 +180,35 @@ def test_an_unknown_number_counts_as_zero():
     """A number that is NaN is left out of the sum; the others count."""
     assert relevance_gate.sum_weighted({"a": 2.0, "b": 1.0}, {"a": math.nan, "b": 3.0}) == 3.0
     assert len(load_gate_models()) == 2
+
+
+def test_turns_are_told_apart_without_compiling_what_cannot_fit():
+    """Each way of a kind is among what is looked for first, so that none is passed over."""
+    for kind, form in turn_forms().items():
+        for text in ways_of(importlib.import_module("re._parser").parse(form.pattern)):
+            assert form.fits(text) or not re.search(form.pattern, text), (kind, text)
+    assert not any(
+        form.begins and form.fits("zebra rename it, thanks") for form in turn_forms().values()
+    )
+
+
+def ways_of(parsed):
+    """Texts of the ways into an expression: each choice once, each repetition as few and as many
+    times as twice.
+    """
+    texts = [""]
+    for op, value in parsed:
+        name = str(op)
+        if name == "LITERAL":
+            more = [chr(value)]
+        elif name == "BRANCH":
+            more = [text for way in value[1] for text in ways_of(way)]
+        elif name == "SUBPATTERN":
+            more = ways_of(value[3])
+        elif name == "MAX_REPEAT":
+            once = ways_of(value[2])
+            more = ["" if value[0] == 0 else once[0], *(text * min(value[1], 2) for text in once)]
+        else:
+            more = {"AT": [""], "ANY": ["x"], "NOT_LITERAL": ["x"]}.get(name, [" ", "x", "7", "{"])
+        texts = [text + one for text in texts for one in more][:20_000]
+    return texts

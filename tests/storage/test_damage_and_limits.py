@@ -11,7 +11,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 
@@ -26,6 +26,7 @@ from reverie.core.errors import (
     ReverieError,
     StoreDamaged,
     StoreFull,
+    StoreGone,
     StoreReadOnly,
 )
 from reverie.storage import open_store
@@ -488,6 +489,40 @@ def test_an_unknown_id_is_named(mind):
     assert mind.get("mem_none") == []
 
 
+# A home that goes away
+
+
+@pytest.mark.parametrize("how", ["deleted", "replaced", "moved"])
+@pytest.mark.proves("CC-10", "X20")
+def test_a_home_that_goes_away_while_it_is_open_acknowledges_nothing(tmp_path, how):
+    """The next write is an error, on the command line too; opened again, the memory works."""
+    home, moved = tmp_path / "home", tmp_path / "moved"
+    with memory(tmp_path / "other") as other:
+        other.remember("from another day", space=SPACE)
+    with memory(home) as mind:
+        kept = mind.remember("kept before", space=SPACE)
+        if how == "deleted":
+            shutil.rmtree(home)
+        elif how == "moved":
+            home.rename(moved)
+        else:
+            home.rename(moved)
+            shutil.copytree(tmp_path / "other", home)
+        for write in (
+            lambda: mind.remember("lost", space=SPACE),
+            lambda: mind.forget(kept.id),
+            lambda: mind.record("tool", {"name": "x"}, space=SPACE),
+        ):
+            with pytest.raises(StoreGone, match="removed or replaced"):
+                write()
+        with suppress(ReverieError):  # no other error: what was open may still be read
+            mind.recall("kept", space=SPACE)
+    with memory(moved if how == "moved" else home) as mind:
+        assert "lost" not in {one.text for one in mind.browse(space=SPACE)}
+        mind.remember("works again", space=SPACE)
+        assert mind.data.verify() == []
+
+
 # Models
 
 
@@ -562,3 +597,50 @@ def test_the_command_of_a_broken_pipe_is_no_loss(tmp_path):
     store.close()
 
     assert [m.text for m in found] == ["kept"]
+
+
+# Rows that are not what was written
+
+
+def alter_bytes(path, old, new):
+    """Alter a file as a disk would: nobody is told."""
+    assert len(old) == len(new)
+    data = path.read_bytes()
+    assert old in data
+    path.write_bytes(data.replace(old, new))
+
+
+@pytest.mark.parametrize("where", ["text of a memory", "payload of an event"])
+@pytest.mark.proves("CC-10")
+def test_a_text_that_changed_on_the_disk_is_found(tmp_path, where):
+    """Whole pages and valid rows, yet not what was written: `verify` names the row."""
+    with memory(tmp_path / "home") as mind:
+        kept = mind.remember("The staging server is called heron.", space=SPACE)
+        seq = mind.record("tool", {"name": "heronry"}, space=SPACE)
+        mind.revise(kept.id, tags=("ops",))
+        assert mind.data.verify() == []
+    path = tmp_path / "home/reverie.db"
+    if where == "text of a memory":
+        alter_bytes(path, b"called heron.", b"called osprey"[:13])
+    else:
+        alter_bytes(path, b'"heronry"', b'"ospreys"')
+    with memory(tmp_path / "home") as mind:
+        told = [problem.message for problem in mind.data.verify()]
+        named = kept.id if where == "text of a memory" else f"event {seq}"
+        assert [one for one in told if one.startswith(named) and "not what was written" in one]
+        # Writing another field does not vouch for the text.
+        mind.revise(kept.id, title="Staging")
+        assert [one for one in map(str, mind.data.verify()) if "not what was written" in one]
+
+
+@pytest.mark.proves("CC-10")
+def test_rows_of_before_checksums_get_one(tmp_path):
+    """Rows that an earlier version wrote have none, and `verify` gives them one."""
+    with memory(tmp_path) as mind:
+        mind.remember("one of before", space=SPACE)
+        db = mind.store.connections.writer
+        for table in ("memory", "event"):
+            db.execute(f"update {table} set checksum = null")
+        assert mind.data.verify() == []
+        assert not db.execute("select 1 from memory where checksum is null").fetchall()
+        assert not db.execute("select 1 from event where checksum is null").fetchall()

@@ -367,6 +367,37 @@ def test_many_processes_may_open_a_new_home_at_once(path):
     assert (trouble, count, problems) == ([""] * 8, 8, [])
 
 
+def test_a_writer_is_let_in_between_two_others(store, path):
+    """Another program writes nearly always: its next pause, or one soon after, is ours."""
+    begun, done, waited = threading.Semaphore(0), threading.Event(), []
+
+    def write_nearly_always():
+        turns = 0
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=60)) as db:
+            while not done.is_set():
+                db.execute("begin immediate")
+                turns += 1
+                waited.append(turns)
+                begun.release()
+                done.wait(0.12)
+                db.execute("commit")
+                done.wait(0.005)
+
+    other = threading.Thread(target=write_nearly_always)
+    other.start()
+    turns = []
+    for n in range(8):
+        while begun.acquire(blocking=False):
+            pass
+        begun.acquire()
+        before = len(waited)
+        store.set_meta("note", str(n))
+        turns.append(len(waited) - before)
+    done.set()
+    other.join()
+    assert sum(turns) <= 40, turns
+
+
 def test_writes_inside_a_write_join_it(store):
     """A transaction within a transaction is one transaction."""
     with pytest.raises(ZeroDivisionError), store.transaction():

@@ -172,6 +172,17 @@ def test_an_interrupt_leaves_nothing(store, monkeypatch):
     assert len(store.events()) == 1
 
 
+def test_ids_are_found_by_a_part_of_them(store):
+    """Newest first, by how they begin or end, and never by what merely resembles that."""
+    ids = [f"mem_01abc{n}{'0' * 18}xy" for n in range(3)]
+    for id in ids:
+        memory = make_memory(id)._replace(id=id)
+        store.apply([Add(memory=memory)], make_event(space=memory.space))
+    assert store.match_ids("01abc", 9) == ids[::-1] and store.match_ids("01abc1", 9) == [ids[1]]
+    assert store.match_ids("xy", 2) == ids[:0:-1]
+    assert store.match_ids("mem_01abc", 9) == store.match_ids("%", 9) == []
+
+
 def test_everything_commits_together(store):
     """Changes, their event and the reader's cursor are there together."""
     one, two = make_memory("one"), make_memory("two")

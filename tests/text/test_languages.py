@@ -1,10 +1,14 @@
 """Every language file holds to its own examples, and a prompt is read by the script it is in."""
 
+import random
+import re
 from pathlib import Path
 
 import pytest
 
 from reverie.text import prompt_phrases
+from reverie.text.borrowed_voices import SECTION as BORROWED_VOICE
+from reverie.text.borrowed_voices import find_borrowed_start
 from reverie.text.learned_phrases import (
     CONCLUSION,
     CONFIRMS,
@@ -30,8 +34,11 @@ from reverie.text.prompt_phrases import (
     SESSION_TRAITS,
     TRAITS,
     WHERE_WERE_WE,
+    compile_phrase,
+    has_parts,
     has_trait,
     list_languages,
+    list_parts,
     load_language,
     load_phrases,
     matches_section,
@@ -85,6 +92,33 @@ def test_of_what_a_file_says_only_examples_are_not_read(code):
 def test_an_example_has_its_trait_and_a_counterexample_has_not(code, trait, example, wanted):
     section = load_phrases()[code][trait]
     assert matches_section(section, example, example.lower()) == wanted
+
+
+@pytest.mark.parametrize("code", list_languages())
+def test_no_phrase_is_passed_over_for_a_part_that_it_may_lack(code):
+    """What is looked for before an expression is compiled stands in whatever the phrase allows."""
+    chosen = random.Random(1)
+    for trait in {*TRAITS, *SESSION_TRAITS} & load_phrases()[code].keys():
+        section = load_phrases()[code][trait]
+        for phrase, *parts in (*section.get("begins", ()), *section.get("contains", ())):
+            texts = {put_phrase(phrase.lower(), chosen) for _ in range(60)}
+            found = [one for one in texts if compile_phrase(phrase, begins=False).search(one)]
+            assert found and all(has_parts(parts, one) for one in found), (phrase, parts)
+    assert not has_parts(list_parts("(let's|we) not … (any more|,)"), "let's not do that")
+
+
+def put_phrase(phrase, chosen):
+    """A text that a phrase allows: one way of each choice; what may be missing is there or not."""
+    while "(" in phrase:
+        phrase = re.sub(
+            r"\(([^()]*)\)(\??)",
+            lambda way: (
+                chosen.choice(way[1].split("|")) if not way[2] or chosen.random() < 0.5 else ""
+            ),
+            phrase,
+        )
+    phrase = re.sub(r".\?", lambda way: way[0][0] if chosen.random() < 0.5 else "", phrase)
+    return phrase.replace("…", chosen.choice(["", "some"])).replace("_", "word").replace("$", "")
 
 
 def test_a_prompt_is_read_in_its_own_script_only():
@@ -230,3 +264,18 @@ def test_a_claim_is_what_a_text_says_without_its_only_reason(text, claim, by_cla
     """Of two reasons none is left out: two things are said."""
     assert find_claim(text) == (claim or text)
     assert find_claim(text, by_clause=True) == (by_clause or text)
+
+
+@pytest.mark.parametrize("code", list_languages())
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_model_that_is_quoted_is_told_from_the_writer(code, wanted):
+    """Each language says how an answer is quoted; labels of turns count in each."""
+    section = read_language_file(code)[BORROWED_VOICE]
+    for example in section["examples" if wanted else "not_examples"]:
+        assert (find_borrowed_start([example]) is not None) == wanted, example
+    for label in section["roles"]:
+        assert find_borrowed_start(["?", "", f"{label}: x"]), label
+        assert find_borrowed_start([f"**{label.capitalize()}:** x"]), label
+    for label in section["asked"]:
+        assert not find_borrowed_start(["?", "", f"{label}: x"]), label
+        assert find_borrowed_start([f"{label}: x", f"{section['roles'][0]}: y"]), label

@@ -121,6 +121,7 @@ def redact_event(
     from reverie.activity.activity_events import shorten_payload
     from reverie.privacy import redact_value
 
+    policy = policy.within(event.space)
     safe = to_clean_json(dict(drop_sensitive_contents(event.payload, policy)))
     if not is_redacted:
         safe, _ = redact_value(safe, policy)

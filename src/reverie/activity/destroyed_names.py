@@ -36,7 +36,7 @@ SAME_EVERYWHERE = re.compile(
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|[^\s;|&]+|[;|&]+")
-_OPTION = re.compile(r"-+\w[\w.-]*\Z|\w[\w.]*\Z")
+_OPTION = re.compile(r"\A(?:-+\w[\w.-]*|\w[\w.]*)\Z")
 _SWITCHED = frozenset(("0", "1", "no", "yes", "false", "true"))
 _PORT = re.compile(r":?(\d{2,5})(/tcp|/udp)?\Z")
 _REPEATED = re.compile(r"(<(?:name|path)>)(?: (?:<name>|<path>|=|'?<number>'?))+")

@@ -151,7 +151,7 @@ def append_new_commits(
     known_keys = {get_rewrite_key(event.payload) for event in seen} - {None}
     new: list[Event] = []
     for commit in found:
-        event = to_commit_event(commit, done.repository, space, work.policy)
+        event = to_commit_event(commit, done.repository, space, work.policy.within(space))
         if commit.id not in known_ids and get_rewrite_key(event.payload) not in known_keys:
             new.append(event)
             done = done._replace(
@@ -233,7 +233,7 @@ def start_git(
         missing = f"there is no folder {folder}" if not folder.is_dir() else "git is not installed"
         raise BadInput(f"The history of {folder} cannot be read: {missing}") from err
     except NotADirectoryError as err:
-        raise BadInput(f"{folder} is no folder") from err
+        raise BadInput(f"{folder} is not a folder") from err
 
 
 def get_first_line(complaint: bytes) -> str:

@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 
 from reverie.activity.destroyed_names import hide_victims
 from reverie.activity.failure_signature import compute_failure_signature
-from reverie.core.trigger_patterns import split_commands
+from reverie.core.shell_commands import split_commands
 from reverie.text.learned_phrases import HEDGES, INTENDS, fits_section, is_conclusion
 from reverie.text.own_sentences import split_sentences
 from reverie.text.text_signals import find_file_names

@@ -247,7 +247,7 @@ def anchor_place(
     file = view.file(inside)
     if file is None:
         raise NotFound(
-            f"{place} is no file that memory may read. "
+            f"{place} is not a file that memory may read. "
             "Name a file, or a symbol of it: path:Class.method"
         )
     if name:

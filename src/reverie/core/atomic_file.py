@@ -10,6 +10,7 @@ back. The temporary file is gone afterwards, whatever happens.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -108,6 +109,35 @@ def temporary_path(path: PathLike) -> str:
 def open_private(path: str, flags: int) -> int:
     """An `opener` of files that only their owner may read."""
     return os.open(path, flags, 0o600)
+
+
+def create_private_file(path: PathLike) -> None:
+    """Create an empty file that only its owner may read, unless there is one or cannot be.
+
+    For whoever opens files with modes of its own, as SQLite does; its journals take the mode of
+    their database. What is there already is not even opened: closing it again would end the locks
+    that this process holds on it.
+    """
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def make_private_folder(folder: PathLike) -> None:
+    """Create a folder, and those above it that are missing, for their owner alone.
+
+    `os.makedirs` leaves those above to the umask.
+    """
+    folder = os.path.abspath(folder)
+    if os.path.isdir(folder):
+        return
+    above = os.path.dirname(folder)
+    if not os.path.lexists(above):
+        make_private_folder(above)
+    # Another process may be making it, too.
+    with suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    if not os.path.isdir(folder):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
 
 
 def mode_of(path: PathLike, otherwise: int) -> int:

@@ -23,7 +23,8 @@ from reverie.core.model import EMPTY_MAPPING, Memory
 AUTHOR, REVIEWER = "author", "curated"  # names in the details
 # Names in a record in jaato's format.
 GENERATED_BY, CURATED_BY, SOURCE_AGENT = "generated_by", "curated_by", "source_agent"
-PROTECTED_DETAILS = (REVIEWER, CURATE, "maturity")  # only a review may set or remove these
+# Only a review may set or remove these, and only a person what a guard does.
+PROTECTED_DETAILS = (REVIEWER, CURATE, "maturity", "guard")
 PERSON = "user"
 
 

@@ -51,6 +51,11 @@ def new_id(prefix: str = "mem") -> str:
     return f"{prefix}_{_to_base32(number)}"
 
 
+def new_key() -> bytes:
+    """32 bytes of chance, to key digests with."""
+    return os.urandom(32)
+
+
 def derive_id(
     name: str,
     at: float,

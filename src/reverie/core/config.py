@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reverie.core import environment
-from reverie.core.atomic_file import replace_file, write_beside
+from reverie.core.atomic_file import make_private_folder, replace_file, write_beside
 from reverie.core.errors import BadInput, Disabled
 from reverie.core.privacy_policy import CHOICES, Choice, Policy
 
@@ -42,7 +42,12 @@ NUMBER_BOUNDS = {
 }
 # How a value begins that TOML and JSON write alike.
 PLAIN_STARTS = frozenset('"[-0123456789tf')
-ALLOWED_VALUES = {"curate": ("off", "inferred", "model"), "duplicates": ("keep", "refuse")}
+PRIVACY_SETTINGS = ("personal", "contact", "intimate")
+ALLOWED_VALUES = {
+    "curate": ("off", "inferred", "model"),
+    "duplicates": ("keep", "refuse"),
+    "guards": ("ask", "deny", "tell", "off"),
+}
 # A provider's own variables, best first.
 PROVIDER_KEY_VARIABLES = {
     "anthropic": ("ANTHROPIC_API_KEY",),
@@ -64,8 +69,13 @@ class Settings(NamedTuple):
     off: tuple[str, ...] = ()  # spaces in which memory is switched off, with all below them
     # conversations in which memory is switched off, by their names
     off_sessions: tuple[str, ...] = ()
-    personal: str = "mask"  # cards, IBANs, US social security numbers: off (kept), mask, or refuse
-    contact: str = "off"  # e-mail addresses and phone numbers: off (kept), mask, or refuse
+    # cards, IBANs, national, tax and passport numbers: off (kept), mask, or refuse
+    personal: str = "mask"
+    contact: str = "off"  # e-mail and postal addresses, phone numbers: off (kept), mask, or refuse
+    intimate: str = "off"  # birth dates and health: off (kept), mask, or refuse
+    # what holds in a space and all below it instead, such as "me/shop contact=refuse";
+    # `reverie data privacy` writes it
+    space_privacy: tuple[str, ...] = ()
     # files never looked into, as in .gitignore, beside .env, keys and the like
     sensitive: tuple[str, ...] = ()
     # minilm, minilm:int8, toy, none; openai or gemini, openai:<model>, openai:<base url>#<model>
@@ -102,6 +112,11 @@ class Settings(NamedTuple):
     deadline: float = 0.03
     # what waits for `reverie memory curate`: off, inferred (concluded), model (wrote it)
     curate: str = "inferred"
+    # what a prohibition does when a tool is about to do what it forbids: ask (the person decides),
+    # deny, tell (the agent, once), off; `reverie guards` chooses for one of them
+    guards: str = "ask"
+    # whether a line in the host's terminal tells you what memory gave, learned or held back
+    notices: bool = True
     # what nearly says what is known, where somebody keeps it once more: keep (and say so), refuse
     duplicates: str = "keep"
     # days for which what was said in past conversations is searched; 0: always
@@ -120,7 +135,9 @@ class Settings(NamedTuple):
     sleep_idle: float = 15.0  # minutes without a turn before sleep begins by itself
     zone: str = ""  # time zone of reminders, such as Europe/Berlin; empty: the machine's
     backups: int = 3  # daily copies of the database that are kept; 0: none
-    mcp_token: str = ""  # bearer token that `reverie mcp --http` asks for; empty: none
+    # bearer token that `reverie mcp --http` asks for; empty: the one in the file mcp-token of the
+    # home, which is made when it is first needed
+    mcp_token: str = ""
     # folder of the Markdown mirror, within the home unless absolute; off: none
     mirror: str = "spaces"
 
@@ -146,6 +163,8 @@ class Settings(NamedTuple):
             check_privacy_choice("personal", self.personal),
             check_privacy_choice("contact", self.contact),
             self.sensitive,
+            intimate=check_privacy_choice("intimate", self.intimate),
+            spaces=tuple(map(check_space_privacy, self.space_privacy)),
         )
 
     def is_off(self, space: str, session: str = "") -> bool:
@@ -204,6 +223,7 @@ def reload_switches(settings: Settings) -> Settings:
         off_sessions=fresh.off_sessions,
         auto_plan=fresh.auto_plan,
         holdout=fresh.holdout,
+        guards=fresh.guards,
     )
 
 
@@ -300,9 +320,17 @@ def read_config_file(path: Path) -> dict[str, Any]:
     known = [name for name in Settings._fields if name != "home"]
     for name, value in values.items():
         if name not in known:
-            raise BadInput(f"{path}: there is no setting {name!r}; there are {', '.join(known)}")
+            raise BadInput(f"{path}: there is no setting {name!r}{suggest_setting(name, known)}")
         values[name] = check_setting(path, name, value)
     return values
+
+
+def suggest_setting(name: str, known: list[str]) -> str:
+    """What may have been meant, as the end of a sentence, or all there are."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, 3)
+    return f". Did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(known)}"
 
 
 def parse_plain_lines(text: str) -> dict[str, Any] | None:
@@ -337,19 +365,25 @@ def check_setting(
     default = Settings._field_defaults[name]
     if isinstance(default, tuple) and isinstance(value, list):
         if all(isinstance(item, str) for item in value):
-            return tuple(value)
+            value = tuple(value)
     elif isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not type(default):
         raise BadInput(
             f"{path}: {name} must be of the same type as its default {default!r}, not {value!r}"
         )
+    texts = value if isinstance(value, tuple) else (value,)
+    if any("\0" in text for text in texts if isinstance(text, str)):
+        raise BadInput(f"{path}: {name} holds a NUL character; write it without")
     if name in ALLOWED_VALUES and value not in ALLOWED_VALUES[name]:
         raise BadInput(
             f"{path}: {name} = {value!r} must be one of {', '.join(ALLOWED_VALUES[name])}"
         )
-    if name in ("personal", "contact"):
+    if name in PRIVACY_SETTINGS:
         check_privacy_choice(f"{path}: {name}", value)
+    if name == "space_privacy":
+        for rule in value:
+            check_space_privacy(rule)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         low, high = NUMBER_BOUNDS.get(name, (0, math.inf))
         if not low <= value <= high:
@@ -363,6 +397,19 @@ def check_privacy_choice(name: str, value: str) -> Choice:
     if value in CHOICES:
         return value
     raise BadInput(f"{name} = {value!r} is not one of {', '.join(CHOICES)}")
+
+
+def check_space_privacy(rule: str) -> str:
+    """The rule, if it is a space with choices for it; else BadInput."""
+    space, *choices = rule.split() or [""]
+    for one in choices:
+        name, _, value = one.partition("=")
+        if name not in PRIVACY_SETTINGS:
+            raise BadInput(f"{name!r} is not one of {', '.join(PRIVACY_SETTINGS)}")
+        check_privacy_choice(name, value)
+    if not choices or "=" in space:
+        raise BadInput(f"{rule!r} is not like: me/shop contact=refuse")
+    return f"{space} {' '.join(choices)}"
 
 
 def read_environment() -> dict[str, Any]:
@@ -389,11 +436,7 @@ def save_settings(settings: Settings, **values: Any) -> None:
             lines[numbers[0]] = line
         else:
             lines.append(line)
-    path.parent.mkdir(
-        parents=True,
-        exist_ok=True,
-        mode=0o700,
-    )
+    make_private_folder(path.parent)
     with write_beside(
         path,
         ("\n".join(lines) + "\n").encode(),
@@ -418,6 +461,22 @@ def to_toml(value: bool | float | str | tuple[str, ...]) -> str:
         return repr(value)
     escaped = "".join(f"\\u{ord(ch):04x}" if ch in '"\\\x7f' or ch < " " else ch for ch in value)
     return f'"{escaped}"'
+
+
+def check_time_zone(settings: Settings) -> None:
+    """Raise BadInput for a setting `zone` that names no time zone."""
+    if not settings.zone:
+        return
+    from zoneinfo import ZoneInfo  # takes a hook 3 ms to load
+
+    try:
+        ZoneInfo(settings.zone)
+    # For a folder of zones, say, or a path, it fails in other ways.
+    except (KeyError, ValueError, OSError) as err:
+        raise BadInput(
+            f"zone = {settings.zone!r} in {settings.home / 'config.toml'} names no time zone. Name "
+            "one as Europe/Berlin, or leave it empty for the machine's"
+        ) from err
 
 
 def local_time_zone(settings: Settings) -> str:

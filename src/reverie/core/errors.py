@@ -87,6 +87,12 @@ class StoreFull(StoreError):
     """The disk is full: nothing was changed. Free some space and try again."""
 
 
+class StoreGone(StoreError):
+    """The memory file was removed or replaced while it was open. This was not kept: open the memory
+    again, and look where the file went.
+    """
+
+
 class NewerStore(StoreError):
     """This memory store was written by a newer Reverie. Upgrade with: pip install --upgrade
     reverie.
@@ -94,7 +100,9 @@ class NewerStore(StoreError):
 
 
 class ModelUnavailable(ReverieError):
-    """The embedding model could not be fetched. Words keep working meanwhile."""
+    """The embedding model could not be fetched. Words keep working meanwhile; try again, with a
+    connection: reverie data settle
+    """
 
 
 class EmbedderUnavailable(ReverieError):

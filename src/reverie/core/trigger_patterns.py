@@ -7,6 +7,9 @@
 | `re:force[- ]push` | a regular expression, in any case |
 | `tool:Bash` | a tool of that name is about to run; the name may be a glob |
 | `tool:Bash(git push*--force*)` | … and the glob fits one line or command of its arguments |
+| `run:git push --force` | a tool runs this, however it is typed (`shell_commands`); `a|b`: or b |
+| `file:.env` | a tool reads or changes a file of that name, or in that folder; may be a glob |
+| `edit:migrations/*` | … changes it |
 
 A command is what stands between `&&`, `||`, `;`, `|` and line ends outside quotes, without what
 merely stands before it (`sudo`, `env`, `time`, `VAR=value`), without git's options before its verb;
@@ -21,21 +24,22 @@ from collections.abc import Iterator, Mapping
 from fnmatch import translate
 from functools import lru_cache
 from itertools import islice
-from re import IGNORECASE, Match, findall, finditer, fullmatch, match, sub
+from re import IGNORECASE, Match, findall, fullmatch, match, sub
 from re import Pattern as Compiled
 from re import compile as compiled
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie.core.errors import BadInput
+from reverie.core.shell_commands import MAX_CONTEXT_CHARS, matches_command, split_commands
+from reverie.core.tool_calls import ToolCall
 
 if TYPE_CHECKING:
     from regex import Pattern as Interruptible
 
-# Characters searched at a conversation's end, and at either end of a tool's arguments.
-MAX_CONTEXT_CHARS = 20_000
 MAX_PATTERN_CHARS = 500
 REGEX_TIMEOUT = 0.01  # seconds; 1 ms is much for 20,000 characters
 REGEX_PREFIX, TOOL_PREFIX = "re:", "tool:"
+RUN_PREFIX, FILE_PREFIX, EDIT_PREFIX = "run:", "file:", "edit:"
 # Commands of one text: a shell line has a few, and a long file that is written is no shell line.
 MAX_COMMANDS = 500
 MAX_ARGUMENT_DEPTH = 6  # levels of a tool's arguments that are searched
@@ -49,6 +53,7 @@ class TriggerContext(NamedTuple):
     tool: str = ""
     # Lines of the texts among the tool's arguments, and the commands in them.
     argument_lines: tuple[str, ...] = ()
+    call: ToolCall | None = None
 
 
 def context_of_conversation(context: str) -> TriggerContext:
@@ -70,14 +75,17 @@ def keep_both_ends(text: str) -> str:
     return f"{text[:MAX_CONTEXT_CHARS]}\n{text[-MAX_CONTEXT_CHARS:]}"
 
 
-def context_of_tool_call(tool: str, arguments: Mapping[str, Any] | str) -> TriggerContext:
-    """The context of a tool that is about to run."""
+def context_of_tool_call(
+    tool: str, arguments: Mapping[str, Any] | str, root: str = ""
+) -> TriggerContext:
+    """The context of a tool that is about to run in a work tree."""
     texts = (arguments,) if isinstance(arguments, str) else tuple(walk_texts(arguments))
     text = keep_both_ends("\n".join((tool, *map(keep_both_ends, texts)))).lower()
     lines: dict[str, None] = {}
     for argument in texts:
         lines.update(dict.fromkeys(lines_and_commands(keep_both_ends(argument).lower())))
-    return TriggerContext(text, context_words(text), tool.lower(), tuple(lines))
+    call = ToolCall(tool, arguments, root)
+    return TriggerContext(text, context_words(text), tool.lower(), tuple(lines), call)
 
 
 def lines_and_commands(text: str) -> Iterator[str]:
@@ -89,8 +97,6 @@ def lines_and_commands(text: str) -> Iterator[str]:
 
 
 # Compiled when first used: a cold recall runs no tool.
-_CONTINUED = r"\\\r?\n"
-_PIECE = r"""(?s)'[^']*'|"(?:\\.|[^"\\])*"|\\.|>&|&>|(?P<end>[;&|\n]+)|[^'"\\;&|\n>]+|."""
 _VALUE = r"""(?:'[^']*'|"[^"]*"|[^\s'"])+"""
 _BEFORE = (
     rf"(?:then|do|else|if|while|until|time|nohup|command|exec|!)\s+|(?:sudo|doas|env)"
@@ -104,23 +110,6 @@ _GIT = (
     r"\s+(?:-p|--no-pager|--paginate|--bare|--literal-pathspecs))+(?=\s)"
 )
 _FORCED = r"^(git push\b(?:.*\s)?)-[uvqnd]*f[uvqndf]*(?=\s|$)"
-
-
-def split_commands(text: str) -> Iterator[str]:
-    """The commands that a shell would run for a text, as far as can be seen from outside."""
-    pieces: list[str] = []
-    for piece in finditer(_PIECE, sub(_CONTINUED, " ", text)):
-        if piece["end"] is None:
-            pieces.append(piece[0])
-        elif pieces:
-            yield strip_grouping("".join(pieces))
-            pieces = []
-    yield strip_grouping("".join(pieces))
-
-
-def strip_grouping(command: str) -> str:
-    """A command without the brackets that group it with others."""
-    return command.lstrip(" \t\r({").rstrip(" \t\r)}")
 
 
 def simplify_command(command: str) -> str:
@@ -155,13 +144,35 @@ def matches_trigger(pattern: str, scene: TriggerContext) -> bool:
     pattern = pattern.strip()
     if pattern.startswith(REGEX_PREFIX):
         return matches_regex(pattern[len(REGEX_PREFIX) :], scene.text)
+    if pattern.startswith(RUN_PREFIX):
+        return matches_run(pattern[len(RUN_PREFIX) :], scene)
     pattern = pattern.lower()
+    if pattern.startswith((FILE_PREFIX, EDIT_PREFIX)):
+        return matches_file(pattern, scene)
     if pattern.startswith(TOOL_PREFIX):
         return matches_tool_call(pattern[len(TOOL_PREFIX) :], scene)
     if "*" in pattern or "?" in pattern:
         fits = compile_glob(pattern)
         return any(fits.match(word) for word in scene.words)
     return bool(pattern) and pattern in scene.text
+
+
+def matches_run(pattern: str, scene: TriggerContext) -> bool:
+    """True if the tool that is about to run runs such a command."""
+    call = scene.call
+    if call is None:
+        return False
+    branch = call.branch if "@" in pattern else None
+    one_of = pattern.split("|")
+    return any(matches_command(one, command, branch) for command in call.commands for one in one_of)
+
+
+def matches_file(pattern: str, scene: TriggerContext) -> bool:
+    """True if the tool that is about to run reads, or changes, such a file."""
+    if scene.call is None:
+        return False
+    how, _, name = pattern.partition(":")
+    return scene.call.touches(name.strip(), written=f"{how}:" == EDIT_PREFIX)
 
 
 def is_regex_trigger(pattern: str) -> bool:
@@ -228,11 +239,11 @@ def check_trigger(pattern: str) -> str:
             compile_regex(plain[len(REGEX_PREFIX) :])
         except error as err:
             raise BadInput(f"The trigger {pattern!r} is not a regular expression: {err}") from err
-    if plain in (REGEX_PREFIX, TOOL_PREFIX) or (
+    if plain in (REGEX_PREFIX, TOOL_PREFIX, RUN_PREFIX, FILE_PREFIX, EDIT_PREFIX) or (
         plain.startswith(TOOL_PREFIX) and plain[len(TOOL_PREFIX)] == "("
     ):
         raise BadInput(
-            f"The trigger {pattern!r} names nothing; write re:EXPRESSION, tool:NAME or "
-            f"tool:NAME(GLOB)"
+            f"The trigger {pattern!r} names nothing; write re:EXPRESSION, tool:NAME, "
+            f"tool:NAME(GLOB), run:COMMAND, file:NAME or edit:NAME"
         )
     return pattern

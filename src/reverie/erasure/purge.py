@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, groupby
 from pathlib import Path
@@ -27,7 +27,8 @@ from reverie.code import past_task_vectors
 from reverie.core import clock
 from reverie.core.errors import StoreBusy, StoreError
 from reverie.core.kinds import RECORD_KINDS
-from reverie.core.model import Filter, Memory
+from reverie.core.model import Memory
+from reverie.erasure.intention import hold_erasure_lock
 from reverie.erasure.own_files import (
     is_oversized,
     scrub_files,
@@ -40,7 +41,6 @@ from reverie.mirror.apply_page_edits import list_past_texts
 from reverie.mirror.file_exchange import read_bytes_if_present
 from reverie.mirror.page_blocks import PageItem, find_memory_ids, parse_mirror_page
 from reverie.mirror.page_placement import MEMORY_ID
-from reverie.mirror.space_sync import ALL_MEMORIES
 from reverie.notes import file_versions, watched_roots
 from reverie.notes.note_indexing import sync_root
 from reverie.notes.note_vectors import hold_index_lease
@@ -94,18 +94,41 @@ def purge_everywhere(
     """Purge the `chosen` memories and what was `said`, as `mind.data.purge` says, after taking in
     edits.
     """
+    with hold_erasure_lock(work):
+        return purge_alone(work, chosen, said, now)
+
+
+def purge_alone(
+    work: WorkContext,
+    chosen: Callable[[], Iterable[Memory]],
+    said: Sequence[str],
+    now: Callable[[], float],
+) -> tuple[PurgedMemories, backups.PurgeResult]:
+    """`purge_everywhere`, while nobody else erases."""
     finish_purge(work, now)
     take_in_edits(work, now)
+    listed, texts = choose_with_grounds(work.store, chosen, said)
+    # Before the transaction: others may write while the store is looked through.
+    found = work.store.find_repeats([memory.id for memory in listed], texts)
     with work.store.transaction():
-        listed = tuple(chosen())
-        listed = (*listed, *find_made_grounds(work.store, listed))
-        texts = (*said, *list_recorded_names(work.store, listed))
+        listed, texts = choose_with_grounds(work.store, chosen, said)
         gone = PurgedMemories.from_memories(work.store, listed, texts)
-        erased = work.store.purge(gone.ids, texts) + len(said)
+        erased = work.store.purge(gone.ids, texts, found) + len(said)
         save_pending_purges(work.store, [*load_pending_purges(work.store), gone])
-    left = finish_purge(work, now)
-    repeating = tuple(sorted(work.store.ids_repeating(gone.texts)))
-    return gone, backups.PurgeResult(erased, left, repeating)
+    repeating: dict[PurgedMemories, set[str]] = {}
+    left = finish_purge(work, now, repeating)
+    if gone not in repeating:
+        repeating[gone] = work.store.ids_repeating(gone.texts)
+    return gone, backups.PurgeResult(erased, left, tuple(sorted(repeating[gone])))
+
+
+def choose_with_grounds(
+    store: Store, chosen: Callable[[], Iterable[Memory]], said: Sequence[str]
+) -> tuple[tuple[Memory, ...], tuple[str, ...]]:
+    """(the memories that go, with those that only stand as their grounds; the texts that go)."""
+    listed = tuple(chosen())
+    listed = (*listed, *find_made_grounds(store, listed))
+    return listed, (*said, *list_recorded_names(store, listed))
 
 
 def list_recorded_names(store: Store, memories: Iterable[Memory]) -> Iterator[str]:
@@ -138,10 +161,12 @@ def load_pending_purges(store: Store) -> list[PurgedMemories]:
 def finish_purge(
     work: WorkContext,
     now: Callable[[], float],
+    repeating: dict[PurgedMemories, set[str]] | None = None,
 ) -> tuple[Path, ...]:
     """Take purged memories out of all files. Returns those that may still hold them.
 
-    Where another process is at them for too long, the note stays, and so does what it says.
+    `repeating` is given the ids of memories that repeat them: finding those takes longest. Where
+    another process is at the files for too long, the note stays, and so does what it says.
     """
     store, left = work.store, list[Path]()
     pending = load_pending_purges(store)
@@ -149,29 +174,37 @@ def finish_purge(
         return ()
     try:
         for gone in pending:
-            left += purge_from_files(work, gone, now)
+            ids = store.ids_repeating(gone.texts)
+            left += purge_from_files(work, gone, ids, now)
+            if repeating is not None:
+                repeating[gone] = ids
     except StoreBusy:
         folders = mirror_sync.list_mirror_folders(work)
         return tuple(dict.fromkeys((*left, *folders, Path(work.settings.home))))
     with store.transaction():
         added = [gone for gone in load_pending_purges(store) if gone not in pending]
         save_pending_purges(store, added)
-    left += store.compact()
-    # What is too large to be read stays so: no later run could do more.
-    if any(not is_oversized(path) for path in left):
+        # Whoever is killed from here on leaves bytes that nothing else tells of.
+        was_pending = store.meta(REWRITE_PENDING)
         store.set_meta(REWRITE_PENDING, "yes")
+    left += store.compact({text for gone in pending for text in (*gone.ids, *gone.texts)})
+    # What is too large to be read stays so: no later run could do more.
+    if not was_pending and all(is_oversized(path) for path in left):
+        store.set_meta(REWRITE_PENDING, "")
     return tuple(dict.fromkeys(left))
 
 
 def purge_from_files(
     work: WorkContext,
     gone: PurgedMemories,
+    repeating: Iterable[str],
     now: Callable[[], float],
 ) -> list[Path]:
-    """Go through all files once. Returns those that may still hold these memories."""
+    """Go through all files once; `repeating` memories stay. Returns files that may still hold
+    these memories.
+    """
     store = work.store
-    repeating = store.get(sorted(store.ids_repeating(gone.texts)))
-    others = {memory.text.strip() for memory in repeating}
+    others = {memory.text.strip() for memory in store.get(sorted(repeating))}
     left = [
         *mirror_sync.erase_from_mirror(
             work,
@@ -254,14 +287,14 @@ def purge_from_hooks(
     """
     remove_hook_files(work.settings.home / "hooks", make_repeat_check(gone))
     with mirror_sync.hold_mirror_lease(work.store, now):
-        clean = SparingCleaner(PassageEraser(gone.texts), list_staying_names(work.store), others)
+        clean = SparingCleaner(PassageEraser(gone.texts), StayingNames(work.store), others)
         _, stuck = scrub_files(work, clean, lambda *_: None, write=True)
         return stuck
 
 
 def remove_hook_files(hooks: Path, repeats: Callable[[bytes], bool]) -> None:
     """Remove what lies ready for hooks and repeats what was purged."""
-    laid_ready = ("sessions/*.block*", "sessions/*.plan*", "guards/*")
+    laid_ready = ("sessions/*.block*", "sessions/*.plan*", "guards/*", "news/*")
     for path in chain.from_iterable(map(hooks.glob, laid_ready)):
         with suppress(OSError, ValueError):
             text = "\n".join(iter_strings(json.loads(path.read_bytes())))
@@ -277,7 +310,7 @@ class SparingCleaner(NamedTuple):
     """Blanks texts, but not where they stand for a memory that stays: in its bullet, by its id."""
 
     clean: PassageEraser
-    ids: set[str]
+    ids: Container[str]
     others: set[str]  # texts of memories that repeat it: a line that lost its id may be theirs
 
     def scrub_text(self, text: str) -> CleanedValue:
@@ -299,22 +332,26 @@ class SparingCleaner(NamedTuple):
     def bullet(self, item: PageItem) -> CleanedValue:
         """A bullet with its text cleaned, unless the memory stays."""
         text = item.line.text
-        is_anothers = not item.marked and text.strip() in self.others
-        if item.marked in self.ids or is_anothers:
-            return item.raw, ()
         cleaned, kinds = self.clean.scrub_text(text)
         if kinds and text in item.raw:
-            return item.raw.replace(text, cleaned), kinds
-        return self.clean.scrub_text(item.raw)
+            cleaned = item.raw.replace(text, cleaned)
+        else:
+            cleaned, kinds = self.clean.scrub_text(item.raw)
+        is_anothers = not item.marked and text.strip() in self.others
+        # Asked last: nearly every line holds nothing.
+        if not kinds or is_anothers or item.marked in self.ids:
+            return item.raw, ()
+        return cleaned, kinds
 
     def scrub_value(self, value: Any) -> CleanedValue:
         """A value of JSON, cleaned but for what stands under the id of a memory that stays."""
         if isinstance(value, dict):
-            if str(value.get("id")) in self.ids:
-                return value, ()
             fields = {name: self.field(name, inner) for name, inner in value.items()}
             cleaned = {name: inner for name, (inner, _) in fields.items()}
-            return cleaned, merge_kinds(fields.values())
+            kinds = merge_kinds(fields.values())
+            if not kinds or str(value.get("id")) in self.ids:
+                return value, ()
+            return cleaned, kinds
         if isinstance(value, list):
             items = [self.scrub_value(inner) for inner in value]
             return [inner for inner, _ in items], merge_kinds(items)
@@ -322,9 +359,11 @@ class SparingCleaner(NamedTuple):
 
     def field(self, name: str, value: Any) -> CleanedValue:
         """The value of a field, cleaned unless the name says that it stays."""
-        if name in self.ids or is_kept_field(name, value):
+        if is_kept_field(name, value):
             return value, ()
-        return self.line(value) if MEMORY_ID.fullmatch(name) else self.scrub_value(value)
+        is_line = MEMORY_ID.fullmatch(name)
+        cleaned, kinds = self.line(value) if is_line else self.scrub_value(value)
+        return (value, ()) if not kinds or name in self.ids else (cleaned, kinds)
 
     def line(self, value: Any) -> CleanedValue:
         """What a hidden copy keeps under an id: its text, then its heading and its time."""
@@ -339,14 +378,27 @@ def merge_kinds(parts: Iterable[CleanedValue]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(kind for _, kinds in parts for kind in kinds))
 
 
-def list_staying_names(store: Store) -> set[str]:
-    """The names that files call these by: memories that are no records, and shared lines."""
-    memories = store.browse(Filter(active=None, limit=ALL_MEMORIES))
-    names = {memory.id for memory in memories if memory.kind not in RECORD_KINDS}
-    for share in shared_files.load_shares(store):
-        data = read_bytes_if_present(share.file) or b""
-        names |= {line.id for line in shared_lines.parse_shared_file(data).lines}
-    return names - {""}
+class StayingNames:
+    """The names that files call these by: memories that are no records, and shared lines.
+
+    Each is looked up when it is met: a home has very many, and few stand beside what is erased.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.known: dict[str, bool] = {}
+        for share in shared_files.load_shares(store):
+            data = read_bytes_if_present(share.file) or b""
+            self.known |= {line.id: True for line in shared_lines.parse_shared_file(data).lines}
+        self.known[""] = False
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str):
+            return False
+        if name not in self.known:
+            found = self.store.get([name])
+            self.known[name] = bool(found) and found[0].kind not in RECORD_KINDS
+        return self.known[name]
 
 
 def iter_strings(value: Any) -> Iterator[str]:

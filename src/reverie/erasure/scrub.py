@@ -8,8 +8,9 @@ files and of code, whose files are read again with today's rules; the mirror's p
 copies; shared files; what hooks have laid ready; logs. At the end the files are written anew, so
 that no byte stays.
 
-A run may be stopped at any point: what was done stays done, the next run goes on. A note in the
-store says that files are still to be written anew. What is not Reverie's (the files themselves that
+A run may be stopped at any point: what was done stays done. What is to be taken out is written down
+before anything is (`intention`), and whoever opens the home next does the rest. A note in the store
+says that files are still to be written anew. What is not Reverie's (the files themselves that
 are searched, `config.toml`, what `install` keeps of a host's settings) is named and never altered;
 so are copies, unless they are asked for.
 """
@@ -27,6 +28,7 @@ from typing import NamedTuple
 from reverie.code import past_task_vectors
 from reverie.core.config import ME
 from reverie.core.model import Event
+from reverie.erasure import intention
 from reverie.erasure.own_files import (
     Progress,
     is_oversized,
@@ -34,12 +36,12 @@ from reverie.erasure.own_files import (
     scrub_files,
     take_in_edits,
 )
-from reverie.erasure.unfinished import has_unfinished_erasure
 from reverie.mirror.mirror_sync import hold_mirror_lease, list_mirror_folders
 from reverie.notes import file_versions
 from reverie.pipeline.event_reader import WorkContext
 from reverie.privacy.scrub_rules import TextScrubber
-from reverie.storage.erased_texts import REWRITE_PENDING
+from reverie.storage import backups
+from reverie.storage.erased_texts import PURGING, REWRITE_PENDING
 from reverie.storage.indexed_files import FileIndex
 from reverie.storage.indexed_transcripts import TranscriptIndex
 from reverie.storage.scrub_scan import ScrubFinding
@@ -79,23 +81,74 @@ class ScrubReport(NamedTuple):
         return bool(self.copies or self.unreached or (self.finds and not self.written))
 
 
-def run_scrub(
+def scrub_everywhere(
     work: WorkContext,
     clean: TextScrubber,
     now: Callable[[], float],
     progress: Progress,
     *,
     write: bool,
+    copies: bool,
 ) -> ScrubReport:
-    """Search the store and the other files of the home; with `write`, clean them.
+    """Search everything that is stored; with `write`, clean it, and with `copies` backups too.
+
+    What an earlier run that was killed had to take out is taken out first.
+    """
+    if not write:
+        return scrub_home_and_copies(work, clean, now, progress, None)
+    with intention.hold_erasure_lock(work):
+        finish_scrub(work, now)
+        todo = intention.ScrubIntention(clean.texts, copies, intention.name_store(work))
+        return scrub_home_and_copies(work, clean, now, progress, todo)
+
+
+def finish_scrub(work: WorkContext, now: Callable[[], float]) -> None:
+    """Do what a scrub that was killed had written down, if there is one."""
+    todo = intention.read_intention(work)
+    if todo is not None:
+        clean = TextScrubber(todo.texts, work.policy)
+        scrub_home_and_copies(work, clean, now, lambda *_: None, todo)
+
+
+def scrub_home_and_copies(
+    work: WorkContext,
+    clean: TextScrubber,
+    now: Callable[[], float],
+    progress: Progress,
+    todo: intention.ScrubIntention | None,
+) -> ScrubReport:
+    """Do what is intended, from the beginning to the end; without an intention, only look."""
+    report = run_scrub(work, clean, now, progress, todo)
+    progress("Looking through the copies", 0, None)
+    copies = [
+        *backups.find_copies_holding(work.settings, work.store, clean),
+        *find_versions_holding(work, clean),
+    ]
+    if todo is not None:
+        if todo.copies:
+            copies = backups.scrub_copies(work.settings, copies, clean)
+        intention.clear_intention(work)
+    return report._replace(copies=tuple(copies))
+
+
+def run_scrub(
+    work: WorkContext,
+    clean: TextScrubber,
+    now: Callable[[], float],
+    progress: Progress,
+    todo: intention.ScrubIntention | None,
+) -> ScrubReport:
+    """Search the store and the other files of the home; with an intention, note it and clean them.
 
     Backups are not looked at: `storage.backups` says what they hold.
     """
-    if write:
+    write = todo is not None
+    if todo is not None:
         # else these edits would come into the store after it was gone through
         take_in_edits(work, now)
+        intention.note_intention(work, todo)
     # asked of the indexes before they forget
-    pending = has_unfinished_erasure(work)
+    pending = bool(work.store.meta(REWRITE_PENDING) or work.store.meta(PURGING))
     yours = tuple(iter_user_files(work, clean))
     finds = [*scrub_store(work, clean, progress, write=write)]
     if write and finds:

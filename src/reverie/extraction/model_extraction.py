@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.activity import TOOL
 from reverie.core import clock
-from reverie.core.authorship import apply_curate_setting, author_from_llm
+from reverie.core.authorship import UNKNOWN_AUTHOR, apply_curate_setting, author_from_llm
 from reverie.core.model import UNTRUSTED, Add, Change, Event, Memory, visible_spaces
 from reverie.core.privacy_policy import Policy
 from reverie.extraction.known_ties import apply_note
@@ -33,6 +33,7 @@ from reverie.extraction.provenance_check import (
 )
 from reverie.extraction.session_episodes import is_silent_since
 from reverie.extraction.turn_learning import find_verbatim_duplicates
+from reverie.extraction.user_words import separate_user_lines
 from reverie.memory.feelings import FIELD
 from reverie.memory.memory_validation import build_memory
 from reverie.memory.named_period import find_season, stamp_season
@@ -40,13 +41,11 @@ from reverie.pipeline.conversation_events import lesson_space_of, numbered_messa
 from reverie.pipeline.event_reader import MAX_EVENT_AGE, EventReader, ReaderDecision, WorkContext
 from reverie.pipeline.pending_vectors import try_embed
 from reverie.privacy.redacted_text import redact_short_text
-from reverie.privacy.untrusted_text import HEARD_FROM, PASTED_TEXT
 from reverie.reconciliation.model_requests import ask_about_event
 from reverie.retrieval import search_memories
 from reverie.retrieval.search_query import SearchQuery
 from reverie.text.host_messages import HostMessage
 from reverie.text.injection_fence import remove_injections
-from reverie.text.own_sentences import separate_lines
 from reverie.text.tokenization import fingerprint_text, fold_text
 
 if TYPE_CHECKING:
@@ -195,7 +194,7 @@ def list_spoken_messages(turns: Sequence[Event]) -> list[HostMessage]:
         for number, role, text in numbered_messages(turn):
             plain = remove_injections(text).strip()
             if role == "user" and plain:
-                own, quoted = separate_lines(plain)
+                own, quoted = separate_user_lines(plain)
                 spoken.append(HostMessage("user", own, number, quoted=quoted))
             elif role == "assistant" and plain:
                 spoken.append(HostMessage(role, plain, number))
@@ -304,7 +303,7 @@ def build_extracted_memory(
     provenance = "extracted"
     if claim.provenance == UNTRUSTED:
         provenance = UNTRUSTED
-        details[HEARD_FROM] = PASTED_TEXT
+        details |= claim._replace(author=UNKNOWN_AUTHOR).fields["details"]
     memory = build_memory(
         clock.new_id(),
         work.now,

@@ -20,7 +20,7 @@ the log; all else is pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -29,14 +29,13 @@ from reverie.activity import TOOL
 from reverie.core.authorship import UNKNOWN_AUTHOR, Author
 from reverie.core.kinds import ANYBODY, USER, kind_of
 from reverie.core.model import UNTRUSTED, Event
+from reverie.extraction.user_words import separate_user_lines, separate_user_sentences
 from reverie.privacy.prompt_injection import find_prompt_injection
-from reverie.privacy.untrusted_text import HEARD_FROM, PASTED_TEXT
+from reverie.privacy.untrusted_text import CAME_FROM, HEARD_FROM, PASTED_TEXT
 from reverie.storage import Store
 from reverie.text.domain_stopwords import domain_stop_stems, strip_ending
 from reverie.text.own_sentences import (
     remove_quoted_speech,
-    separate_lines,
-    separate_sentences,
     split_sentences,
 )
 from reverie.text.tokenization import tokenize_query
@@ -52,6 +51,9 @@ LOOKBACK_SECONDS = 86_400.0
 MAX_EVENTS = 400
 # characters of one text that are looked at
 MAX_TEXT_CHARS = 8_000
+# Parameters that say what a tool reads, and characters of one that are kept.
+SOURCE_PARAMETERS = ("url", "uri", "file_path", "path", "query")
+MAX_SOURCE_CHARS = 300
 # Part of a claim's words that one sentence, or two in a row, must hold to be where it stands.
 MIN_WORD_SHARE = 0.75
 # Of a claim of so few words none may be missing.
@@ -80,6 +82,7 @@ class ForeignText(NamedTuple):
 
     text: str
     outside: bool = True
+    source: str = ""  # the page, file or command that it came from
 
 
 class RecentEvidence(NamedTuple):
@@ -103,6 +106,7 @@ class Claim(NamedTuple):
     provenance: str
     why: str = ""  # for the model; "" where there is nothing to say
     author: Author = UNKNOWN_AUTHOR
+    source: str = ""  # in whose answer it stands
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -110,6 +114,8 @@ class Claim(NamedTuple):
         details = dict(self.author.details)
         if self.provenance == UNTRUSTED:
             details[HEARD_FROM] = PASTED_TEXT
+        if self.source:
+            details[CAME_FROM] = self.source
         fields: dict[str, Any] = {"provenance": self.provenance}
         return {**fields, "details": details} if details else fields
 
@@ -162,9 +168,18 @@ def iter_tool_answers(event: Event) -> Iterator[ForeignText]:
     """The result and the error of a tool run."""
     tool, command = str(event.payload.get("tool", "")), str(event.payload.get("command", ""))
     outside = bool(_OUTSIDE.search(tool) or _REACHES.search(command))
+    source = name_tool_source(event)
     for name in ("result", "error"):
         if event.payload.get(name):
-            yield ForeignText(str(event.payload[name]), outside)
+            yield ForeignText(str(event.payload[name]), outside, source)
+
+
+def name_tool_source(event: Event) -> str:
+    """The page or file that a tool was pointed at, else its command; "" where neither is known."""
+    given = event.payload.get("parameters")
+    values = given if isinstance(given, Mapping) else {}
+    named = next((values[name] for name in SOURCE_PARAMETERS if values.get(name)), "")
+    return str(named or event.payload.get("command", ""))[:MAX_SOURCE_CHARS]
 
 
 def split_into_sentences(text: str) -> list[str]:
@@ -187,17 +202,19 @@ def determine_provenance(
     ]
     if any(contains_claim(text, own, alike=True) for own, _ in messages):
         return Claim("user_stated")
-    foreign = [theirs for _, theirs in messages]
+    foreign = [ForeignText(theirs) for _, theirs in messages]
     # A kind in anybody's voice only describes: an agent may note what its own commands showed it.
     foreign += [
-        other.text
+        other
         for other in known.foreign_texts
         if (other.outside or voice != ANYBODY) and may_contain_claim(other.text, stems)
     ]
-    if find_prompt_injection(text) or any(contains_claim(text, other) for other in foreign):
+    origin = next((other for other in foreign if contains_claim(text, other.text)), None)
+    if origin is not None or find_prompt_injection(text):
         return Claim(
             UNTRUSTED,
             "it stands in a text that others wrote, so it may describe and not command",
+            source=origin.source if origin else "",
         )
     if voice == USER and known.user_messages:
         return Claim(
@@ -210,8 +227,8 @@ def determine_provenance(
 
 def split_own_and_foreign(text: str) -> tuple[str, str]:
     """(the user's own words in a message, what others wrote in it)."""
-    own, theirs = separate_lines(text)
-    return remove_quoted_speech(own), "\n".join((theirs, *separate_sentences(text).quoted))
+    own, theirs = separate_user_lines(text)
+    return remove_quoted_speech(own), "\n".join((theirs, *separate_user_sentences(text).quoted))
 
 
 def required_word_count(wanted: frozenset[str]) -> float:

@@ -26,6 +26,7 @@ from reverie.extraction.person_choices import (
 )
 from reverie.extraction.refusal_rules import INTENTION_REFUSALS, REFUSALS
 from reverie.extraction.tool_families import find_replaced_tool
+from reverie.extraction.user_words import separate_user_sentences
 from reverie.memory.reminder_phrases import ReminderPhrase, parse_reminder_phrase
 from reverie.text.forbidden_acts import find_program_triggers
 from reverie.text.injection_fence import remove_injections
@@ -37,7 +38,7 @@ from reverie.text.learned_phrases import (
     find_statement,
     fits_list,
 )
-from reverie.text.own_sentences import separate_sentences, split_sentences
+from reverie.text.own_sentences import split_sentences
 from reverie.text.text_signals import derive_tags, derive_triggers, find_file_names
 from reverie.transcripts.message_passages import read_spoken_text
 
@@ -276,7 +277,7 @@ def extract_user_lessons(
     context: SentenceContext,
 ) -> ExtractionResult:
     """The lessons of one message of the user, sentence by sentence."""
-    sentences = separate_sentences(text)
+    sentences = separate_user_sentences(text)
     own = sentences.own
     found: list[CandidateLesson] = []
     rejected: list[RejectedCandidate] = []

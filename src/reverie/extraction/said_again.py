@@ -26,6 +26,7 @@ from reverie.extraction.rule_extraction import (
     derive_lesson_triggers,
     summarize_topic,
 )
+from reverie.extraction.user_words import separate_user_sentences
 from reverie.memory.memory_changes import HELPFUL, MAX_REINFORCEMENTS
 from reverie.memory.memory_validation import build_memory
 from reverie.pipeline.conversation_events import lesson_space_of
@@ -43,7 +44,6 @@ from reverie.text.learned_phrases import (
     is_standing_wish,
     remove_forbidding,
 )
-from reverie.text.own_sentences import separate_sentences
 from reverie.text.prompt_phrases import detect_scripts
 from reverie.text.tokenization import fold_text, tokenize_query
 from reverie.transcripts.transcript_indexing import MESSAGE_VERBS, read_spoken_messages
@@ -125,7 +125,7 @@ def find_wishes_said_again(work: WorkContext, event: Event) -> ReaderDecision:
 
 def iterate_wishes(text: str) -> Iterator[str]:
     """The standing wishes among the clauses of a message, in order; none of a document's."""
-    own = separate_sentences(text).own
+    own = separate_user_sentences(text).own
     if len(own) > MAX_SPOKEN_SENTENCES:
         return
     for sentence in own:

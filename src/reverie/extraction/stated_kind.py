@@ -1,4 +1,4 @@
-"""The kind of a text that somebody keeps without naming one.
+"""The kind, and the space, of a text that somebody keeps without naming one.
 
 What a rule of extraction takes a whole text for, it is; and what begins by forbidding something
 that could be seen in a tool's call is a prohibition, so that it warns before it. In talk such a
@@ -6,11 +6,13 @@ sentence may be about the task at hand only, and is no lesson; who asks to have 
 Everything else is a fact. So is a correction: of what, is not said.
 """
 
+from reverie.core.config import ME
 from reverie.core.kinds import NEGATIVE
 from reverie.extraction.rule_extraction import extract_lessons
 from reverie.reconciliation.paraphrase.claim_reading import read_claim
 from reverie.text.forbidden_words import find_forbidding_clauses
 from reverie.text.learned_phrases import REASSURES, begins_as_wish, fits_section
+from reverie.text.own_preferences import is_for_every_project
 from reverie.text.prompt_phrases import load_language
 from reverie.text.text_signals import derive_triggers
 
@@ -26,6 +28,13 @@ def find_stated_kind(text: str) -> str:
     else:
         kind = NEGATIVE if begins_by_forbidding(bare) and derive_triggers(bare) else "fact"
     return "fact" if kind == NEGATIVE and tells_an_end(bare) else kind
+
+
+def find_stated_space(text: str, space: str) -> str:
+    """Where a text belongs that is kept from a project: what is said of all projects is the
+    user's.
+    """
+    return ME if space.startswith(f"{ME}/") and is_for_every_project(text) else space
 
 
 def tells_an_end(text: str) -> bool:

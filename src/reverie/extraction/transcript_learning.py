@@ -71,19 +71,22 @@ def learn_transcript(
     transcript: Any,
     home: str,
     session: str,
+    folder: str = "",
 ) -> LearnReport:
     """Learn a conversation in OpenAI's or Anthropic's shape, each message perhaps with `at`.
 
-    `at` is in seconds since 1970. Everything is decided on the redacted text, and all of it is one
+    `at` is in seconds since 1970; `folder` is where the agent worked: what is ignored there is not
+    kept. Everything is decided on the redacted text, and all of it is one
     transaction.
     """
     given = check_messages(transcript)
     messages: list[HostMessage] = []
     for number, message in enumerate(given):
         messages += (one for one in split_message(message, number) if one.text)
+    policy = work.policy.within(home)._replace(folder=folder)
     lines = [
         (message.place, redacted["role"], redacted["text"])
-        for message, redacted in zip(messages, redact_messages(messages, work.policy), strict=True)
+        for message, redacted in zip(messages, redact_messages(messages, policy), strict=True)
     ]
     digest = fingerprint_text("\n".join(f"{role}\0{text}" for _, role, text in lines)).hex()
     moments = [parse_moment(get_field(message, "at")) for message in given]

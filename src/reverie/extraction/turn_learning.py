@@ -50,7 +50,7 @@ from reverie.reconciliation.merge_rules import (
 )
 from reverie.reconciliation.reconcile_reader import load_merge_families
 from reverie.storage import Store
-from reverie.text.own_preferences import is_own_preference
+from reverie.text.own_preferences import is_for_every_project, is_own_preference
 from reverie.text.tokenization import fold_text, tokenize_query
 from reverie.transcripts.transcript_indexing import read_messages_before, read_spoken_messages
 
@@ -266,7 +266,9 @@ def summarize_rule_rejections(
 
 
 def is_of_the_user(lesson: CandidateLesson) -> bool:
-    """True if a lesson is about the user, wherever they work; what names files is of a project."""
+    """True if a lesson is about the user, or all their projects; what names files is of one."""
+    if lesson.provenance == "user_stated" and is_for_every_project(lesson.text):
+        return True
     if lesson.personal or lesson.kind != "preference" or lesson.files:
         return lesson.personal
     return lesson.provenance == "user_stated" and is_own_preference(lesson.text)

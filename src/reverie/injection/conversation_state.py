@@ -21,6 +21,7 @@ from reverie.core.clock import new_id
 from reverie.core.model import Event, Memory
 from reverie.core.privacy_policy import Policy
 from reverie.injection.prepare_block import WINDOW_MESSAGES
+from reverie.privacy.known_secrets import KnownSecrets
 from reverie.privacy.message_redaction import redact_and_shorten, redact_messages
 from reverie.text.host_messages import HostMessage, SeenMessages
 
@@ -64,6 +65,7 @@ class ConversationState:
     # whether it is held out, as it is written down; None: nothing is written of that
     noted_trial: bool | None = None
     is_off: bool = False  # nothing of it is kept or given
+    known_secrets: KnownSecrets = field(default_factory=KnownSecrets)  # that it gave away
     # of the claims on reminders
     holder: str = field(default_factory=partial(new_id, "conversation"))
 
@@ -122,7 +124,13 @@ def to_turn_event(
 ) -> Event:
     """A turn as it is written down, without secrets; `before` are the messages before it."""
     payload: dict[str, Any] = {
-        "messages": redact_messages(turn.messages, policy, before, is_redacted=turn.is_redacted),
+        "messages": redact_messages(
+            turn.messages,
+            policy.within(turn.session.space),
+            before,
+            is_redacted=turn.is_redacted,
+            known=turn.session.known_secrets,
+        ),
         "first": turn.first,
     }
     places = [message.place for message in turn.messages]
@@ -171,13 +179,15 @@ def read_written_messages(
     secrets.
     """
     messages = []
+    policy = policy.within(event.space)
     for written, said in zip(
         event.payload["messages"],
         turn.messages,
         strict=True,
     ):
         commands = tuple(
-            (tool, redact_and_shorten(text, policy)) for tool, text in said.long_commands
+            (tool, redact_and_shorten(text, policy, turn.session.known_secrets))
+            for tool, text in said.long_commands
         )
         messages.append(HostMessage(written["role"], written["text"], long_commands=commands))
     return messages

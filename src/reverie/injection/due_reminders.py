@@ -12,8 +12,11 @@ was not given is not lost. A process that is killed after it gave a block, befor
 written down, leads to a second time.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, starmap
+from typing import TYPE_CHECKING
 
 from reverie.context_window.injection_history import FRESH_SECONDS
 from reverie.core.config import Settings
@@ -28,8 +31,9 @@ from reverie.core.trigger_patterns import (
 from reverie.memory import intention
 from reverie.storage import Store
 from reverie.storage.paging import read_memory_pages
-from reverie.text.host_messages import HostMessage, find_tool_calls
-from reverie.text.injection_fence import remove_injections
+
+if TYPE_CHECKING:
+    from reverie.text.host_messages import HostMessage
 
 # Reminders in one block: the most urgent; the others come with the next turns.
 MAX_AT_ONCE = 3
@@ -72,6 +76,10 @@ def build_scenes(window: Iterable[HostMessage]) -> list[TriggerContext]:
 
     What tools answered is left out: a listing names every file.
     """
+    # What a hook gives by its time needs none of these: they take as long as its other half.
+    from reverie.text.host_messages import find_tool_calls
+    from reverie.text.injection_fence import remove_injections
+
     scenes: list[TriggerContext] = []
     for said in window:
         text = remove_injections(said.text) if said.role in ("user", "assistant") else ""

@@ -5,7 +5,7 @@ work: the lease `settle` decides. `spawn_worker` takes the lease in the worker's
 worker exists, so that a hundred commands in a row start one process, not a hundred; if it never
 comes up, the lease runs out by itself.
 
-The worker that holds the lock file (`worker_start.take_lock`) also serves hooks, in a thread of its
+The worker that holds the lock file (`file_lock.take_lock`) also serves hooks, in a thread of its
 own (`hooks.hook_consumer`): whoever settles, and however long that takes, what hooks wrote is taken
 in at once.
 
@@ -29,10 +29,11 @@ from reverie.consolidation.scheduled_sleep import sleep_if_due
 from reverie.consolidation.sleep_schedule import assess_outlook, is_sleep_coming
 from reverie.core import clock, config
 from reverie.core.errors import ReverieError
+from reverie.core.file_lock import name_holder, read_holder, take_lock
 from reverie.interfaces.worker_start import (
+    is_worker_alive,
     note_worker_exit,
     start_worker_process,
-    take_lock,
     wake_worker,
 )
 from reverie.notes.note_vectors import has_waiting_chunks
@@ -44,6 +45,7 @@ from reverie.runtime.settle import (
     record_trouble,
     run_settle_step,
 )
+from reverie.storage.private_home import remove_leftovers
 
 if TYPE_CHECKING:
     from reverie import Mind
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.5  # between looks for work while idle: one indexed read each
 HOOK_POLL_SECONDS = 0.1  # between looks for hooks: the next prompt may follow at once
 RENEW_SECONDS = 10.0  # between renewals of the lease while idle
+STOP_SECONDS = 5.0  # that a worker has to end after it was told to
 STEP_TEXTS = 16  # embedded in one step: SIGTERM waits for one step at most
 
 
@@ -108,12 +111,15 @@ def run_worker(
     worker = Worker(mind, holder or clock.new_id("settler"))
     files = HookFiles(str(mind.settings.home))
     held = take_lock(files.lock) if lock is None and worker.renew_lease() else lock
-    worker.hooks = None if held is None else open_hook_consumer(mind)
+    if held is not None:
+        name_holder(held)
+        worker.hooks = open_hook_consumer(mind)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, worker.stop)
     with suppress(OSError, AttributeError):
         os.nice(5)
     try:
+        remove_leftovers(mind.settings.home, clock.now())
         done = worker.work(idle)
     finally:
         if held is not None:
@@ -123,6 +129,22 @@ def run_worker(
         # A hook wrote after our last look, while we still held the lock.
         wake_worker(files.home, files.lock)
     return done
+
+
+def stop_worker(lock: str) -> bool:
+    """End the worker that holds a lock: asked first, then without asking; True if none is there
+    any more.
+    """
+    for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        process, end = read_holder(lock), clock.ticks() + STOP_SECONDS
+        if not is_worker_alive(lock):
+            return True
+        if process:
+            with suppress(OSError):
+                os.kill(process, number)
+        while is_worker_alive(lock) and clock.ticks() < end:
+            clock.sleep(STOP_SECONDS / 50)
+    return not is_worker_alive(lock)
 
 
 def open_hook_consumer(mind: Mind) -> HookConsumer:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from reverie.core import clock
+from reverie.core.file_lock import take_lock
 
 # True where a process can be given an open file, and its lock with it.
 INHERITED = sys.platform != "win32"
@@ -27,6 +28,8 @@ def wake_worker(home: str, lock: str) -> bool:
     if held is None:
         return False
     try:
+        # It names the last worker until the next one writes itself down.
+        os.ftruncate(held, 0)
         if INHERITED:
             start_worker_process(home, "", held)
     finally:
@@ -55,30 +58,6 @@ def is_resting(lock: str) -> bool:
         return False
 
 
-def take_lock(lock: str) -> int | None:
-    """The lock file, open and locked; None if somebody else holds it."""
-    os.makedirs(os.path.dirname(lock), 0o700, exist_ok=True)
-    file = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        lock_open_file(file)
-    except OSError:
-        os.close(file)
-        return None
-    return file
-
-
-def lock_open_file(file: int) -> None:
-    """Lock an open file until it is closed. OSError if somebody else has it; never waits."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
 def is_worker_alive(lock: str) -> bool:
     """True if a worker is alive: somebody holds the lock."""
     if not os.path.isfile(lock):
@@ -97,7 +76,8 @@ def start_worker_process(
     """Start the worker in a session of its own, with no open file of ours but the lock."""
     import subprocess
 
-    command = [sys.executable, "-m", "reverie", "worker", "--home", home, "--holder", holder]
+    words = ("-m", "reverie", "data", "worker", "--home", home, "--holder", holder)
+    command = [sys.executable, *words]
     # DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP on Windows.
     apart: dict[str, Any] = (
         {"creationflags": 0x00000208} if sys.platform == "win32" else {"start_new_session": True}

@@ -143,6 +143,7 @@ def explain_memory(
     those that may have brought it up.
     """
     kept = retention(memory, now)
+    given = list_past_injections(memory.id, turns)
     story = [
         describe_origin(memory),
         *describe_authorship(memory),
@@ -150,7 +151,8 @@ def explain_memory(
         *describe_extraction(memory),
         *describe_repetitions(memory, history),
         *describe_wordings(memory, edges, others, whole=whole),
-        *describe_use(memory, history),
+        *describe_surfacing(given),
+        *describe_use(memory, history, is_given=bool(given)),
         *describe_practice(memory),
         *describe_standing(memory, others),
         *[describe_anchor(anchor, memory.id) for anchor in anchors_of(memory)],
@@ -162,7 +164,6 @@ def explain_memory(
             id=memory.id,
         ),
     ]
-    given = list_past_injections(memory.id, turns)
     return Explanation(
         memory,
         tuple(story),
@@ -329,7 +330,17 @@ def list_briefly(said: Sequence[str], *, whole: bool) -> str:
     return ", ".join(shown) + more
 
 
-def describe_use(memory: Memory, history: Records) -> list[str]:
+def describe_surfacing(given: Sequence[PastInjection]) -> list[str]:
+    """How often it was given to an agent by itself, among the turns that were looked at."""
+    if not given:
+        return []
+    sessions = len({one.session for one in given})
+    where = f" in {sessions:,} conversations" if sessions > 1 else ""
+    last = format_date(max(one.at for one in given))
+    return [f"Came up by itself {count_in_words(len(given))}{where}, last on {last}."]
+
+
+def describe_use(memory: Memory, history: Records, *, is_given: bool = False) -> list[str]:
     """How often it was used, and what those found who used it."""
     lines = []
     if memory.access_count:
@@ -338,7 +349,7 @@ def describe_use(memory: Memory, history: Records) -> list[str]:
         lines.append(f"Used {count_in_words(memory.access_count)}{last}.")
     # Said again is something, too: then this would sound as if it were worth nothing.
     elif memory.strength <= 1:
-        lines.append("Never heard again or used since.")
+        lines.append(f"Never heard again {'and not ' if is_given else 'or '}used since.")
     verdicts = select_feedback(history)
     if verdicts:
         helped = sum(bool(record.event.payload.get("helpful")) for record in verdicts)

@@ -206,7 +206,7 @@ def describe_record(record: Record, others: Memories) -> Iterable[str]:
 
 def describe_retirement(why: str, successor: str) -> str:
     """Why it counts no longer; `successor` is what stands for it, in words, if anything does."""
-    return RETIRED_PHRASES.get(why, why or "let go").replace("{}", successor or "another memory")
+    return RETIRED_PHRASES.get(why, why or "forgotten").replace("{}", successor or "another memory")
 
 
 def describe_link(record: Record, others: Memories) -> list[str]:

@@ -19,7 +19,7 @@ from reverie.core.errors import BadInput, Refused
 from reverie.core.foreign_numbers import MAX_TIMESTAMP
 from reverie.core.kinds import INTENTION, NEGATIVE
 from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Memory, Revise
-from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.core.privacy_policy import Policy
 from reverie.core.trigger_patterns import check_trigger
 from reverie.memory.detail_changes import drop_details
 from reverie.privacy.redacted_text import redact_short_text
@@ -204,7 +204,7 @@ def parse_moment_as_of(value: Moment, what: str = "as_of") -> float | None:
 
 def refuse_personal_data(found: Iterable[Redaction], policy: Policy) -> None:
     """Raise Refused if something was found that the policy refuses to keep at all."""
-    if (policy.personal, policy.contact) == (DEFAULT_POLICY.personal, DEFAULT_POLICY.contact):
+    if "refuse" not in (policy.personal, policy.contact, policy.intimate):
         return
     from reverie.privacy import KINDS_BY_FAMILY, refused_kinds
 
@@ -280,6 +280,8 @@ def build_memory(
     """
     check_options("build_memory", fields, PlacedFields)
     given: dict[str, Any] = {**FIELD_DEFAULTS, **fields}
+    space = validate_space(given["space"])
+    policy = policy.within(space)
     text, title, details = redact_new_texts(text, given, policy)
     provenance = given["provenance"]
     trust = resolve_trust(provenance, given.get("trust"))
@@ -287,7 +289,7 @@ def build_memory(
     memory = Memory(
         id=id,
         text=text,
-        space=refuse_secret_space(validate_space(given["space"]), policy),
+        space=refuse_secret_space(space, policy),
         kind=validate_kind(given["kind"]),
         title=title,
         tags=validate_tags(given["tags"] or (), policy),

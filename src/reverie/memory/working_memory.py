@@ -120,7 +120,7 @@ def build_scratch_pad(
     parts = {"content": held.content, "turn": held.turn[:MAX_TURN_CHARS]}
     details, _ = validate_details(
         {name: part for name, part in parts.items() if part},
-        policy,
+        policy.within(space),
     )
     lines = [
         part if isinstance(part, str) else dumps(part, ensure_ascii=False)

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from reverie.core.atomic_file import write_beside
+from reverie.core.atomic_file import make_private_folder, write_beside
 
 # flags of renameat2(2), and its folder argument for paths as they are
 NO_REPLACE, EXCHANGE = 1, 2
@@ -60,23 +60,23 @@ def swap_file(
     path: Path,
     data: bytes,
     old: bytes | None,
+    new_mode: int = 0o600,
 ) -> FileLook | None:
-    """Put a file in the place of one that holds `old`; None, nothing done, if it does not."""
-    with page_beside(path, data) as half:
+    """Put a file in the place of one that holds `old`; None, nothing done, if it does not.
+
+    What was there keeps its mode; a new file gets `new_mode`.
+    """
+    with page_beside(path, data, new_mode) as half:
         look = stat_look(half)
         return look if put_in_place(half, path, data, old) else None
 
 
 @contextmanager
-def page_beside(path: Path, data: bytes) -> Iterator[Path]:
+def page_beside(path: Path, data: bytes, new_mode: int = 0o600) -> Iterator[Path]:
     """A new file beside another one, which is gone afterwards unless it was renamed."""
-    path.parent.mkdir(
-        parents=True,
-        exist_ok=True,
-        mode=0o700,
-    )
+    make_private_folder(path.parent)
     # Pages can be written again from the store, and flushing takes 7 ms for each instead of 1.
-    with write_beside(path, data, durable=False) as half:
+    with write_beside(path, data, new_mode=new_mode, durable=False) as half:
         yield Path(half)
 
 

@@ -25,6 +25,7 @@ from reverie.core.config import Settings
 from reverie.core.errors import StoreError
 from reverie.core.model import Filter, Record
 from reverie.mirror.file_exchange import NO_LOOK, FileLook, stat_look
+from reverie.mirror.home_place import ROOTS_KEY, is_originals_mirror
 from reverie.mirror.mirror_folder import MirrorFolder, PageTrouble
 from reverie.mirror.page_placement import PageLine
 from reverie.mirror.page_rendering import diff_page, remove_memories
@@ -49,7 +50,6 @@ QUIET_SECONDS = 1.5
 # meta: spaces that have pages
 SPACES_KEY = "mirror_spaces"
 # meta: folders in which the mirror is, or was before it was moved or switched off
-ROOTS_KEY = "mirror_roots"
 
 
 class DeletionQuestion(NamedTuple):
@@ -62,8 +62,11 @@ class DeletionQuestion(NamedTuple):
 
 
 def find_mirror_root(settings: Settings, store: Store) -> Path | None:
-    """The folder of a store's mirror; None if it is switched off, or the store not the home's."""
-    return settings.mirror_root if settings.enabled and store.url == settings.url else None
+    """The folder of a store's mirror; None if it is switched off, the store not the home's, or the
+    folder that of the home which this one is a copy of.
+    """
+    root = settings.mirror_root if settings.enabled and store.url == settings.url else None
+    return None if root is None or is_originals_mirror(store, settings, root) else root
 
 
 def has_mirror_work(work: WorkContext) -> bool:

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from reverie.core.atomic_file import write_atomically
+from reverie.core.atomic_file import make_private_folder, write_atomically
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import Event
 from reverie.core.privacy_policy import Policy
@@ -56,11 +56,7 @@ def keep_version(home: Path, data: bytes) -> str:
     name = hash_version(data)
     place = versions_folder(home) / name[:2] / name
     if not place.is_file():
-        place.parent.mkdir(
-            parents=True,
-            exist_ok=True,
-            mode=0o700,
-        )
+        make_private_folder(place.parent)
         write_atomically(place, data, mode=0o600)
     return name
 

@@ -162,6 +162,7 @@ def sync_root(
     policy: Policy,
 ) -> IndexReport:
     """Bring the index of a root up to date, as long as `going` returns True."""
+    policy = policy.within(root.space)
     try:
         found = walk_folder(root, policy=policy)
     except NotFound:
@@ -225,7 +226,7 @@ def reindex_file(
         index.indexed_files(root.path),
         now,
         Counter(),
-        policy,
+        policy.within(root.space),
     )
     # UNSURE_STAMP is like no other, so the file is read.
     index_files(index, run, [ListedFile(path, UNSURE_STAMP)])

@@ -302,11 +302,12 @@ def redact_memory_row(
     """
     words = {key: row[key] for key in WORD_FIELDS if key in row}
     plain = to_clean_json(words)
-    redacted, found = redact_value(plain, row_filter.policy)
+    policy = row_filter.policy.within(row["space"])
+    redacted, found = redact_value(plain, policy)
     # The same objects, so that a round trip gives the same bytes.
     if not found and plain == words:
         return row
-    refuse_personal_data(found, row_filter.policy)
+    refuse_personal_data(found, policy)
     if not isinstance(redacted, dict):
         raise BadInput("its words are no object")
     if is_fully_redacted(str(redacted["text"])) and redacted["text"] != words["text"]:
@@ -323,8 +324,8 @@ def redact_memory_row(
 
 def check_event_row(row: Row, row_filter: RowFilter) -> Row:
     """Something that happened, and what it changed."""
-    policy = row_filter.policy
     validate_space(row["space"])
+    policy = row_filter.policy.within(row["space"])
     payload = dict(drop_sensitive_contents(row.get("payload") or {}, policy))
     redacted, _ = redact_value(to_clean_json(payload), policy)
     check_count(row, "seq", 1)

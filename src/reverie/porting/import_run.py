@@ -49,13 +49,13 @@ def import_memories(
     space: str,
     folders: tuple[Path, ...],
     *,
-    untrusted: bool,
+    trusted: bool,
     dry_run: bool,
 ) -> ImportOutcome:
     """Read a file or folder and take in what is new."""
     form, zone, store = choose_format(path, system), work.zone(), work.store
     items = list(form.read(path, ReadingContext(zone, folders)))
-    target = ImportTarget(form.name, space, work.now, zone, untrusted, work.policy)
+    target = ImportTarget(form.name, space, work.now, zone, trusted, work.policy)
     # Before the plan: what comes after it is looked at again in the transaction.
     seen = store.last_event()
     plan = plan_against_store(store, items, target)
@@ -122,7 +122,7 @@ def import_neighbours(
     space: str,
     folders: tuple[Path, ...],
     *,
-    untrusted: bool,
+    trusted: bool,
     dry_run: bool,
 ) -> list[NeighbourImport]:
     """Import what lies there if nothing is remembered yet where it would go.
@@ -143,7 +143,7 @@ def import_neighbours(
                 form.name,
                 space,
                 folders,
-                untrusted=untrusted,
+                trusted=trusted,
                 dry_run=dry_run,
             )
         except (BadInput, ExtraMissing, OSError) as err:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from reverie.core.atomic_file import mode_of
 from reverie.core.errors import ReverieError
 from reverie.core.model import Add, Event, Filter, Memory, Retire
 from reverie.mirror import shared_lines
@@ -249,7 +250,8 @@ def run_share_round(
     look: FileLook | None = stat_look(path)
     if content != page.text.encode() or (writes and data is None):
         # None if somebody altered the file since it was read
-        look = swap_file(path, content, data)
+        # For whom the folder is: a team's is read by all who read the project.
+        look = swap_file(path, content, data, mode_of(path.parent, 0o600) & 0o666)
     # Only after both directions do file and space say the same.
     if look is not None and writes and takes:
         save_share_state(work.store, share, agree_on_state(look, wanted, taken, state))

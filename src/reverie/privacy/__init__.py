@@ -29,12 +29,15 @@ to keep hashes.
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.privacy.known_secrets import KnownSecrets
 from reverie.privacy.named_secrets import (
     aligned_lower,
     find_assignment_spans,
+    find_neighbour_spans,
     named_secret_kind,
     secret_family_of,
 )
@@ -53,6 +56,8 @@ __all__ = [
     "MARK_PATTERN",
     "Policy",
     "Redaction",
+    "hide_known_secrets",
+    "hide_known_within",
     "hide_private_passages",
     "is_fully_redacted",
     "redact",
@@ -68,9 +73,13 @@ PRIVATE_KIND = "private"  # the kind of what stood between <private> and </priva
 PRIVATE_RANK = -1
 # As the settings `personal` and `contact` divide them.
 KINDS_BY_FAMILY = {
-    "personal": frozenset(("payment-card", "us-ssn", "iban")),
-    "contact": frozenset(("email", "phone")),
+    "personal": frozenset(
+        ("payment-card", "us-ssn", "iban", "national-id", "passport", "tax-number")
+    ),
+    "contact": frozenset(("email", "phone", "address")),
+    "intimate": frozenset(("birth-date", "health")),
 }
+_NUMBERED = r"[0-9][0-9A-Z .-]{5}"  # stands in the number of every passport and person
 MAX_PASSES = 12  # each pass only shortens what is not a mark; real text needs two
 
 
@@ -87,15 +96,24 @@ def redact(
     policy: Policy = DEFAULT_POLICY,
     *,
     keep_lines: bool = False,
+    known: KnownSecrets | None = None,
 ) -> tuple[str, tuple[Redaction, ...]]:
     """The text without its secrets, and what was taken out. The same object if that is nothing.
+
+    A secret that is recognised in one place is hidden in every other place of the text. `known`
+    are those of earlier texts, which are hidden too; what is recognised here is added to them.
 
     `policy` says what becomes of personal data; of a text that holds what it refuses only the mark
     is left. With `keep_lines`, for files, a secret of several lines leaves its line breaks behind,
     so that what follows keeps its line number, and what is refused takes its line with it, not the
     whole text.
     """
-    return _redact_spans(text, policy, _find_spans, keep_lines)
+    return _redact_spans(
+        text,
+        policy,
+        lambda text, policy: _find_spans(text, policy, known),
+        keep_lines,
+    )
 
 
 def remove_personal_data(text: str, policy: Policy) -> str:
@@ -129,6 +147,23 @@ def _redact_spans(
     return text, marks
 
 
+def hide_known_secrets(text: str, known: KnownSecrets) -> str:
+    """The text without secrets that are known, and nothing else taken out."""
+    spans = _merge_spans(_outside_marks(text, list(known.find(text, len(SHAPES)))))
+    return _replace_spans(text, spans, (), False)[0] if spans else text
+
+
+def hide_known_within(value: JSON, known: KnownSecrets) -> JSON:
+    """A JSON value, however deep, without secrets that are known, and nothing else taken out."""
+    if isinstance(value, str):
+        return hide_known_secrets(value, known)
+    if isinstance(value, list | tuple):
+        return [hide_known_within(item, known) for item in value]
+    if isinstance(value, Mapping):
+        return {name: hide_known_within(item, known) for name, item in value.items()}
+    return value
+
+
 def hide_private_passages(text: str, *, keep_lines: bool = False) -> str:
     """The text without `<private>` passages, for whoever cuts it before it is redacted."""
     spans = _find_private(text)
@@ -139,7 +174,8 @@ def is_fully_redacted(text: str) -> bool:
     """True if nothing is left of a text but marks of what was private or refused."""
     # Kinds that may take a whole text with them. A masked key says at least that there was one.
     marks = compile_ascii(
-        r"\[REDACTED:(?:private|sensitive|payment-card|us-ssn|iban|email|phone)\]"
+        r"\[REDACTED:(?:private|sensitive|payment-card|us-ssn|iban|national-id|passport|tax-number"
+        r"|email|phone|address|birth-date|health)\]"
     )
     return bool(text) and not marks.sub("", text).strip()
 
@@ -150,17 +186,36 @@ def refused_kinds(found: Iterable[Redaction], policy: Policy) -> list[str]:
 
 
 def redact_value(
-    value: JSON, policy: Policy = DEFAULT_POLICY
+    value: JSON,
+    policy: Policy = DEFAULT_POLICY,
+    *,
+    known: KnownSecrets | None = None,
 ) -> tuple[JSON, tuple[Redaction, ...]]:
     """A JSON value without secrets, however deep: strings, keys, and values under a telling key.
 
     Each `Redaction` counts within its own string. The same object comes back when there was nothing
-    to take.
+    to take. A secret that one string gives away is hidden in all of them, and in `known` as well.
     """
+    remembered = KnownSecrets() if known is None else known
+    before = len(remembered)
+    cleaned, found = _walk_value(value, policy, remembered)
+    # What the last string gave away stands in the first one too.
+    if len(remembered) > before:
+        cleaned, more = _walk_value(cleaned, policy, remembered)
+        found += more
+    return (cleaned, tuple(found)) if found else (value, ())
+
+
+def _walk_value(
+    value: JSON,
+    policy: Policy,
+    known: KnownSecrets,
+) -> tuple[JSON, list[Redaction]]:
+    """A JSON value without what is recognised on one way through it."""
     found: list[Redaction] = []
 
     def clean(text: str) -> str:
-        redacted, marks = redact(text, policy)
+        redacted, marks = redact(text, policy, known=known)
         found.extend(marks)
         return redacted
 
@@ -172,7 +227,10 @@ def redact_value(
         box, place, name = todo.pop()
         item: JSON = box[place]
         if isinstance(item, str):
-            box[place] = _mark_named_value(name, item, found) or clean(item)
+            marked = _mark_named_value(name, item, found)
+            if marked is not None:
+                known.add(item, found[-1].kind)
+            box[place] = marked or clean(item)
         elif isinstance(item, list | tuple):
             copy = list(item)
             box[place] = copy
@@ -186,15 +244,14 @@ def redact_value(
         # A card number or a PIN may stand in JSON without quotes.
         elif isinstance(item, int) and not isinstance(item, bool):
             box[place] = _clean_number(item, name, clean, found)
-    if not found:
-        return value, ()
-    return holder[0], tuple(found)
+    return holder[0], found
 
 
 def _refused_by_policy(policy: Policy) -> frozenset[str]:
     """The kinds that a policy refuses."""
-    personal = KINDS_BY_FAMILY["personal"] if policy.personal == "refuse" else frozenset()
-    return personal | KINDS_BY_FAMILY["contact"] if policy.contact == "refuse" else personal
+    return frozenset[str]().union(
+        *(kinds for family, kinds in KINDS_BY_FAMILY.items() if getattr(policy, family) == "refuse")
+    )
 
 
 def _whole_line(text: str, span: SecretSpan) -> SecretSpan:
@@ -207,13 +264,51 @@ def _whole_line(text: str, span: SecretSpan) -> SecretSpan:
     )
 
 
-def _find_spans(text: str, policy: Policy) -> list[SecretSpan]:
-    """Everything to hide in a text."""
+def _find_spans(
+    text: str,
+    policy: Policy,
+    known: KnownSecrets | None,
+) -> list[SecretSpan]:
+    """Everything to hide in a text; its secrets become known."""
     lower = aligned_lower(text)
-    spans = list(find_assignment_spans(text, lower))
+    spans = [*find_assignment_spans(text, lower), *find_neighbour_spans(text, lower)]
     for row in select_shape_rows(text, lower):
         spans.extend(find_shape_spans(text, SHAPES[row], row))
+    spans.extend(_find_spoken(text, lower))
+    if spans and known is None:
+        known = KnownSecrets()
+    if known is not None:
+        # Two rules may find the same: it is known by the name that its mark bears.
+        for span in sorted(spans, key=itemgetter(2)):
+            known.add(text[span.start : span.end], span.kind)
+        spans.extend(known.find(text, len(SHAPES) + 2))
     return spans + _find_personal(text, policy)
+
+
+# One of these stands in every text that says a password, or a login, in one of the languages.
+_SPOKEN_SIGNS = (
+    *("pass", "pwd", "mdp", "login", "log in", "sign in", "cred", "user and", "kennwort", "zugang"),
+    *("anmeld", "einlogg", "contrase", "clave", "acceso", "accesso", "accedi", "entrar con"),
+    *("identifiants", "connexion", "parola", "chiave", "senha", "palavra"),
+)
+_WIDE_SPOKEN_SIGNS = (
+    *_SPOKEN_SIGNS,
+    *("sesi", "phrase", "code d", "密", "口令", "パス", "暗証", "ログイン", "認証", "登录", "登錄"),
+    *("账号", "帳號", "비밀", "패스", "암호", "로그인", "계정", "парол", "фраза", "логин", "вход"),
+    *("доступ", "войти", "учётн"),
+)
+
+
+def _find_spoken(text: str, lower: str) -> list[SecretSpan]:
+    """Passwords in plain words; nothing is loaded for a text that names none."""
+    signs = _SPOKEN_SIGNS if text.isascii() else _WIDE_SPOKEN_SIGNS
+    there = tuple([sign for sign in signs if sign in lower])
+    if not there:
+        return []
+    from reverie.privacy.spoken_passwords import find_spoken_spans
+
+    missing = tuple([sign for sign in signs if sign not in there])
+    return list(find_spoken_spans(text, lower, len(SHAPES), missing))
 
 
 def _find_private(text: str) -> list[SecretSpan]:
@@ -237,8 +332,19 @@ def _find_personal(text: str, policy: Policy) -> list[SecretSpan]:
             spans.extend(find_personal_spans(text, PERSONAL_SHAPES))
         if compile_ascii(r"[A-Z][A-Z][0-9][0-9][ A-Z0-9]{11}").search(text):
             spans.extend(find_iban_spans(text))
+    if policy.personal != "off" and compile_ascii(_NUMBERED).search(text):
+        from reverie.privacy.personal_facts import find_number_spans
+
+        spans.extend(find_number_spans(text, aligned_lower(text), len(SHAPES) + 1))
     if policy.contact != "off":
+        from reverie.privacy.personal_facts import find_address_spans
+
         spans.extend(find_personal_spans(text, CONTACT_SHAPES))
+        spans.extend(find_address_spans(text, len(SHAPES) + 1))
+    if policy.intimate != "off":
+        from reverie.privacy.personal_facts import find_intimate_spans
+
+        spans.extend(find_intimate_spans(text, aligned_lower(text), len(SHAPES) + 1))
     return spans
 
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.core.private_passages import CUT_MARGIN, CUT_MARK
-from reverie.privacy import hide_private_passages, redact
+from reverie.privacy import hide_known_secrets, hide_private_passages, redact
+from reverie.privacy.known_secrets import KnownSecrets
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.privacy.sensitive_calls import has_sensitive_call, strip_sensitive_calls
 from reverie.privacy.sensitive_files import (
@@ -28,6 +29,7 @@ def redact_messages(
     before: Sequence[HostMessage] = (),
     *,
     is_redacted: bool = False,
+    known: KnownSecrets | None = None,
 ) -> list[dict[str, str]]:
     """Messages as they may be written down.
 
@@ -35,8 +37,11 @@ def redact_messages(
 
     A tool's answer does not say which of the calls before it it answers. So if any of these calls
     was given a sensitive file, be they in one message or in several on end, every answer goes as a
-    whole. `before` are the messages before these.
+    whole. `before` are the messages before these. A secret that one message gives away is hidden
+    in all of them; `known` are those that earlier ones gave away, and are added to.
     """
+    known = KnownSecrets() if known is None else known
+    known_before = len(known)
     guarded = asking = False
     written = []
     earlier = last_tool_exchange(before)
@@ -48,9 +53,12 @@ def redact_messages(
         asking = message.role == ASSISTANT
         if number >= 0:
             text = drop_sensitive_text(message, policy, guarded=guarded)
-            text = shorten_message(text) if is_redacted else redact_and_shorten(text, policy)
+            text = shorten_message(text) if is_redacted else redact_and_shorten(text, policy, known)
             role = redact_role(message.role, policy)
             written.append({"role": role, "text": text})
+    if len(known) > known_before:
+        for line in written:
+            line["text"] = hide_known_secrets(line["text"], known)
     return written
 
 
@@ -108,13 +116,17 @@ def redact_role(role: str, policy: Policy) -> str:
     return role if len(role) <= MAX_ROLE_CHARS else "other"
 
 
-def redact_and_shorten(text: str, policy: Policy = DEFAULT_POLICY) -> str:
+def redact_and_shorten(
+    text: str,
+    policy: Policy = DEFAULT_POLICY,
+    known: KnownSecrets | None = None,
+) -> str:
     """A text without secrets; of a long one its beginning and end. First redacted, then cut."""
     text = hide_private_passages(text)
     # Of a huge text only both ends are searched for secrets: nothing else of it is kept.
     if len(text) > MAX_MESSAGE_CHARS + 2 * CUT_MARGIN:
-        return redact_both_ends(text, policy, HEAD_CHARS, TAIL_CHARS)
-    return shorten_message(redact(text, policy)[0])
+        return redact_both_ends(text, policy, HEAD_CHARS, TAIL_CHARS, known)
+    return shorten_message(redact(text, policy, known=known)[0])
 
 
 def shorten_message(text: str) -> str:

@@ -9,12 +9,15 @@ from reverie.core.lazy_patterns import compile_once
 from reverie.privacy.secret_lookalikes import (
     compile_ascii,
     is_common_variable,
+    is_digest_or_uuid,
+    is_long_random,
     is_measure,
     is_mixed,
     is_placeholder,
     is_prose_value,
     is_random,
     is_reference,
+    is_woven,
 )
 from reverie.privacy.secret_rule import SecretSpan
 from reverie.privacy.secret_shapes import SHAPES
@@ -27,6 +30,15 @@ _KEY_OF = (
     r"|license|webhook|storage|deploy|admin|client|session|jwt|hmac|aes|crypto|ssh|openai"
     r"|anthropic|gemini|stripe"
     r"|subscription|x)[ _.-]?$"
+)
+# In front of `key`, these make it a name of something else: whatever is assigned stays.
+_OPEN_KEY_OF = (
+    r"(?:public|pub|publishable|primary|foreign|natural|unique|cache|partition|sort|range|shard"
+    r"|routing|route|object|blob|s3|file|idempotency|dedup\w{0,10}|sequence|schema|hot|idx|index"
+    r"|bucket|row|column|hash|digest|checksum|lookup|map|dict|group|host|issuer|event|query|state"
+    r"|translation|i18n|message|site|node|tree|item|entry|field|attr|restore|build|version"
+    r"|fingerprint|merkle|registry|metric|tag|label|sha\d*|content|asset|image|module|chunk"
+    r"|resource|identity|user|author|pgp|gpg)[ _.-]?$"
 )
 _PASSWORD_NAMES = """
 password passwd passphrase passcode pwd pass passwort kennwort wachtwoord senha
@@ -66,19 +78,21 @@ _STAGE = (
 _NAME_END = rf"(?i)(?:e?s)?{_STAGE}$"
 # What stands behind a name: the end of it, what joins it to the value, and the value.
 _TAIL = (
-    rf"(?xis) {_STAGE}"
+    rf"(?xis) (?P<plural>s(?![A-Za-z_]))? {_STAGE}"
     + r"""
     (?P<close>[*_`"'\\]{0,4}\]?)
     (?P<sep>
         (?P<strong> [ \t]{0,8}
-              (?: :[ ]?(?:str|string|bytes|SecretStr|&(?:'static[ ])?str
+              (?: [ ](?:string|\[\]byte|String|&str)[ ]{0,4}=(?!=)
+                | :[ ]?(?:str|string|bytes|SecretStr|&(?:'static[ ])?str
                   |(?:Optional|Final|ClassVar)\[\w{1,20}\]|str[ ]\|[ ]None)[ ]?=(?!=)
-                | =>|:=|={1,3}|:{1,2}|：|＝)
+                | =>|:{1,3}=|[?+.]=|(?:\?\?|\|\|)=|={1,3}|:{1,2}|：|＝)
               [ \t]{0,8}(?:[|>][+-]?[ \t]{0,4}\n\s{1,16})?[*]{0,2}[ ]?(?:[bruf@]{1,2}(?=["']))? )
-      | (?P<xml> > )
+      | (?P<xml> >\s{0,16} )
       | (?P<weak> \s{1,4}(?:for|of|to|on|in|at)\s[\w@.'’ -]{1,40}?\s?(?:is|was|:|=)\s{1,4}
           | \s{1,4}(?:is|was|are|to|as|ist|lautet|est|es|é|er|jest)(?:\snow)?(?:\sset\sto)?
             \s?:?\s{1,4}
+          | ,(?=[A-Za-z0-9])
           | [ ]?(?:是|は|为|為|を|：|는|은|—|–)[ ]? | \([ ]?(?=["']) | [ ]?,[ ]?(?=["'])
           | \s{1,8}value[ ]?=[ ]?(?=["']) | [ ]?\{[^{}]{0,200}?\bdefault[ ]{0,8}=[ ]?(?=["'])
           | ["']?[ ]?,\s{1,20}["']?value["']?[ ]?:[ ]? | \s{1,20}-?[ ]?value[ ]?:[ ]? )
@@ -96,6 +110,38 @@ _TAIL = (
 )
 
 
+# What says of a random string nearby that it is a secret, and how near that is.
+_TELLING_WORDS = (
+    "secret",
+    "credential",
+    "api key",
+    "api_key",
+    "api-key",
+    "apikey",
+    "access token",
+    "access_token",
+    "accesstoken",
+    "api token",
+    "api_token",
+    "apitoken",
+    "auth token",
+    "auth_token",
+    "authtoken",
+)
+_NEAR_CHARS = 100
+MAX_NEIGHBOUR_CHARS = 260
+_ACCESS = r"\b(?:api|auth\w{0,12}|token|secret|login|credentials?|request)\b"
+_STANDS_ALONE = (
+    r"(?:(?<=[\s\"'`(=:,|\[])|\A)(?P<s>[A-Za-z0-9][A-Za-z0-9+/_.~-]{18,255}={0,2})"
+    r"(?=[\s\"'`)\];,|<}]|\Z)"
+)
+_DIGEST_NAME = (
+    r"(?:sha\d*|hash|integrity|digest|checksum|etag|commit|revision|rev|base64|uuid|id"
+    r"|fingerprint|signature|nonce|version|image|arn|url|path|file|name)[\"'\])]{0,3}"
+    r"\s{0,4}(?:[:=,(-]|=>)?\s{0,4}[\"'`(]{0,2}$"
+)
+
+
 class AssignedValue(NamedTuple):
     """A name and the value behind it, as far as one needs to judge it."""
 
@@ -107,6 +153,8 @@ class AssignedValue(NamedTuple):
     by_equals_sign: bool  # joined by "=", not by ":"
     ends_line: bool  # nothing but the end of a line, or a closing sign, follows
     in_call: bool  # stands inside a call: f(password=…)
+    loose: bool = False  # the name alone says little: `key` without a telling word, `tokens`
+    near_access: bool = False  # an API or a login is spoken of just before
 
 
 def _is_secret(assigned: AssignedValue) -> bool:
@@ -121,7 +169,9 @@ def _is_secret(assigned: AssignedValue) -> bool:
 
 def _is_password(assigned: AssignedValue) -> bool:
     value = assigned.value
-    if len(value) < 4 or is_common_variable(value) or value.lower() in PASSWORD_LABELS:
+    # `passwords: Dict[str, str]`
+    odd = assigned.loose and not (is_mixed(value) and (assigned.quoted or is_long_random(value)))
+    if odd or len(value) < 4 or is_common_variable(value) or value.lower() in PASSWORD_LABELS:
         return False
     if " " in value:
         # A pass phrase in prose cannot be told from the sentence; in quotes behind "password:" it
@@ -163,6 +213,8 @@ def _is_key(assigned: AssignedValue) -> bool:
     value = assigned.value
     if len(value) < 6 or " " in value or is_common_variable(value):
         return False
+    if assigned.loose:
+        return _is_loose_key(assigned)
     # API_KEY=… is how settings are written, so almost any value counts there.
     shouted = assigned.name.isupper() and "_" in assigned.name and not assigned.weak
     if shouted and not value.replace("_", "").isupper():
@@ -171,6 +223,20 @@ def _is_key(assigned: AssignedValue) -> bool:
         return True
     secret = assigned.name.lower().endswith("secret") and assigned.quoted and not assigned.weak
     return secret and len(value) >= 8 and value.isalnum()
+
+
+def _is_loose_key(assigned: AssignedValue) -> bool:
+    """True for `Key=<random>` and `acmeKey: "<random>"`: here the value has to tell.
+
+    `key` alone names digests and ids as well, in data mostly behind a colon.
+    """
+    value = assigned.value
+    if not is_long_random(value):
+        return False
+    is_id = is_digest_or_uuid(value)
+    if len(assigned.name) > len("key") or not is_id:
+        return not (is_id and assigned.weak)
+    return assigned.by_equals_sign and not assigned.quoted and assigned.near_access
 
 
 def _parse_assignment(
@@ -184,9 +250,13 @@ def _parse_assignment(
 
     None if nothing is.
     """
-    found = compile_once(_TAIL).match(text, at + len(word))
-    if found is None or not _is_a_name(text, lower, at, word):
+    if not _is_a_name(text, lower, at, word):
         return None
+    found = compile_once(_TAIL).match(text, at + len(word))
+    if found is None:
+        return None
+    said_loosely = word == "key" and _is_loose_name(lower[max(0, at - 16) : at + len(word)])
+    loose = found["plural"] is not None or said_loosely
     # The last group that matched is the value, named by how it is quoted; "u" is unquoted.
     group = found.lastgroup or "u"
     start, end = found.span(group)
@@ -200,7 +270,7 @@ def _parse_assignment(
     follows_comma = stem.rstrip().endswith(",") and not prefix and word != "pass"
     if bare and not follows_comma:
         return None
-    if found["xml"] is not None and text[end : end + 2] != "</":
+    if found["xml"] is not None and not text[end : end + 18].lstrip().startswith("</"):
         return None
     after = text[end : end + 2].lstrip("\"'`\\*)]}")
     assigned = AssignedValue(
@@ -212,6 +282,8 @@ def _parse_assignment(
         by_equals_sign="=" in found["sep"] or found["xml"] is not None or found["flag"] is not None,
         ends_line=not after or after[0] in "\r\n,;&.<#" or after[:2] == " #" or group == "c",
         in_call=stem.rstrip("\"' \n").endswith(("(", ",")),
+        loose=loose,
+        near_access=loose and bool(compile_ascii(_ACCESS).search(lower, max(0, at - 100), at)),
     )
     return assigned, start, end
 
@@ -226,8 +298,22 @@ def _is_a_name(
     if word in ("pass", "pin"):
         return at == 0 or not text[at - 1].isalpha()
     if word == "key":
-        return bool(compile_ascii(_KEY_OF).search(lower, max(0, at - 16), at))
+        # `monkey`, `turkey`, `whiskey`: a word of its own, or the end of a compound.
+        begins = at == 0 or not lower[at - 1].isalpha() or text[at].isupper()
+        begins = begins or bool(compile_ascii(_KEY_OF).search(lower, max(0, at - 16), at))
+        return begins and not compile_ascii(_OPEN_KEY_OF).search(lower, max(0, at - 20), at)
     return True
+
+
+def _is_loose_name(name: str) -> bool:
+    """True for a name that ends with `key`, where nothing in front of it tells what of."""
+    lower = name.lower()
+    at = lower.rfind("key")
+    return (
+        at >= 0
+        and not any(word in lower for word in ("secret", "token", "credential"))
+        and not compile_ascii(_KEY_OF).search(lower, max(0, at - 16), at)
+    )
 
 
 def _trim_value(value: str) -> str:
@@ -268,6 +354,45 @@ def find_assignment_spans(text: str, lower: str) -> Iterator[SecretSpan]:
                 after = _find_value_end(text, *found)
                 yield SecretSpan(found[1], after, len(SHAPES), kind)
             at = lower.find(word, after)
+
+
+def find_neighbour_spans(text: str, lower: str) -> Iterator[SecretSpan]:
+    """Where random strings stand beside a word that tells: `getSheet("…")  # api key`.
+
+    Not a digest, a commit or an id: these stand beside such words too.
+    """
+    # Most texts hold neither of the four, of which all that tells is made.
+    if not ("secret" in lower or "credential" in lower or "api" in lower or "token" in lower):
+        return
+    last = -1
+    for first, stop in _windows(lower):
+        for found in compile_ascii(_STANDS_ALONE).finditer(text, first, stop + MAX_NEIGHBOUR_CHARS):
+            start, end = found.span("s")
+            # Windows overlap, and behind one only what begins within it counts.
+            if start >= stop or start <= last:
+                continue
+            last = start
+            name = compile_ascii(_DIGEST_NAME).search(lower, max(0, start - 40), start)
+            if is_woven(found["s"]) and not name:
+                yield SecretSpan(start, end, len(SHAPES), "secret")
+
+
+def _windows(lower: str) -> Iterator[tuple[int, int]]:
+    """From where to where a random string stands beside a word that tells, in order."""
+    places = sorted(
+        (at, at + len(word)) for word in _TELLING_WORDS for at in _find_all(lower, word)
+    )
+    for at, end in places:
+        # In front of the word it has to stand on the same line.
+        line = lower.rfind("\n", max(0, at - _NEAR_CHARS), at)
+        yield (max(0, at - _NEAR_CHARS) if line < 0 else line), end + _NEAR_CHARS
+
+
+def _find_all(lower: str, word: str) -> Iterator[int]:
+    at = lower.find(word)
+    while at >= 0:
+        yield at
+        at = lower.find(word, at + len(word))
 
 
 def _find_value_end(
@@ -312,6 +437,7 @@ def named_secret_kind(name: str, value: str) -> str | None:
         by_equals_sign=True,
         ends_line=True,
         in_call=False,
+        loose=family == "key" and _is_loose_name(name),
     )
     return _assignment_kind(family) if _is_secret(assigned) else None
 

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
 MAX_CHARS_CHECKED = 20_000
+HIDDEN_CHARACTERS = "holds characters that nobody sees"
 
 
 class InjectionSign(NamedTuple):
@@ -22,6 +24,8 @@ class InjectionSign(NamedTuple):
 
     reason: str
     pattern: str
+    # Nobody tells this to their own assistant: what stands beside it was pasted.
+    foreign: bool = False
 
 
 _EARLIER = r"(?:previous|prior|earlier|above|preceding|existing|your|all|any|these|system)"
@@ -38,17 +42,21 @@ INJECTION_SIGNS = (
         rf"\b(?:\W+\w+){{0,3}}?\W+{_EARLIER}\b(?:\W+\w+){{0,2}}?\W+"
         rf"{_ORDERS}\b|\b(?:ignore|disregard|forget)\b(?:\W+(?:what|everything|anything"
         rf"|all))+\W+(?:you|was|were|that)\b",
+        foreign=True,
     ),
     InjectionSign(
         "asks to ignore instructions",
         r"\bignorier\w*\b.{0,40}\b(?:anweisung|regel|vorgabe)\w*|\bvergiss\b.{0,40}\b(?:anweisung"
         r"|regel)\w*|"
-        r"\bignor(?:e[zr]?|ons)\b.{0,40}\b(?:consignes?|instructions?|règles?)\b|"
+        # Both words are English too, where more must be said: an article tells that it is French.
+        r"\bignor(?:e[zr]?|ons)\b.{0,20}\b(?:[lmtcd]es\b|[vn]os\b|toutes?\b|l['’])"
+        r".{0,30}\b(?:consignes?|instructions?|règles?)\b|"
         r"\bignor[ae]\w*\b.{0,40}\b(?:instruc(?:ciones|ções)|istruzioni|reglas|regras|regole"
         r"|órdenes)\b|"
         r"игнорируй.{0,60}(?:инструкци|указани|правил)|忽略.{0,20}(?:指令|指示|说明|规则)|(?:指示"
         r"|命令).{0,10}無視|"
         r"무시.{0,20}(?:지시|명령)|(?:지시|명령).{0,20}무시|تجاهل.{0,40}(?:التعليمات|الأوامر)",
+        foreign=True,
     ),
     InjectionSign(
         "gives the assistant another part to play",
@@ -65,12 +73,13 @@ INJECTION_SIGNS = (
         r"|der|die)\b|"
         r"\b(?:tu es|vous êtes) (?:maintenant|désormais)\b|\b(?:ahora|agora) (?:eres|você é)\b"
         r"|你现在是|ты теперь",
+        foreign=True,
     ),
     InjectionSign(
         "poses as the host or as a speaker",
         r"<\W{0,3}(?:system|assistant|user|human|tool_result|function_calls?|invoke|instructions?)"
         r"(?:[\s_>-]|reminder)|"
-        r"(?m:^\s*(?:\[?(?:SYSTEM|System|ASSISTANT|Assistant|HUMAN|Human)\]?)\s*:)|\[/?INST\]"
+        r"(?m:^[^\S\n]*(?:\[?(?:SYSTEM|System|ASSISTANT|Assistant|HUMAN|Human)\]?)\s*:)|\[/?INST\]"
         r"|<\|\w{2,20}\|>|"
         r"<<SYS>>|\b(?:SYSTEM|ASSISTANT):\s",
     ),
@@ -103,6 +112,7 @@ INJECTION_SIGNS = (
         r"(?:download|herunter|télécharge|descarg|скачай|下载).{0,60}\b(?:execute it|run it|führe? "
         r"es aus|"
         r"exécute\w*|ejecút\w*)|https?://\S{1,200}.{0,12}(?:を実行|并(?:运行|执行))",
+        foreign=True,
     ),
     InjectionSign(
         "sends data to an address",
@@ -139,7 +149,7 @@ INJECTION_SIGNS = (
     ),
 )
 _BLOB = (
-    r"\b(?=[A-Za-z0-9+/]*[0-9+/])(?=[A-Za-z0-9+/]*[a-z])(?=[A-Za-z0-9+/]*[A-Z])"
+    r"(?<![A-Za-z0-9+/])(?=[A-Za-z0-9+/]*[0-9+/])(?=[A-Za-z0-9+/]*[a-z])(?=[A-Za-z0-9+/]*[A-Z])"
     r"[A-Za-z0-9+/]{80,}={0,2}"
 )
 _HIDDEN = "[\u200b-\u200f\u2060-\u2064\u202a-\u202e\u2066-\u2069\U000e0000-\U000e01ef]"
@@ -162,11 +172,27 @@ def compile_signs() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 def find_prompt_injection(text: str) -> str:
     """Why a text looks as if it was planted to be obeyed, in words for a person; "" if not."""
+    return next(iter_injection_signs(text), "")
+
+
+def iter_injection_signs(text: str) -> Iterator[str]:
+    """Every reason for which a text looks as if it was planted to be obeyed."""
     head = text[:MAX_CHARS_CHECKED]
     if len(re.findall(_HIDDEN, head)) > 8:
-        return "holds characters that nobody sees"
+        yield HIDDEN_CHARACTERS
     plain = unicodedata.normalize("NFKC", re.sub(_HIDDEN, "", head))
     for reason, pattern in compile_signs():
         if pattern.search(plain):
-            return reason
-    return ""
+            yield reason
+
+
+def find_pasted_order(text: str) -> str:
+    """Why words in a user's message are somebody else's although nothing quotes them; "" if not.
+
+    People do tell their assistant to skip a question or to keep something from others, so one such
+    sign proves nothing; two different ones do, and so does what nobody tells their own assistant.
+    """
+    signs = dict.fromkeys(iter_injection_signs(text))
+    foreign = {HIDDEN_CHARACTERS, *(sign.reason for sign in INJECTION_SIGNS if sign.foreign)}
+    strong = next((reason for reason in signs if reason in foreign), "")
+    return strong or (next(iter(signs)) if len(signs) > 1 else "")

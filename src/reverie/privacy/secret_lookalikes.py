@@ -64,11 +64,14 @@ _MEASURE = (
     r"(?i)^(?:base\d\d|sha-?\d+|md5|hs\d+|rs\d+|es\d+|aes-?\d+.*|oauth-?2.*|utf-?\d+|argon2\w*"
     r"|pbkdf2\w*"
     r"|ed25519|http/?\d.*|v?\d+(?:\.\d+)+\w*"
-    r"|\d+-?(?:char|character|byte|bit|digit|day|hour|minute|min|word|letter|time|year|month|week"
-    r"|second|sec"
-    r"|ms|kb|mb|px|k|x|s|h|d|m)\w*(?:-\w+)*|\d{4}-\d\d-\d\d.*|\d+%|\d+(?:st|nd|rd|th)|#\d+"
+    r"|\d+-?(?:(?:char|character|byte|bit|digit|day|hour|minute|min|word|letter|time|year|month"
+    r"|week|second|sec|ms|kb|mb|px)[a-z]{0,8}|[kxshdm])(?:-[a-z]+)*|\d{4}-\d\d-\d\d.*|\d+%|\d+(?:st|nd|rd|th)|#\d+"
     r"|\w+\.(?:py|js|ts|go|rs|md|json|ya?ml|toml|txt|env|sh))$"
 )
+_TOKEN = r"^[A-Za-z0-9+/=_.~-]+$"
+_DIGEST = r"(?i)^(?:[a-f0-9]{8}-(?:[a-f0-9]{4}-){3}[a-f0-9]{12}|[a-f0-9]+)$"
+MIN_LONG_RANDOM = 14
+MIN_TELLING_CHARS = 20  # so long a string is random with a digit less
 MIN_DIGITS = 3  # of a random string; fewer may be a name in code
 MAX_MEASURE_CHARS = 32  # "4h…" can begin a long random string too
 
@@ -131,8 +134,40 @@ def is_random(value: str) -> bool:
         return False
     if any(map(str.isdigit, value)) and any(map(str.isalpha, value)):
         return not compile_ascii(_SLUG).match(value) and not is_measure(value)
-    turns = sum(a.islower() and b.isupper() for a, b in pairwise(value))
-    return value.isascii() and len(value) >= 20 and turns * 5 >= len(value)
+    return value.isascii() and len(value) >= 20 and count_case_turns(value) * 5 >= len(value)
+
+
+def count_case_turns(value: str) -> int:
+    """How often a capital follows a small letter."""
+    return sum(a.islower() and b.isupper() for a, b in pairwise(value))
+
+
+def is_long_random(value: str) -> bool:
+    """True for a random string as issuers make them: long, of one piece, with more digits than a
+    name has.
+    """
+    if len(value) < MIN_LONG_RANDOM or not compile_ascii(_TOKEN).match(value):
+        return False
+    enough = MIN_DIGITS if len(value) < MIN_TELLING_CHARS else MIN_DIGITS - 1
+    if not is_random(value):
+        return False
+    # `ConfigurationName2Mapper` changes its case at words only.
+    return sum(map(str.isdigit, value)) >= enough or count_case_turns(value) * 8 >= len(value)
+
+
+def is_woven(value: str) -> bool:
+    """True for a long random string that is no digest, commit or id either."""
+    return is_long_random(value) and not is_digest_or_uuid(value)
+
+
+def holds_random(text: str) -> bool:
+    """True if a word of a text is a long random string."""
+    return any(map(is_long_random, compile_ascii(r"[^\s{}]{14,}").findall(text)))
+
+
+def is_digest_or_uuid(value: str) -> bool:
+    """True for what a digest, a commit or an id looks like as well: hexadecimal, or a UUID."""
+    return bool(compile_ascii(_DIGEST).match(value))
 
 
 def decode_base64(secret: str) -> str:

@@ -66,8 +66,30 @@ xml-password  any  <password␣  spoken
 cli-password  any  sqlcmd, rabbitmqctl  spoken
     (?:sqlcmd [^\n|;]{0,120}? -P|rabbitmqctl (?:add_user|change_password) [^\s]{1,64}) ?['\"]?
     (?P<s>[^\s'\"$<-][^\s'\"]{3,})
-spoken-token  strong-random  token␣, key␣, secret␣  spoken
-    \b(?i:token|key|secret) (?P<s>[A-Za-z0-9_-]{24,256})(?![\w./-])
+spoken-token  long-random  token␣, secret␣  spoken
+    \b(?i:token|secret) (?P<s>[A-Za-z0-9_-]{16,256})(?![\w./-])
+spoken-token  woven  key␣  spoken
+    \b(?i:key) (?P<s>[A-Za-z0-9_-]{16,256})(?![\w./-])
+xml-secret  holds-random  </  spoken
+    <(?P<n>[\w:.-]{0,40}(?i:secret|token|password|api-?_?key|credentials?))>\s{0,40}
+    (?P<s>[^<>]{4,1024}?)\s{0,40}</(?P=n)>
+kubernetes-secret  varied  kind: secret  spoken
+    (?m:^)[ \t]{1,8}(?P<n>[\w.-]{1,64}):[ \t]{1,8}['\"]?(?P<s>[A-Za-z0-9+/]{8,4096}={1,2}
+    |(?=[A-Za-z+/]*\d)[A-Za-z0-9+/]{16,4096})['\"]?[ \t]*$
+xml-password  any  password" value=  spoken
+    (?i:\bkey=['\"][\w.:-]{0,40}password['\"])\s{1,8}value=['\"](?P<s>[^'\"<>%]{4,256})['\"]
+license-key  any  contribsys  spoken
+    (?i:contribsys__com['\"]?\s?[:=]\s?['\"]?|https?://(?=[a-f0-9:]{17}@\w+\.contribsys))
+    (?P<s>[a-f0-9]{8}:[a-f0-9]{8})
+header-key  any  curl  spoken
+    (?i:\s(?:-H|--header)[ =]{0,4}['\"](?:x-(?:[a-z]{1,20}-)?)?(?:api-?)?(?:key|token):\s{0,4})
+    (?P<s>[^\s'\"$<{]{8,512})['\"]
+oauth-code  long-random  code=  spoken
+    [?&\s](?:code|oauth_verifier|device_code|code_verifier)=(?P<s>[A-Za-z0-9/_.~%+-]{16,512})
+oauth-code  varied  4/0
+    (?<![\w/.-])4/0[A-Za-z0-9_-]{30,}
+oauth-code  long-random  auth code, ation code  spoken
+    (?i:\bauth(?:ori[sz]ation)? code(?: is| was|:)?\s{1,4})['\"`]?(?P<s>[A-Za-z0-9/_.~-]{16,512})
 seed-phrase  any  phrase, mnemonic  spoken
     (?:phrase|[Mm]nemonic)[\"']?\s?(?::|=|is)\s?[\"']?
     (?P<s>(?:[a-z]{3,8}[ \n]){11,23}[a-z]{3,8})\b

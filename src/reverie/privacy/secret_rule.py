@@ -11,16 +11,24 @@ from typing import NamedTuple
 
 from reverie.privacy.secret_lookalikes import (
     holds_private_key,
+    holds_random,
     is_login,
+    is_long_random,
     is_mixed,
     is_random,
     is_strong,
     is_strong_and_random,
     is_varied,
+    is_woven,
 )
 
 # Begins a word, also after an escaped newline.
 WORD_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-F][0-9A-F]))"
+
+
+def start_behind(characters: int) -> str:
+    """WORD_START as it is looked at from so many characters further on."""
+    return WORD_START[:-1].replace(")", f"{'.' * characters})") + ")"
 
 
 CHECKS: dict[str, Callable[[str], bool] | None] = {
@@ -32,14 +40,17 @@ CHECKS: dict[str, Callable[[str], bool] | None] = {
     "strong-random": is_strong_and_random,
     "login": is_login,
     "key": holds_private_key,
+    "long-random": is_long_random,
+    "woven": is_woven,
+    "holds-random": holds_random,
 }
 # What stands in the tables for a longer expression.
 ABBREVIATIONS = {
     "<start>": WORD_START,
     # The same, asked behind one letter or three: an expression that begins with letters is searched
     # far faster, and these two are tried on nearly every text.
-    "<start-behind-1>": WORD_START[:-1].replace(")", ".)") + ")",
-    "<start-behind-3>": WORD_START[:-1].replace(")", "...)") + ")",
+    "<start-behind-1>": start_behind(1),
+    "<start-behind-3>": start_behind(3),
     "<end>": r"(?![A-Za-z0-9])",
     "<any>": "[A-Za-z0-9_-]",
     "<alnum>": "[A-Za-z0-9]",

@@ -15,13 +15,14 @@ from functools import lru_cache
 from reverie.privacy.secret_lookalikes import compile_ascii, is_placeholder, is_varied
 from reverie.privacy.secret_phrases import PHRASES
 from reverie.privacy.secret_rule import (
-    WORD_START,
     SecretShape,
     SecretSpan,
     expand_table,
     read_shapes,
+    start_behind,
 )
 
+_SIGNS = '$<>=@"/:-_.|~'  # of anchors, none of them common in prose
 # Only spoken rows match what is shorter, which a test holds, and few words are longer.
 MIN_TOKEN_CHARS = 15
 
@@ -54,14 +55,16 @@ github-token  varied  github_pat_
     github_pat_[A-Za-z0-9_]{20,}
 gitlab-token  varied  glpat-, gldt-, glrt-, glcbt-, glptt-, glagent-, gloas-, glsoat-, glft-, glimt-
     gl(?:pat|dt|rt|cbt|ptt|agent|oas|soat|ft|imt)-[A-Za-z0-9_.-]{20,}
+gitlab-cookie  varied  _gitlab_session=
+    _gitlab_session=(?P<s>[a-z0-9]{32,})
 bitbucket-token  varied  ATBB, ATCTT3
     <start>(?:ATBB[A-Za-z0-9]{28,}|ATCTT3[A-Za-z0-9_=-]{60,})
 atlassian-token  varied  ATATT3
     ATATT3[A-Za-z0-9_=-]{40,}
 aws-secret-key  random  AKIA, ASIA
     (?:AKIA|ASIA)[A-Z0-9]{16}[\s,;:|\"'/]{1,8}(?P<s>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])
-aws-access-key  varied  AKIA, ASIA, ABIA, ACCA
-    <start>(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}<end>
+aws-access-key  varied  AKIA, ASIA, ABIA, ACCA, A3T
+    <start>(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}<end>
 aws-bedrock-key  varied  ABSK
     <start>ABSK[A-Za-z0-9+/]{40,}={0,2}
 google-key  varied  AIza
@@ -91,8 +94,8 @@ teams-webhook  any  .webhook.office.com/
     \.webhook\.office\.com/webhookb2/(?P<s>[A-Za-z0-9@/_-]{40,})
 telegram-token  varied  :AA
     (?<!\d)\d{6,12}:AA[A-Za-z0-9_-]{30,}
-stripe-key  varied  sk_live_, rk_live_, sk_test_, rk_test_
-    [rs]k_(?:live|test)_[A-Za-z0-9]{10,}
+stripe-key  varied  sk_live_, rk_live_, sk_test_, rk_test_, sk_prod_, rk_prod_
+    [rs]k_(?:live|test|prod)_[A-Za-z0-9]{10,}
 webhook-secret  varied  whsec_
     whsec_[A-Za-z0-9+/=]{20,}
 square-token  varied  sq0, EAAA
@@ -143,6 +146,8 @@ databricks-token  varied  dapi
     dapi[a-f0-9]{32}(?:-\d)?<end>
 vault-token  varied  hvs., hvb., hvr.
     hv[sbr]\.[A-Za-z0-9_-]{20,}
+vault-token  strong-random  s.
+    s\.(?<![A-Za-z0-9_.-]s\.)[A-Za-z0-9]{24}<end>
 terraform-token  varied  .atlasv1.
     [A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}
 pulumi-token  varied  pul-
@@ -181,6 +186,8 @@ supabase-key  varied  sbp_, sb_secret_
     (?:sbp_[a-f0-9]{40}|sb_secret_[A-Za-z0-9_-]{20,})
 planetscale-token  varied  pscale_
     pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{30,}
+flyio-token  varied  fm1a_, fm1r_, fm2_
+    <start>fm(?:1[ar]|2)_[A-Za-z0-9+/=,_]{60,}
 flyio-token  varied  fo1_, flyv1 fm  spoken
     (?:fo1_[A-Za-z0-9_-]{40,}|FlyV1 fm\d[a-z]?_[A-Za-z0-9+/=,_]{40,})
 doppler-token  varied  dp.
@@ -203,9 +210,24 @@ jwt  varied  eyJ
 private-key  key  LS0tLS1CRUdJTi
     LS0tLS1CRUdJTi[A-Za-z0-9+/]{20,}={0,2}
 asana-token  varied  /
-    (?<![\w/.-])\d/\d{12,}(?:/\d{12,})?:(?P<s>[a-f0-9]{32})(?![a-f0-9])
+    \d/(?<![\w/.-]\d/)\d{12,}(?:/\d{12,})?:(?P<s>[a-f0-9]{32})(?![a-f0-9])
 azure-devops-token  any  AZDO
     <start>[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}<end>
+maxmind-key  varied  _mmk
+    <start>[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk<end>
+grafana-token  varied  eyJrIjoi
+    <start>eyJrIjoi[A-Za-z0-9]{60,}={0,3}
+jwt  varied  ZXlK
+    <start>ZXlK(?:[a-zA-Z0-9/+_-]){60,}={0,2}
+authress-key  varied  .acc_, .acc-
+    <start>(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}
+    \.[A-Za-z0-9+/_=-]{30,120}
+harness-token  varied  pat., sat.
+    <start>[ps]at\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}
+facebook-token  random  |
+    \d{15,16}\|(?P<s>[A-Za-z0-9_-]{27,40})(?![A-Za-z0-9_-])
+lob-key  varied  live_pub_, test_
+    (?:live_pub|test(?:_pub)?)_(?P<s>[a-f0-9]{31,35})<end>
 rapidapi-key  any  msh
     <start>[a-f0-9]{10}msh[a-f0-9]{15}p1[a-f0-9]{6}jsn[a-f0-9]{12}<end>
 """
@@ -235,7 +257,19 @@ shippo-token           shippo_live_ shippo_test_  <hex>{40}
 easypost-key           EZAK EZTK  <alnum>{54}
 razorpay-key           rzp_live_ rzp_test_  <alnum>{14,}
 flutterwave-key        FLWSECK-  <alnum>{32}-X
-flutterwave-key        FLWSECK_TEST-  <alnum>{32}-X
+flutterwave-key        FLWSECK_TEST-  <alnum>{12,32}(?:-X)?
+clickhouse-key         4b1d  <alnum>{38}(?!<alnum>)
+defined-key            dnkey-  <any>{26}-<any>{52}
+gitlab-token           glffct- GR1348941  <any>{20,}
+intra42-secret         s-s4t2ud- s-s4t2af-  <hex>{64}
+openshift-token        sha256~  <any>{43}(?!<any>)
+scalingo-token         tk-us-  <any>{48}
+settlemint-token       sm_aat_ sm_pat_ sm_sat_  <alnum>{16}
+artifactory-token      cmVmd  <alnum>{59}(?!<alnum>)
+mapbox-token           pk.eyJ  <any>{20,}\.<any>{20,}
+figma-token            figu_ figr_ figp_ figo_  <any>{36,}
+spectral-token         spu-  <low>{32}
+runway-key             key_  <hex>{64,}
 plaid-token            access-production- access-sandbox- access-development-  <uuid>
 frameio-token          fio-u-  <any>{60,}
 prefect-key            pnu_ pnb_  <alnum>{36}
@@ -244,7 +278,7 @@ scaleway-key           SCW  <up>{17}(?!<alnum>)
 yandex-token           t1.  <any>{40,}={0,2}\.<any>{80,}={0,2}
 yandex-key             AQVN  <any>{35,}
 resend-key             re_  <alnum>{8}_<alnum>{22,}
-elevenlabs-key         sk_  <hex>{48}(?!<alnum>)
+elevenlabs-key         sk_  (?:<hex>{48}(?!<alnum>)|[a-z]{4,10}_<alnum>{36,})
 anyscale-key           esecret_  <alnum>{24,}
 jina-key               jina_  <any>{40,}
 firecrawl-key          fc-  <hex>{32}(?!<alnum>)
@@ -265,7 +299,7 @@ hubspot-token          pat-na1- pat-na2- pat-eu1- pat-ap1-  <uuid>
 stytch-secret          secret-live- secret-test-  <any>{32,}
 intercom-token         dG9rOg  [A-Za-z0-9+/]{40,}={0,2}
 aws-session-token      IQoJb3JpZ2luX2Vj  [A-Za-z0-9+/]{100,}={0,2}
-gocardless-token       live_  <any>{40}(?!<any>)
+gocardless-token       live_  (?:<any>{40}(?!<any>)|<hex>{35}(?!<alnum>))
 mailersend-token       mlsn.  <hex>{64}
 """
 
@@ -274,24 +308,39 @@ def read_issued(table: str) -> Iterator[SecretShape]:
     """The rows of a table of prefixes."""
     for line in expand_table(table).split("\n"):
         kind, *prefixes, rest = line.split()
-        starts = "|".join(map(re.escape, prefixes))
-        yield SecretShape(kind, tuple(prefixes), f"{WORD_START}(?:{starts}){rest}", is_varied)
+        # The letters first: an expression that begins with them looks at few places of a text.
+        starts = [re.escape(prefix) + start_behind(len(prefix)) for prefix in prefixes]
+        start = f"(?:{'|'.join(starts)})" if len(starts) > 1 else starts[0]
+        yield SecretShape(kind, tuple(prefixes), start + rest, is_varied)
 
 
 SHAPES = (*read_shapes(_KEYS), *read_issued(_ISSUED), *read_shapes(_SHAPED), *PHRASES)
 
 
 @lru_cache(maxsize=2)
-def _anchor_rows(spoken: bool) -> tuple[tuple[str, int], ...]:
-    """(anchor, row) of the spoken or of the other rows.
+def _anchor_rows(spoken: bool) -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
+    """(anchor, row) of the spoken or of the other rows, by a sign that these anchors hold, or "".
 
-    `in` is far cheaper than the expressions, and nearly always says no.
+    `in` is far cheaper than the expressions, and nearly always says no: first for the sign.
     """
-    found: list[tuple[str, int]] = []
+    found: dict[str, list[tuple[str, int]]] = {}
     for row, shape in enumerate(SHAPES):
         if shape.spoken == spoken:
-            found += [(anchor, row) for anchor in shape.anchors]
-    return tuple(found)
+            for anchor in shape.anchors:
+                sign = next((sign for sign in anchor if sign in _SIGNS), "")
+                found.setdefault(sign, []).append((anchor, row))
+    return tuple((sign, tuple(rows)) for sign, rows in found.items())
+
+
+def _rows_with_anchors(text: str, *, spoken: bool) -> list[int]:
+    """The rows of which an anchor stands in a text."""
+    return [
+        row
+        for sign, rows in _anchor_rows(spoken)
+        if sign in text
+        for anchor, row in rows
+        if anchor in text
+    ]
 
 
 def select_shape_rows(text: str, lower: str) -> list[int]:
@@ -299,13 +348,13 @@ def select_shape_rows(text: str, lower: str) -> list[int]:
 
     Prose has no long words, so most anchors are never looked for.
     """
-    rows = [row for anchor, row in _anchor_rows(spoken=True) if anchor in lower]
+    rows = _rows_with_anchors(lower, spoken=True)
     words = text.split()
     if max(map(len, words), default=0) >= MIN_TOKEN_CHARS:
         long_words = [word for word in words if len(word) >= MIN_TOKEN_CHARS]
         long = " ".join(long_words)
-        rows += [row for anchor, row in _anchor_rows(spoken=False) if anchor in long]
-    return list(dict.fromkeys(rows))
+        rows += _rows_with_anchors(long, spoken=False)
+    return sorted(set(rows))
 
 
 def find_shape_spans(

@@ -172,6 +172,7 @@ def guard_tool_run(
 
     `folder` is where relative paths begin.
     """
+    policy = policy._replace(folder=folder or policy.folder)
     # The answer is not searched for what might be harmless in it: nobody could tell.
     touched = find_sensitive_files(deed.given, policy, folder)
     answers = (deed.result, deed.error)
@@ -236,6 +237,7 @@ def find_sensitive_files(
 
     [""] stands for a text that says by itself that it is sensitive.
     """
+    folder = folder or policy.folder
     paths = list(dict.fromkeys(find_paths(given)))
     # Names first: a file is opened only where no name tells.
     found = [path for path in paths if is_sensitive(path, policy)]
@@ -243,7 +245,24 @@ def find_sensitive_files(
         found = [path for path in paths[:MAX_OPENED_FILES] if is_marked_file(path, folder)]
     if not found and has_marked_argument(given):
         found = [""]
+    if not found and folder and paths:
+        from reverie.privacy.ignored_files import find_ignored_files
+
+        named = given if isinstance(given, Mapping) else {}
+        files = {name: value for name, value in named.items() if name in PATH_ARGUMENTS}
+        found = find_ignored_files(given, files, folder, paths[:MAX_OPENED_FILES])
     return found
+
+
+def is_withheld(path: str, policy: Policy) -> bool:
+    """True if no line of a file may be kept: it is sensitive, or ignored where the agent works."""
+    if is_sensitive(path, policy):
+        return True
+    if not policy.folder:
+        return False
+    from reverie.privacy.ignored_files import IgnoredFiles
+
+    return IgnoredFiles(policy.folder).is_ignored(path)
 
 
 def find_paths(given: Any) -> Iterator[str]:
@@ -342,7 +361,7 @@ def drop_sensitive_lines(text: Any, policy: Policy) -> Any:
         text = compile_ascii(_HUNKS).sub(
             lambda found: (
                 f"{found['path']}: {SENSITIVE_MARK}\n"
-                if is_sensitive(found["path"], policy)
+                if is_withheld(found["path"], policy)
                 else found[0]
             ),
             text,
@@ -350,7 +369,7 @@ def drop_sensitive_lines(text: Any, policy: Policy) -> Any:
     text = compile_ascii(_HEADED).sub(lambda found: drop_sensitive_block(found, policy), text)
     named_line = compile_ascii(_NAMED_LINE)
     names = {matched_path(found) for found in named_line.finditer(text)}
-    guarded = {name for name in names if is_pathlike(name) and is_sensitive(name, policy)}
+    guarded = {name for name in names if is_pathlike(name) and is_withheld(name, policy)}
     if not guarded:
         return text
 
@@ -372,7 +391,7 @@ def drop_sensitive_block(found: re.Match[str], policy: Policy) -> str:
     A line end at their end stays.
     """
     name = matched_path(found)
-    if not is_pathlike(name) or not is_sensitive(name, policy):
+    if not is_pathlike(name) or not is_withheld(name, policy):
         return found[0]
     heading = found[0].partition("\n")[0]
     return f"{heading}\n{SENSITIVE_MARK}" + "\n" * found[0].endswith("\n")

@@ -3,6 +3,7 @@
 from reverie.core.privacy_policy import Policy
 from reverie.core.private_passages import CUT_MARGIN, CUT_MARK
 from reverie.privacy import is_fully_redacted, redact
+from reverie.privacy.known_secrets import KnownSecrets
 
 
 def redact_both_ends(
@@ -10,6 +11,7 @@ def redact_both_ends(
     policy: Policy,
     head: int,
     tail: int,
+    known: KnownSecrets | None = None,
 ) -> str:
     """The beginning and the end of a long text, without secrets.
 
@@ -17,8 +19,8 @@ def redact_both_ends(
     margin is left out, as what stands next to a cut may be half of a secret. Private passages have
     to be taken out before (`hide_private_passages`): they may be longer.
     """
-    first = redact(text[: head + CUT_MARGIN], policy)[0]
-    last = redact(text[-(tail + CUT_MARGIN) :], policy)[0]
+    first = redact(text[: head + CUT_MARGIN], policy, known=known)[0]
+    last = redact(text[-(tail + CUT_MARGIN) :], policy, known=known)[0]
     # What the policy refuses in one end is a reason to keep nothing of the other.
     for end in (first, last):
         if is_fully_redacted(end):

@@ -17,6 +17,7 @@ from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Memory
 from reverie.privacy.prompt_injection import find_prompt_injection
 
 ASKED_KIND, PLANTED, HEARD_FROM = "asked_kind", "planted", "heard_from"  # names in details
+CAME_FROM = "came_from"  # in details: the page, file or command in whose answer it stood
 TOOL_RESULT = "a tool's result"
 FOREIGN_MEMORIES = "somebody else's memories"
 PASTED_TEXT = "a text that was read or pasted"

@@ -48,6 +48,7 @@ from reverie.reconciliation.paraphrase.statement_comparison import (
 )
 from reverie.reconciliation.paraphrase.statement_parser import read_statement
 from reverie.reconciliation.paraphrase.wording_vote import MIN_VOTING
+from reverie.text.text_signals import derive_triggers
 from reverie.text.tokenization import fold_text
 
 # A longer text is a document, of which only a repetition word for word is the same.
@@ -202,8 +203,11 @@ def covers_own_fields(old: Memory, new: Memory) -> bool:
     """True if the old one is found by all that the new one is found by, and for as long."""
     if old.expires_at != new.expires_at:
         return False
-    pairs = [(getattr(new, name), getattr(old, name)) for name in OWN_FIELDS]
-    return all(set(own) <= set(known) for own, known in pairs)
+    known = {name: set(getattr(old, name)) for name in OWN_FIELDS}
+    if old.kind == NEGATIVE:
+        # What its own words would call it up by is not news: somebody chose otherwise for it.
+        known["triggers"].update(derive_triggers(old.text))
+    return all(known[name].issuperset(getattr(new, name)) for name in OWN_FIELDS)
 
 
 def holds_knowledge(memory: Memory) -> bool:

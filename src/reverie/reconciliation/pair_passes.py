@@ -211,6 +211,8 @@ def may_reword(old: Memory, new: Memory) -> bool:
     """True if a third text may take the place of two: of one kind and source, not the user's."""
     if {old.provenance, new.provenance} & USER_PROVENANCES:
         return False
+    if is_mixed_authorship(old, new):
+        return False
     return (old.space, old.kind, old.trust) == (new.space, new.kind, new.trust)
 
 

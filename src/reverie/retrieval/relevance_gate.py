@@ -29,6 +29,7 @@ from reverie.core.kinds import (
     is_unverified,
     kind_of,
 )
+from reverie.core.lazy_patterns import compile_once
 from reverie.core.model import Hit, Memory
 from reverie.text.domain_stopwords import domain_stop_stems, stems_of
 from reverie.text.prompt_phrases import read_prompt_traits
@@ -53,61 +54,126 @@ MAX_Z, MAX_LOG_ODDS = 6.0, 8.0
 Numbers = Mapping[str, float]
 """Signals or their weights, by name."""
 
-# What kind of turn it is, told from how it is put. None of them names a project or a language.
-_TURN_KINDS = {
-    "asks": (
-        r"\?\s*$|^\s*(?:and |so |but |ok |hey )*(?:what|where|when|who|whom|which|why|how|is|are"
-        r"|can|may|should|do|does|did|will|would|could)\b"
-    ),
-    # Only somebody who was here before knows where, when, who, which, and whether one may.
-    "asks here": (
-        r"\b(?:where|when|who|whom|which|whose)\b|\b(?:can|may|should|do|shall|could) (?:i|we)\b"
-        r"|\bat what\b|\bwhat (?:was|were|should|happens?|if|time)\b|\b(?:our|ours|we)\b"
-    ),
-    # Something begins: a wish, a plan, a thing to make. Rules, preferences and decisions matter.
-    "plans": (
-        r"^\s*(?:ok,? |now |and |so |please |then |also )*(?:let'?s|let us|let me|we (?:want|need"
-        r"|have to|should)|i (?:want|need|have to|am|changed|moved|added)|i'm|i'd like|can we"
-        r"|could we|should we|start|begin|new)\b"
-    ),
-    "makes": (
-        r"^\s*(?:ok,? |now |and |so |please |then |also |let's |can you )*(?:add|write|build|create"
-        r"|draft|set up|generate|implement|make (?:an?|me|the|some)\b|design|draw|document|put|save"
-        r"|store|send|deploy|release|ship|publish|commit|test|load|read|wire|inject|style|turn on"
-        r"|start|compute|review|regenerate|reset|rebuild|upload|install|update)\b"
-    ),
-    # Something goes wrong, told in somebody's own words; a lesson may be about it.
-    "trouble": (
-        r"\b(?:fail(?:s|ed|ing)?|crash\w*|broken?|breaks|wrong|missing|gone|vanish\w*|hangs?|stuck"
-        r"|slow|stutter\w*|dies|died|down|empty|twice|double|undefined|nan|red|ugly|lost|off"
-        r"|nothing|refused?|restarts?|isn't|doesn't|don't|can't|cannot|couldn't|not found|still"
-        r"|again|since|only at|too (?:large|small|slow|long)|why (?:is|are|do|does))\b"
-    ),
-    # Anybody knows what a word means or how a thing is done in general.
-    "asks anybody": (
-        r"\bwhat(?:'s| is| are| does| do) (?:an? |the (?:difference|syntax|meaning|time complexity)"
-        r"|\S+ (?:mean|do)\b)|\bdifference between\b|\bhow (?:do|does|can) (?:you|i) (?:spell|exit"
-        r"|say|list|grep)\b|\bexplain\b|\btranslate\b|\bspell(?:ing)?\b|\bsynonym\b|\bregex\b"
-        r"|\bmean(?:s|ing)? (?:in|by)\b"
-    ),
-    # A small change to what is on the screen, or to what was just done.
-    "edits": (
-        r"^\s*(?:ok |now |and |please |then |also |no,? |yes,? )*(?:rename|move|remove|delete|undo"
-        r"|revert|format|sort|inline|extract|cast|clone|crop|shorter|shorten|bigger|smaller|make it"
-        r"|make the|fix it|use|show|print|count|replace|merge|close|increase|scale|halve|round"
-        r"|convert)\b"
-    ),
-    "goes on": (
-        r"^\s*(?:ok(?:ay)?|yes|yep|yeah|no|nope|nice|cool|great|good|thanks?|thank you|thx|perfect"
-        r"|super|go on|go ahead|next|lgtm|done|hm+|ah|aha|oh|haha|lol|wait|works?|looks|sounds|fine"
-        r"|hi|hello|hey|bye|never ?mind|right|morning|do it|do that|again|retry)\b"
-    ),
-    "pasted": (
-        r"\n.*\n|(?m:^\s*at \S+\(|^\S*(?:error|exception|warning)\b|^\S*(?:panic|fatal|error"
-        r"|warning)\b ?[:\[(]|^(?:fail|pass|warn|info|e )|^--- |^=== |^\[(?:info|warn|error)"
-        r"|:\d+:\d+)|[{};]\s*$"
-    ),
-}
+
+class TurnForm(NamedTuple):
+    """How turns of one kind are put, in lower case.
+
+    To compile the expressions of all kinds takes a hook 5 ms: one is compiled for a turn that has
+    one of `needs`, which every turn of the kind has.
+    """
+
+    pattern: str
+    needs: tuple[str, ...] = ("",)
+    begins: bool = False  # the turn begins with one of them
+
+    def fits(self, lower: str) -> bool:
+        """True if a turn is of this kind."""
+        if self.begins:
+            may_fit = lower.lstrip().startswith(self.needs)
+        else:
+            may_fit = any(need in lower for need in self.needs)
+        return may_fit and self.compile().search(lower) is not None
+
+    def compile(self) -> re.Pattern[str]:
+        """The expression, compiled once."""
+        return compile_once(self.pattern)
+
+
+def turns_that_begin(openers: str, ways: str) -> TurnForm:
+    """Turns that begin with one of these ways, after any of the openers."""
+    pattern = rf"^\s*(?:{openers})*(?:{ways})\b"
+    return TurnForm(pattern, literal_starts(f"{openers}|{ways}".lstrip("|")), begins=True)
+
+
+def turns_that_hold(ways: str) -> TurnForm:
+    """Turns in which one of these ways stands as whole words."""
+    return TurnForm(rf"\b(?:{ways})\b", literal_starts(ways))
+
+
+def literal_starts(ways: str) -> tuple[str, ...]:
+    """How each way of an expression's outermost choice begins, as far as it is plain text."""
+    starts, start, is_plain, depth = [], "", True, 0
+    for letter in f"{ways}|":
+        depth += (letter == "(") - (letter == ")")
+        if letter == "|" and depth == 0:
+            starts.append(start)
+            start, is_plain = "", True
+        elif is_plain and (letter.isalpha() or letter in " '"):
+            start += letter
+        elif is_plain:
+            # What stands before these may be missing.
+            start, is_plain = start[:-1] if letter in "?*{" else start, False
+    return tuple(starts)
+
+
+@lru_cache(maxsize=1)
+def turn_forms() -> dict[str, TurnForm]:
+    """What kind of turn it is, told from how it is put. None of them names a project or a
+    language.
+    """
+    return {
+        "asks": TurnForm(
+            r"\?\s*$|^\s*(?:and |so |but |ok |hey )*(?:what|where|when|who|whom|which|why|how|is"
+            r"|are|can|may|should|do|does|did|will|would|could)\b"
+        ),
+        # Only somebody who was here before knows where, when, who, which, and whether one may.
+        "asks here": turns_that_hold(
+            r"where|when|who|whom|which|whose|can (?:i|we)|may (?:i|we)|should (?:i|we)|do (?:i|we)"
+            r"|shall (?:i|we)|could (?:i|we)|at what|what (?:was|were|should|happens?|if|time)|our"
+            r"|ours|we"
+        ),
+        # Something begins: a wish, a plan, a thing to make. Rules, preferences and decisions
+        # matter.
+        "plans": turns_that_begin(
+            r"ok,? |now |and |so |please |then |also ",
+            r"let'?s|let us|let me|we (?:want|need|have to|should)"
+            r"|i (?:want|need|have to|am|changed|moved|added)|i'm|i'd like|can we|could we"
+            r"|should we|start|begin|new",
+        ),
+        "makes": turns_that_begin(
+            r"ok,? |now |and |so |please |then |also |let's |can you ",
+            r"add|write|build|create|draft|set up|generate|implement|make (?:an?|me|the|some)\b"
+            r"|design|draw|document|put|save|store|send|deploy|release|ship|publish|commit|test"
+            r"|load|read|wire|inject|style|turn on|start|compute|review|regenerate|reset|rebuild"
+            r"|upload|install|update",
+        ),
+        # Something goes wrong, told in somebody's own words; a lesson may be about it.
+        "trouble": turns_that_hold(
+            r"fail(?:s|ed|ing)?|crash\w*|broken?|breaks|wrong|missing|gone|vanish\w*|hangs?|stuck"
+            r"|slow|stutter\w*|dies|died|down|empty|twice|double|undefined|nan|red|ugly|lost|off"
+            r"|nothing|refused?|restarts?|isn't|doesn't|don't|can't|cannot|couldn't|not found|still"
+            r"|again|since|only at|too (?:large|small|slow|long)|why (?:is|are|do|does)"
+        ),
+        # Anybody knows what a word means or how a thing is done in general.
+        "asks anybody": TurnForm(
+            r"\bwhat(?:'s| is| are| does| do) (?:an? |the (?:difference|syntax|meaning"
+            r"|time complexity)|\S+ (?:mean|do)\b)|\bdifference between\b|\bhow (?:do|does|can)"
+            r" (?:you|i) (?:spell|exit|say|list|grep)\b|\bexplain\b|\btranslate\b"
+            r"|\bspell(?:ing)?\b|\bsynonym\b|\bregex\b|\bmean(?:s|ing)? (?:in|by)\b",
+            (
+                *("what", "difference between", "how ", "explain", "translate", "spell"),
+                *("synonym", "regex", "mean"),
+            ),
+        ),
+        # A small change to what is on the screen, or to what was just done.
+        "edits": turns_that_begin(
+            r"ok |now |and |please |then |also |no,? |yes,? ",
+            r"rename|move|remove|delete|undo|revert|format|sort|inline|extract|cast|clone|crop"
+            r"|shorter|shorten|bigger|smaller|make it|make the|fix it|use|show|print|count|replace"
+            r"|merge|close|increase|scale|halve|round|convert",
+        ),
+        "goes on": turns_that_begin(
+            "",
+            r"ok(?:ay)?|yes|yep|yeah|no|nope|nice|cool|great|good|thanks?|thank you|thx|perfect"
+            r"|super|go on|go ahead|next|lgtm|done|hm+|ah|aha|oh|haha|lol|wait|works?|looks|sounds"
+            r"|fine|hi|hello|hey|bye|never ?mind|right|morning|do it|do that|again|retry",
+        ),
+        "pasted": TurnForm(
+            r"\n.*\n|(?m:^\s*at \S+\(|^\S*(?:error|exception|warning)\b|^\S*(?:panic|fatal|error"
+            r"|warning)\b ?[:\[(]|^(?:fail|pass|warn|info|e )|^--- |^=== |^\[(?:info|warn|error)"
+            r"|:\d+:\d+)|[{};]\s*$"
+        ),
+    }
 
 
 KINDS_OF_TRAITS = {
@@ -156,7 +222,7 @@ class TurnSignals(NamedTuple):
     """What a turn says, as the gate sees it."""
 
     stems: frozenset[str]
-    kinds: Numbers  # 1 or 0 by the names of _TURN_KINDS
+    kinds: Numbers  # 1 or 0 by the names of `turn_forms`
 
 
 class GateCoefficients(NamedTuple):
@@ -278,8 +344,8 @@ def read_turn(text: str) -> TurnSignals:
     head = text[:MAX_COMPARED_CHARS]
     lower, traits = head.lower(), read_prompt_traits(head)
     kinds = {
-        kind: float(bool(form.search(lower)) or KINDS_OF_TRAITS.get(kind) in traits)
-        for kind, form in _turn_kinds().items()
+        kind: float(form.fits(lower) or KINDS_OF_TRAITS.get(kind) in traits)
+        for kind, form in turn_forms().items()
     }
     return TurnSignals(stems_of(head), kinds)
 
@@ -369,12 +435,6 @@ def clip_symmetric(value: float, most: float) -> float:
 def weigh_stems(stems: frozenset[str]) -> float:
     """How much some stems say together: one each, less for what nearly every session says."""
     return len(stems) - (1.0 - COMMON_WORD_WEIGHT) * len(stems & domain_stop_stems())
-
-
-@lru_cache(maxsize=1)
-def _turn_kinds() -> dict[str, re.Pattern[str]]:
-    # For text in lower case: to compile them all for any case takes 8 ms more.
-    return {kind: re.compile(pattern) for kind, pattern in _TURN_KINDS.items()}
 
 
 @lru_cache(maxsize=1)

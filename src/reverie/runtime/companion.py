@@ -177,7 +177,7 @@ class Companion:
             tokenizer or QuarterEstimate(),
             sticky,
             kept=keeps,
-            policy=self._background.settings.policy,
+            policy=self._background.settings.policy.within(self.space),
         )
         index = self._message_index
         places = index.locate_messages(check_message_list(messages), at, task)
@@ -223,7 +223,8 @@ class Companion:
         self._check_open()
         at = self._timestamp(now)
         places = self._message_index.locate_messages(check_message_list(messages), at, task)
-        keeps, policy = not self.is_off, self._background.settings.policy
+        keeps = not self.is_off
+        policy = self._background.settings.policy.within(self.space)
         request = FitRequest(
             limit,
             task,

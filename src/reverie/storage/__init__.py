@@ -125,11 +125,17 @@ class Store(ScrubbableStore, Protocol):
     def advance(self, cursor: str, seq: int) -> None:
         """Move a reader's cursor forward. Cursors never move back."""
 
-    def purge(self, ids: Names, more: Collection[str] = ()) -> int:
+    def find_repeats(self, ids: Names, more: Collection[str] = ()) -> Any:
+        """Where these memories and texts stand, for a `purge` of them soon after: it takes as long
+        as reading the whole store, and outside of a transaction nobody waits for it.
+        """
+
+    def purge(self, ids: Names, more: Collection[str] = (), found: Any = None) -> int:
         """Erase memories for good, with everything derived and their texts in events.
 
         Their words, vectors, edges and history go. Every text that a memory ever had is looked for
-        in events, and every text of `more`; the rest of an event stays. This is the only operation
+        in events, and every text of `more`; the rest of an event stays. `found` spares looking
+        through what was there when it was looked for. This is the only operation
         that cannot be undone. Returns how many memories were erased.
         """
 
@@ -188,6 +194,9 @@ class Store(ScrubbableStore, Protocol):
 
     def get(self, ids: Names) -> list[Memory]:
         """Memories by id, in the order asked, retired ones too; unknown ids are left out."""
+
+    def match_ids(self, part: str, limit: int) -> list[str]:
+        """Ids of memories, newest first, whose characters behind `mem_` begin or end with these."""
 
     def browse(self, where: Filter) -> list[Memory]:
         """Memories that match, newest first: by creation, or with `by_time` by when it happened."""
@@ -406,10 +415,11 @@ class Store(ScrubbableStore, Protocol):
 
     # Trust.
 
-    def verify(self, repair: bool = False) -> list[Problem]:
+    def verify(self, repair: bool = False, backups: Sequence[Path] = ()) -> list[Problem]:
         """Everything that is not as it should be.
 
-        With `repair`, derived data is rebuilt and what is readable is kept.
+        With `repair`, derived data is rebuilt, what is readable is kept, and rows that are not what
+        was written come from the `backups`, the newest first.
         """
 
     def stats(self, model: str | None = None) -> Stats:

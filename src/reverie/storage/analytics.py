@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from reverie.core.atomic_file import create_private_file, make_private_folder
 from reverie.core.errors import BadInput, ExtraMissing
 
 if TYPE_CHECKING:
@@ -137,9 +138,10 @@ class LogAnalysis:
         rows: dict[str, int] = {}
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=parent) as scratch:
             half = Path(scratch, "half")
-            half.mkdir(mode=0o700)
+            make_private_folder(half)
             for name in TABLES:
                 file = half / f"{name}.parquet"
+                create_private_file(file)
                 relation = self._db.table(name)
                 relation.write_parquet(str(file))
                 rows[name] = relation.count("*").fetchall()[0][0]

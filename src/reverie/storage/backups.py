@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
+from reverie.core.atomic_file import make_private_folder
 from reverie.core.config import Settings
 from reverie.core.errors import BadInput, ReverieError, StoreBusy, StoreDamaged
 from reverie.storage import Store, open_store
@@ -65,7 +66,7 @@ def make_daily_backup(
     # A store elsewhere is its owner's to copy.
     if settings.backups <= 0 or settings.store or path.exists():
         return None
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     # Another process may have made it just now.
     with suppress(BadInput):
         store.backup(path)
@@ -87,7 +88,7 @@ def restore_from_backup(
 ) -> Path:
     """Restore a backup. Returns the copy of the former content; a refused backup makes none."""
     folder = backup_folder(settings)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     name = f"before-{format_file_date(now, '%Y%m%d-%H%M%S')}"
     candidates = (folder / f"{name}-{number}.db" for number in count(1))
     kept = next(path for path in candidates if not path.exists())
@@ -108,7 +109,9 @@ def purge_backups(
     """
     if not has_own_copies(settings, store):
         return ()
-    unreached = alter_copies(list_copies(settings), lambda copy: copy.purge(ids, texts))
+    unreached = alter_copies(
+        list_copies(settings), lambda copy: copy.purge(ids, texts), (*ids, *texts)
+    )
     return (*unreached, *list_damaged_files(settings))
 
 
@@ -120,18 +123,19 @@ def has_own_copies(settings: Settings, store: Store) -> bool:
 def alter_copies(
     copies: Iterable[Path],
     change: Callable[[Store], object],
+    texts: Collection[str] = (),
 ) -> list[Path]:
-    """Alter these copies. Returns those that could not be altered."""
+    """Alter these copies, which takes out `texts`. Returns those that could not be altered."""
     unreached = []
     for path in copies:
         try:
-            alter_copy(path, change)
+            alter_copy(path, change, texts)
         except (ReverieError, OSError):
             unreached.append(path)
     return unreached
 
 
-def alter_copy(path: Path, change: Callable[[Store], object]) -> None:
+def alter_copy(path: Path, change: Callable[[Store], object], texts: Collection[str] = ()) -> None:
     """Alter one copy, and leave it as one file without a byte of what was erased.
 
     A damaged copy, which nobody can alter, is deleted. Raises StoreBusy if somebody is reading it.
@@ -140,7 +144,7 @@ def alter_copy(path: Path, change: Callable[[Store], object]) -> None:
         store = open_store(f"sqlite:///{path}")
         try:
             change(store)
-            if store.compact():
+            if store.compact(texts):
                 raise StoreBusy(f"{path} is being read by another process")
         finally:
             store.close()

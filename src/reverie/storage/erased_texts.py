@@ -28,6 +28,11 @@ KEPT_FIELDS = ("role",)  # without it a turn could not be learned from
 # Fields whose short values are programs' own words.
 PROGRAM_FIELDS = ("event", "space", "session", "kind", "verb", "host", "tool", "outcome")
 
+# More are looked for word by word.
+MAX_NEEDLES = 16
+MAX_NEEDLE_CHARS = 64  # enough to tell, and SQLite takes no pattern of 50,000
+# The k of temperatures is a k in lower case: words with one are looked for by what is around it.
+_PLAIN = re.compile("[a-jl-z0-9]{3,}")
 _SIGN = re.compile(f"[{UNSPACED}]")
 _TOKEN = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}]+")
 _ESCAPE = re.compile(r"\\u[0-9a-f]{4}|\\.")
@@ -68,6 +73,19 @@ class TextPrefilter:
         """True if one of the texts may occur in a JSON text."""
         plain = _ESCAPE.sub(" ", written) if "\\" in written else written
         return bool(self.find_candidates(plain))
+
+    def find_needles(self) -> list[str] | None:
+        """Pieces in plain letters, lower case, of which whatever may match holds one: a database
+        looks for them faster than we do. None if there are too many, or a word has none.
+        """
+        found = set()
+        for word in (*self.words, *self.parts):
+            pieces = _PLAIN.findall(word)
+            if not pieces:
+                return None
+            found.add(max(pieces, key=len)[:MAX_NEEDLE_CHARS])
+        fewest = [one for one in found if not any(o in one for o in found - {one})]
+        return sorted(fewest) if len(fewest) <= MAX_NEEDLES else None
 
 
 class PassageEraser:

@@ -6,7 +6,7 @@ function.
 """
 
 # Not `from __future__ import annotations`: a NamedTuple would compile each of them once more.
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -60,11 +60,11 @@ class ScrubbableStore(Protocol):
         kept: that is the point.
         """
 
-    def compact(self) -> tuple[Path, ...]:
+    def compact(self, texts: Collection[str] = ()) -> tuple[Path, ...]:
         """Rewrite the database's files, so that no free page or journal holds what was erased.
 
-        Costs a copy of the file. Returns the files that may still hold something, because another
-        process is reading them.
+        Costs a copy of the file. With `texts`, only if one of these is left in a byte of it.
+        Returns the files that may still hold something, because another process is reading them.
         """
 
 

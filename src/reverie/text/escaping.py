@@ -18,14 +18,13 @@ SPEAKER_NAMES = "Human|Assistant|System|User|Developer|HUMAN|ASSISTANT|SYSTEM|US
 # What hosts and providers put around their own words.
 _HOST_TAGS = """
 reverie-memory memory memories system-reminder system assistant human user developer instructions?
-antml:[a-z_]+ function_calls? function_results? invoke parameter tool_use tool_result tool_call
+antml:[a-z_]+ function_calls? function_results? invoke parameter tool tool_[a-z]+
 thinking command-[a-z]+ local-command-[a-z]+ document context data-[0-9a-f]{12}
+[a-z-]*hook[a-z_-]* additional[_-]?context user[_-][a-z_-]+ persisted-output
 """
 HOST_TAGS = tuple(_HOST_TAGS.split())
-# What closes or opens something in a block, and what looks like it and does not.
+# What closes or opens something wherever it stands, and what looks like it and does not.
 LOOKALIKES = {
-    "<": "‹",
-    ">": "›",
     "`" * 3: "'''",
     "~" * 3: "∼∼∼",
 }
@@ -37,8 +36,13 @@ _INVISIBLE = f"[{INVISIBLE_CHARS}]"
 _TERMINAL = (
     "\x1b(?:\\[[0-?]{0,40}[ -/]{0,4}[@-~]|\\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])?"
 )
-# A tag of a host or of ours, whole or broken off.
-_TAG = rf"(?i)<(\s*/?\s*(?:{'|'.join(HOST_TAGS)})\b[^<>]{{0,300}}|\|[^<>|]{{1,40}}\|)>?"
+# A tag of a host or of ours, whole or broken off, or what closes one that is named like theirs. At
+# the end of a text too, where the name may come with what is shown next.
+# Other signs stay: a command with `2>&1` or `<branch>` must arrive as it was written.
+_TAG = (
+    rf"(?i)<(\s*(?:/\s*)?(?:{'|'.join(HOST_TAGS)})\b[^<>]{{0,300}}|\s*/\s*[a-z]+[_-][^<>]{{0,300}}"
+    r"|\|[^<>|]{1,40}\||\s*(?:/\s*)?\Z)>?"
+)
 
 
 def escape_line(text: str) -> str:
@@ -46,6 +50,7 @@ def escape_line(text: str) -> str:
     line = " ".join(remove_invisible(text).split())
     for sign, plain in LOOKALIKES.items():
         line = line.replace(sign, plain)
+    line = _break_tags(line)
     return break_speaker_labels(line, r"(?<![\w/-])")
 
 
@@ -54,10 +59,12 @@ def escape_text(text: str) -> str:
 
     That is tags, a speaker's name at the beginning of a line, and invisible characters.
     """
-    shown = break_speaker_labels(remove_invisible(text), r"(?m:^)[ \t]*")
-    if "<" not in shown:
-        return shown
-    return compile_once(_TAG).sub(r"‹\1›", shown)
+    return _break_tags(break_speaker_labels(remove_invisible(text), r"(?m:^)[ \t]*"))
+
+
+def _break_tags(text: str) -> str:
+    """A text in which no host finds a tag of its own."""
+    return compile_once(_TAG).sub(r"‹\1›", text) if "<" in text else text
 
 
 def remove_invisible(text: str) -> str:

@@ -31,7 +31,8 @@ DELETIONS = {
     "bucket": ("s3 rb", "gsutil rb", "delete-bucket"),
     "namespace": ("kubectl delete n",),
 }
-_CLAUSE_END = re.compile(r"[,;—。；，！？]\s*|[.!?:](?:\s|$)")
+# "git add ." ends with what is added.
+_CLAUSE_END = re.compile(r"[,;—。；，！？]\s*|(?:(?<!\s)\.|[!?:])(?:\s|$)")
 _TICKED = re.compile(r"`([^`\n]{2,60})`")
 _CODE = re.compile(
     r"(?<![\w-])(?:--[a-zA-Z][\w-]+|[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)+|[A-Za-z_]\w*(?:!|\(\))|"
@@ -127,8 +128,12 @@ def find_word(lower: str, word: str, *, inside: bool = False) -> int:
     """Where a word begins so; -1 if none does."""
     if (inside and len(word) > 5) or not has_word_edge(word[:1]):
         return lower.find(word)
-    found = re.search(rf"(?<!\w){re.escape(word)}", lower)
-    return found.start() if found else -1
+    for found in re.finditer(re.escape(word), lower):
+        # In scripts without spaces a letter before it is another word's.
+        before = lower[max(0, found.start() - 1) : found.start()]
+        if not has_word_edge(before):
+            return found.start()
+    return -1
 
 
 def languages_of(text: str) -> Sequence[str]:

@@ -32,6 +32,8 @@ COMPARED_MESSAGES, KEPT_PRINTS = 60, 40
 MAX_ARGUMENT_CHARS, MAX_ARGUMENTS = 300, 12
 COMMAND_ARGUMENTS = ("command", "cmd", "script")  # arguments that a shell is given
 MAX_ROLE_CHARS = 200  # a longer role is none
+# By which a host says that a "user" message is a summary, a note, or a sub-agent's prompt.
+NOT_SAID_MARKS = ("isCompactSummary", "isSidechain", "isMeta", "parent_tool_use_id")
 TEXT_PARTS = (None, "", "text", "input_text")  # types of parts that are the speaker's own words
 REASONING = "reasoning"
 CALL_TYPES = (
@@ -262,6 +264,8 @@ def is_own_text(part: Any) -> bool:
 def role_of(message: Any) -> str:
     """Who speaks; a mapping without a role or another type is the user's."""
     role = get_field(message, "role")
+    if role == "user" and any(get_field(message, mark) for mark in NOT_SAID_MARKS):
+        return "system"
     if type(role) is str and len(role) <= MAX_ROLE_CHARS:  # the usual case
         return role
     if role is None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from reverie.text.borrowed_voices import find_borrowed_start
 from reverie.text.injection_fence import remove_injections
 
 MAX_SENTENCES = 400  # of one message; beyond that somebody has pasted a file
@@ -127,6 +128,10 @@ def separate_sentences(text: str) -> MessageSentences:
     quoted: list[str] = []
     pasting = False
     lines = strip_markup(text).rstrip().split("\n")
+    borrowed: list[str] = []
+    if start := find_borrowed_start(lines):
+        borrowed = [lines[start.line][start.character :], *lines[start.line + 1 :]]
+        lines = [*lines[: start.line], lines[start.line][: start.character]]
     first, last = find_document(lines)
     of_others = find_lines_of_others(lines)
     for number, line in enumerate(lines):
@@ -144,6 +149,8 @@ def separate_sentences(text: str) -> MessageSentences:
             mine, theirs = separate_quotes(line)
             own += mine
             quoted += theirs
+    for line in borrowed:
+        quoted += split_sentences(line.lstrip("> |#"))
     return MessageSentences(limit_sentences(own), limit_sentences(quoted))
 
 

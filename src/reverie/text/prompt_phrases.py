@@ -81,39 +81,58 @@ def matches_section(section: Mapping[str, Any], text: str, lower: str) -> bool:
     """True if a phrase of a section occurs in a text; `lower` is the text in lower case."""
     if len(text) > section.get("longest", MAX_PROMPT_CHARS):
         return False
-    # Expressions are compiled only for phrases of which a part stands there: a hook has no time.
+    # Expressions are compiled only for phrases whose parts stand there: a hook has no time.
     return any(
-        may_match(plain, ways, lower) and compile_phrase(phrase, begins=begins).search(lower)
+        has_parts(parts, lower) and compile_phrase(phrase, begins=begins).search(lower)
         for begins, phrases in ((True, "begins"), (False, "contains"))
-        for phrase, plain, ways in section.get(phrases, ())
+        for phrase, *parts in section.get(phrases, ())
     )
 
 
-def may_match(plain: str, ways: Sequence[str], lower: str) -> bool:
-    """False if a phrase cannot stand in a text in lower case, by what `split_phrase` says of it."""
-    if plain:
-        return plain in lower
-    return any(way in lower for way in ways)
+def has_parts(parts: Sequence[Sequence[str]], lower: str) -> bool:
+    """False if a phrase cannot stand in a text in lower case, by what `list_parts` says of it."""
+    return all(any(way in lower for way in ways) for ways in parts)
 
 
-def split_phrase(phrase: str) -> tuple[str, tuple[str, ...]]:
-    """(the longest part outside all choices, how the ways of the first choice begin)."""
-    depth, plain, pieces = 0, "", []
-    for letter in phrase.lower() + "…":
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0 and letter not in "()…$?":
+def list_parts(phrase: str) -> list[list[str]]:
+    """What must stand in a text for a phrase to stand there: of each of these, one.
+
+    >>> list_parts("(switch|move)d? (… |)to Postgres")
+    [['switch', 'move'], ['to postgres']]
+    """
+    parts, plain = [], ""
+    rest = phrase.lower() + "…"
+    while rest:
+        letter, rest = rest[0], rest[1:]
+        if letter not in "()…$?_":
             plain += letter
             continue
         # What stands before a question mark may be missing.
-        pieces.append(plain[:-1] if letter == "?" else plain)
+        plain = (plain[:-1] if letter == "?" else plain).strip()
+        if plain:
+            parts.append([plain])
         plain = ""
-    first = phrase.lower().partition("(")[2]
-    while "(" in first.partition(")")[0]:
-        # A choice within a choice: how the outer one begins is enough.
-        first = re.sub(r"\([^()]*\)", "…", first, count=1)
-    choices = first.partition(")")[0].split("|")
-    begin = tuple(re.split(r"…|.\?", choice)[0] for choice in choices)
-    return max((piece.strip() for piece in pieces), key=len), begin
+        if letter == "(":
+            inner, rest = split_choice(rest)
+            # Of each way its longest part; nothing need be there where one has none.
+            ways = [max(list_parts(way) or [[""]], key=lambda part: len(part[0])) for way in inner]
+            if not rest.startswith("?") and all(way != [""] for way in ways):
+                parts.append([text for way in ways for text in way])
+    return parts
+
+
+def split_choice(rest: str) -> tuple[list[str], str]:
+    """The ways of a choice whose bracket has been read, and what follows it."""
+    depth, ways = 1, [""]
+    for place, letter in enumerate(rest):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return ways, rest[place + 1 :]
+        if letter == "|" and depth == 1:
+            ways.append("")
+        else:
+            ways[-1] += letter
+    raise ValueError(f"{rest!r} ends no choice")
 
 
 def detect_scripts(text: str) -> set[str]:
@@ -130,7 +149,7 @@ def detect_scripts(text: str) -> set[str]:
 def load_phrases() -> dict[str, dict[str, Any]]:
     """The scripts and the sections of all traits of every language, by its code.
 
-    A phrase comes with what `split_phrase` says of it. From `languages/prompts.json`, which
+    A phrase comes with what `list_parts` says of it. From `languages/prompts.json`, which
     `python -m tools.languages` makes of the language files.
     """
     path = Path(__file__).with_name("languages") / "prompts.json"

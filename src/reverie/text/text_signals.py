@@ -175,13 +175,21 @@ _VAGUE = frozenset(_VAGUE_WORDS.split())
 
 
 def derive_triggers(text: str) -> tuple[str, ...]:
-    """Trigger patterns for a prohibition: the thing it forbids, where it plainly names one."""
+    """Trigger patterns for a prohibition: what it forbids as it is done, where that can be told,
+    and the thing that it plainly names.
+    """
+    # Language files are read only where this is needed.
+    from reverie.text.forbidden_commands import find_exact_triggers
+
+    exact = find_exact_triggers(text)
     triggers = find_act_triggers(text) or find_named_triggers(text)
     if not triggers:
-        # Language files are read only where this is needed.
         from reverie.text.forbidden_words import find_spoken_triggers
 
         triggers = find_spoken_triggers(text)
+    if exact:
+        # What says the same less exactly; a word that is named calls it up in a conversation.
+        triggers = [*exact, *(one for one in triggers if not one.startswith("tool:"))]
     return limit_triggers(triggers)
 
 

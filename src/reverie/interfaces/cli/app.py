@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -26,6 +27,7 @@ from reverie.interfaces.cli.cli_context import (
     merge_shared_options,
 )
 from reverie.interfaces.cli.command_names import (
+    FIRST_COMMANDS,
     GROUPS,
     LISTING_COMMANDS,
     MOVED_COMMANDS,
@@ -38,6 +40,7 @@ from reverie.interfaces.cli.commands import (
     episode_commands,
     erasure_commands,
     file_commands,
+    guard_commands,
     import_command,
     install_commands,
     learn_command,
@@ -83,9 +86,8 @@ EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
 INTERRUPTED, UNFORESEEN = 130, 70
 # The last lines of `reverie --help`.
 MORE_HELP = """\
-Before the command: --home FOLDER where memory lives, --space PATH whose memory,
---json, --sandbox a memory apart to try things out, --version,
---install-completion. Exit codes: docs/reference/command-line.md"""
+What each does: reverie help; how to use one: reverie COMMAND --help
+--home --space --json --sandbox. Exit codes: docs/reference/command-line.md"""
 # Options with a value, which is no command's name even if it looks like one.
 VALUE_OPTIONS = ("--home", "--space", "-s", "--grep")
 FULL_DISK = next(number for kind, number, _ in EXIT_CODES if kind is errors.StoreFull)
@@ -115,8 +117,16 @@ class CommandGroup(TyperGroup):
         sys.exit(run_guarded(plain_run, list(sys.argv[1:] if args is None else args)))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command; a former name leads to the new command, with a hint on stderr."""
+        """Find a command; a former name leads to the new command, with a hint on stderr.
+
+        `help` is none: with a command behind it, it is the help of that; alone, the list of all.
+        """
         name, *rest = args
+        if name == "help":
+            if rest:
+                return self.resolve_command(ctx, [*rest, "--help"])
+            print_command_list(self.commands)
+            ctx.exit()
         new_name = find_new_name(name, rest)
         if new_name and not ctx.resilient_parsing:  # Tab, too, resolves what stands there so far
             print_note(f"`reverie {name}` is now `reverie {new_name}`")
@@ -166,19 +176,39 @@ def print_help_page(
     help: str,
     commands: Mapping[str, Any],
 ) -> None:
-    """Print what there is, on one screen of 80 columns: Typer's boxes would take three."""
+    """Print what a beginner needs, and the names of the rest, on one screen of 80 x 24."""
+    first = FIRST_COMMANDS.split()
+    also = [name for names in SECTIONS.values() for name in names.split() if name not in first]
+    page = "\n".join(
+        (
+            f"{usage}\n{help}\n",
+            *(command_line(name, commands) for name in first),
+            f"\nAlso    {' '.join(also)}",
+            f"Groups  {' '.join(GROUPS)}",
+            MORE_HELP,
+        )
+    )
+    # What is written down in docs/reference must not depend on the width of the terminal.
+    get_console().print(page, soft_wrap=True)
+
+
+def print_command_list(commands: Mapping[str, Any]) -> None:
+    """Print every command with its sentence: Typer's boxes would take three screens."""
     from rich.text import Text
 
     lists = {heading: names.split() for heading, names in SECTIONS.items()}
-    lists["More, in groups: reverie GROUP --help"] = list(GROUPS)
-    page = Text(f"{usage}\n\n{help}\n")
+    lists["Groups: reverie GROUP --help"] = list(GROUPS)
+    page = Text()
     for heading, names in lists.items():
-        page.append(f"\n{heading}\n", style="bold")
+        page.append(f"{heading}\n", style="bold")
         for name in names:
-            page.append(f"  {name:<11}", style="cyan")
-            page.append(f"{commands[name].get_short_help_str(80)}\n")
-    # What is written down in docs/reference must not depend on the width of the terminal.
-    get_console().print(page.append(f"\n{MORE_HELP}"), soft_wrap=True)
+            page.append(f"{command_line(name, commands)}\n")
+    get_console().print(page, soft_wrap=True, end="")
+
+
+def command_line(name: str, commands: Mapping[str, Any]) -> str:
+    """A command's line in a list."""
+    return f"  {name:<11}{commands[name].get_short_help_str(80)}"
 
 
 def run_guarded(
@@ -245,9 +275,9 @@ def classify_error(err: Exception, words: list[str]) -> tuple[int, str]:
         if isinstance(err, kind):
             return number, describe_error(err)
     if type(err).__name__ == "Abort":
-        return INTERRUPTED, "Stopped: nobody said yes. Where nobody can be asked, --yes says it."
+        return INTERRUPTED, "Stopped: it was not confirmed. Without a terminal, confirm with --yes."
     what = f"{type(err).__name__}: {err}"
-    return UNFORESEEN, f"{what}. This is a bug in Reverie.{save_traceback(err)}"
+    return UNFORESEEN, f"{what}. This is a bug in Reverie.{save_traceback(err, words)}"
 
 
 def describe_usage_error(message: str, words: list[str]) -> str:
@@ -280,24 +310,34 @@ def describe_error(err: BaseException) -> str:
     return str(err)
 
 
-def save_traceback(err: Exception) -> str:
-    """Save an unexpected traceback without secrets; returns the words that say where."""
+def find_named_home(words: Sequence[str]) -> Path:
+    """The home that a command was given, or the usual one; nothing of it is read."""
+    from reverie.core.config import default_home, sandbox_folder
+
+    named = ""
+    for word, after in zip(words, (*words[1:], ""), strict=True):
+        if word == "--home" or word.startswith("--home="):
+            named = after if word == "--home" else word.removeprefix("--home=")
+    home = Path(named).expanduser().absolute() if named else default_home()
+    return sandbox_folder(home, "--sandbox" in words)
+
+
+def save_traceback(err: Exception, words: Sequence[str]) -> str:
+    """Save an unexpected traceback without secrets, in the home that the command was given;
+    returns the words that say where.
+    """
     import traceback
 
-    from reverie.core.config import default_home
+    from reverie.core.atomic_file import make_private_folder, write_atomically
     from reverie.privacy import redact
 
-    path = default_home() / "trouble.txt"
     # A traceback quotes source lines and values: a text that was being kept may stand in it.
     safe, _ = redact("".join(traceback.format_exception(err)))
     try:
-        path.parent.mkdir(
-            parents=True,
-            exist_ok=True,
-            mode=0o700,
-        )
-        path.write_text(safe, "utf-8", errors="backslashreplace")
-    except OSError:
+        path = find_named_home(words) / "trouble.txt"
+        make_private_folder(path.parent)
+        write_atomically(path, safe.encode("utf-8", "backslashreplace"), mode=0o600)
+    except (OSError, RuntimeError):  # no home, or a `~name` that is nobody's
         return ""
     return f" Details are in {path}"
 
@@ -336,7 +376,7 @@ def collect_options(
         help="Print the version.",
     ),
 ) -> None:
-    """Long-term memory for AI agents: what they need pops up at their next turn."""
+    """Long-term memory for AI agents: what they need comes up by itself."""
     ctx.obj = CliContext(home, place, as_json, sandbox)
 
 
@@ -355,6 +395,7 @@ TOP_LEVEL = (
     search_commands.commands,
     review_commands.commands,
     reminder_commands.top,
+    guard_commands.commands,
     plan_command.commands,
     learn_command.commands,
     sleep_command.commands,

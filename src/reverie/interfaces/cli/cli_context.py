@@ -21,8 +21,14 @@ from reverie import Mind
 from reverie.core import config, environment
 from reverie.core.config import Settings
 from reverie.interfaces.cli.progress_bar import ProgressBar
-from reverie.interfaces.cli.shell_completion import complete_ids, complete_spaces, complete_tags
+from reverie.interfaces.cli.shell_completion import (
+    complete_forgotten_ids,
+    complete_ids,
+    complete_spaces,
+    complete_tags,
+)
 from reverie.interfaces.cli.terminal_output import print_json, print_note, print_view
+from reverie.memory import short_ids
 from reverie.memory.memory_validation import resolve_space
 
 if TYPE_CHECKING:
@@ -45,14 +51,12 @@ SpaceOption = Annotated[
         "-s",
         metavar="PATH",
         autocompletion=complete_spaces,
-        help="Whose memory: me, me/project, … (default: the project of this folder).",
+        help="The space: me, me/project, … (default: the project of this folder).",
     ),
 ]
 SandboxOption = Annotated[
     bool,
-    typer.Option(
-        "--sandbox", help="Try things out in a memory apart, empty at first (REVERIE_SANDBOX=1)."
-    ),
+    typer.Option("--sandbox", help="Use a separate memory to try things out (REVERIE_SANDBOX=1)."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
 Limit = Annotated[
@@ -76,7 +80,7 @@ LimitFromOne = Annotated[
 ID_ARGUMENT = typer.Argument(
     metavar="ID",
     autocompletion=complete_ids,
-    help="The memory's id, mem_….",
+    help="The memory's id, mem_…, or its first or last few characters: mem_4k7.",
 )
 MemoryId = Annotated[str, ID_ARGUMENT]
 OptionalMemoryId = Annotated[str | None, ID_ARGUMENT]
@@ -90,7 +94,7 @@ NewTags = Annotated[
     ),
 ]
 Triggers = Annotated[
-    list[str] | None, typer.Option(help="A pattern that calls it up when it is met.")
+    list[str] | None, typer.Option(help="What brings it up: words, a file, tool:Bash(git push*).")
 ]
 RepositoryFolder = Annotated[
     Path | None,
@@ -143,17 +147,22 @@ class CliContext:
             print_note(text)
 
     @contextmanager
-    def open_mind(self) -> Iterator[Mind]:
+    def open_mind(self, *, watched: bool = True, as_found: bool = False) -> Iterator[Mind]:
         """The memory, open; closed at the end, whatever happens. Off where an agent's session asks
-        that is off.
+        that is off. What a user is told once waits for a command that is `watched`. `as_found`:
+        what a purge or scrub has left to be done stays so.
         """
         import reverie
+        from reverie.storage.private_home import take_notice
 
         settings = self.settings
         # Claude Code and Codex name their session in the environment of the commands that they run.
         if environment.host_session() in settings.off_sessions:
             settings = settings._replace(enabled=False)
-        with self.progress, reverie.open(settings=settings, progress=self.progress) as mind:
+        open_memory = reverie.open_as_found if as_found else reverie.open
+        with self.progress, open_memory(settings=settings, progress=self.progress) as mind:
+            if watched and not self.as_json and (notice := take_notice(mind.store)):
+                self.note(notice)
             yield mind
 
 
@@ -232,12 +241,15 @@ def with_shared_options(function: CommandFunction, spaced: bool) -> CommandFunct
         for name, options_type in grouped.items():
             values = {row.name: own_options.pop(row.name) for row in fields(options_type)}
             own_options[name] = options_type(**values)
+        for name in id_names:
+            own_options[name] = expand_ids(cli, own_options[name])
         function(cli, **own_options)
 
     given = list(inspect.signature(function).parameters.values())[1:]
     grouped: dict[str, Any] = {
         row.name: row.annotation for row in given if is_dataclass(row.annotation)
     }
+    id_names = [row.name for row in given if takes_ids(row.annotation)]
     own = [option for row in given for option in expand_options(row)]
     shared = [
         *([option_parameter("place", SpaceOption, None)] if spaced else []),
@@ -253,6 +265,22 @@ def with_shared_options(function: CommandFunction, spaced: bool) -> CommandFunct
     run_command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run_command.__annotations__ = {row.name: row.annotation for row in parameters}
     return run_command
+
+
+def takes_ids(annotation: Any) -> bool:
+    """True of an argument that is completed with ids of memories."""
+    completers = [getattr(one, "autocompletion", None) for one in get_args(annotation)[1:]]
+    return complete_ids in completers or complete_forgotten_ids in completers
+
+
+def expand_ids(cli: CliContext, given: Any) -> Any:
+    """Ids as they were typed, with short ones made whole; the memory is opened for those alone."""
+    ids = [given] if isinstance(given, str) else list(given or ())
+    if not any(map(short_ids.is_short, ids)):
+        return given
+    with cli.open_mind(watched=False) as mind:
+        whole = [short_ids.expand_id(mind.store, id) for id in ids]
+    return whole[0] if isinstance(given, str) else whole
 
 
 def expand_options(parameter: inspect.Parameter) -> list[inspect.Parameter]:

@@ -1,10 +1,14 @@
 """How the command line is divided, and what its commands were called before that."""
 
-# What `reverie --help` lists by itself, under these headings.
+# What `reverie --help` lists with a sentence each, in the order of the first hour.
+FIRST_COMMANDS = (
+    "install tour remember recall list explain edit forget undo remind learn guards status doctor"
+)
+# What `reverie help` lists by itself, under these headings.
 SECTIONS = {
-    "Remember, find, change": "remember recall list show explain edit forget undo review remind "
-    "plan learn sleep",
-    "Set up and look after": "status proof off on install uninstall doctor mcp tour",
+    "Remember, find, change": "remember recall list show explain edit forget undo blast review "
+    "remind guards plan learn sleep",
+    "Set up and look after": "status proof off on install uninstall doctor statusline mcp tour",
 }
 GROUPS = {
     "memory": "Tags, links, feelings, history; bring back, approve.",
@@ -19,19 +23,20 @@ GROUPS = {
 }
 
 # All commands stood side by side before they were grouped. Scripts, hooks and habits know those
-# names: they go on working. A command that is added to a group later does not belong here.
+# names: they go on working. A command that is added to a group later does not belong here, but for
+# `move`, which people look for beside `edit`.
 MOVED_COMMANDS = {
     name: f"{group} {name}"
     for group, names in {
-        "memory": "tag link feedback restore history similar graph tags kinds hints retrieve gaps "
-        "curate promote feel feelings season",
+        "memory": "move tag link feedback restore history similar graph tags kinds hints retrieve "
+        "gaps curate promote feel feelings season",
         "reminder": "due done cancel snooze",
         "procedure": "teach outcome warnings",
         "code": "index map callers symbol",
         "session": "rejected hold held release replay window condense",
         "episode": "journal chain",
         "activity": "log fix coedited touched workflows sql",
-        "data": "export import backup verify stats settle mirror share purge scrub llm",
+        "data": "export import backup verify stats settle worker mirror share purge scrub llm",
     }.items()
     for name in names.split()
 } | {

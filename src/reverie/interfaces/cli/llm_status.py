@@ -101,7 +101,7 @@ def describe_llm(model: LanguageModel | None, configured: str) -> str:
         return f"{configured}: not asked, because offline" if configured else "none"
     day = model.day()
     spent = day.tokens_in + day.tokens_out
-    rests = f"; rests: {day.why}" if day.rest_until > clock.now() else ""
+    rests = f"; paused: {day.why}" if day.rest_until > clock.now() else ""
     cost = f", ${day.dollars:.2f}" if day.dollars else ""
     return f"{model.name}: {spent:,} tokens today{cost}{rests}"
 

@@ -24,6 +24,7 @@ from reverie.interfaces.cli.terminal_output import (
     style_text,
 )
 from reverie.memory.history_text import format_moment
+from reverie.memory.short_ids import shorten_id
 from reverie.reconciliation.review_questions import ReviewCase
 from reverie.storage import Problem
 
@@ -87,7 +88,7 @@ def render_hits(
         yield "", render_origin(memory, now, space)
         if more:
             yield "", join_dotted(*list_rank_reasons(memory, now))
-        yield "", style_text(memory.id, "dim")
+        yield "", style_text(shorten_id(memory.id), "dim")
 
 
 @list_view
@@ -168,7 +169,7 @@ def render_memories(
         yield "", render_origin(memory, now, space)
         for mark in filter(None, (outdated_notice(memory), describe_doubt(memory))):
             yield "", style_text(one_line(mark), "yellow")
-        yield "", style_text(memory.id, "dim")
+        yield "", style_text(shorten_id(memory.id), "dim")
 
 
 @list_view
@@ -181,7 +182,7 @@ def render_cases(cases: Sequence[ReviewCase], now: float) -> Iterator[Row]:
         )
         for place, memory in enumerate((case.one, case.other), start=1):
             facts = join_dotted(
-                memory.id,
+                shorten_id(memory.id),
                 memory.kind,
                 describe_age(memory, now),
                 describe_source(memory),
@@ -198,7 +199,7 @@ def render_doubts(memories: Sequence[Memory], now: float) -> Iterator[Row]:
     for memory in memories:
         yield style_text("?", "bold"), style_text(one_line(describe_doubt(memory), 300), "bold")
         yield "", render_excerpt(memory)
-        yield "", join_dotted(memory.id, memory.kind, describe_age(memory, now))
+        yield "", join_dotted(shorten_id(memory.id), memory.kind, describe_age(memory, now))
 
 
 def render_journal(days: Sequence[JournalDay]) -> View:
@@ -244,7 +245,7 @@ def render_hint_list(hints: Sequence[Hint]) -> Iterator[Row]:
     """Titles and ids only."""
     for hint in hints:
         yield colour_kind(hint.kind), style_text(one_line(hint.title))
-        yield "", join_dotted(hint.id, *(f"#{one_line(tag)}" for tag in hint.tags))
+        yield "", join_dotted(shorten_id(hint.id), *(f"#{one_line(tag)}" for tag in hint.tags))
 
 
 def render_memory(memory: Memory, now: float) -> View:

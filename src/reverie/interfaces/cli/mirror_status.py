@@ -39,5 +39,5 @@ def format_mirror_question(
     """What waits for an answer, and how to give it."""
     return (
         f"{path}: {gone:,} of {of:,} lines are gone. Nothing is forgotten yet: "
-        "reverie data mirror --yes forgets them, reverie data mirror --no writes them anew"
+        "reverie data mirror --yes forgets them, reverie data mirror --no writes them again"
     )

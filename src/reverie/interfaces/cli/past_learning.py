@@ -22,7 +22,7 @@ from reverie.core import clock, config
 from reverie.core.errors import BadInput, Disabled, EmptyTranscript, ReverieError
 from reverie.extraction.past_conversations import PastMessage, collect_messages, fits_text
 from reverie.interfaces import worker
-from reverie.interfaces.cli.terminal_output import print_error, print_note
+from reverie.interfaces.cli.terminal_output import count_noun, print_error, print_note
 from reverie.interfaces.hosts import HOST_MODULES, load_host
 from reverie.porting.past_sessions import (
     PAGE_PATTERNS,
@@ -303,7 +303,7 @@ def learn_past_conversation(
         report.known += 1
         return
     messages = [{"role": one.role, "content": one.text, "at": one.at} for one in said]
-    learned = mind.learn(messages, space=space, session=name)
+    learned = mind.learn(messages, space=space, session=name, folder=session.folder)
     if learned.known:
         report.known += 1
         return
@@ -363,11 +363,6 @@ def describe_report(report: PastReport, command: str) -> Iterator[str]:
         yield f"Stopped. To go on there: {command}"
     elif report.sessions:
         yield "They are found by their words now, and by their meaning as the worker gets to them."
-
-
-def count_noun(count: int, noun: str) -> str:
-    """A number of things."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def format_bytes(size: int) -> str:

@@ -59,6 +59,11 @@ def one_line(text: str, most: int = 0) -> str:
 
 
 @cache
+def count_noun(count: int, noun: str) -> str:
+    """A number of things."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def get_console(stderr: bool = False) -> Console:
     """The one console of this process for stdout, or for stderr; it knows about colour
     and width.

@@ -1,22 +1,16 @@
 """What people type, pipe in and edit, as values."""
 
 import re
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 from reverie.core.errors import BadInput
-from reverie.core.model import Memory
 from reverie.memory.memory_validation import (
     MAX_TEXT_CHARS,
     Moment,
     parse_moment,
     parse_moment_as_of,
 )
-from reverie.text.text_cleaning import clean_text
 
 SECONDS_PER_UNIT = {
     "s": 1.0,
@@ -28,7 +22,6 @@ SECONDS_PER_UNIT = {
     "y": 365 * 86_400.0,
 }
 SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w|mo|y)")
-SEPARATOR = "-" * 20 + " text below this line " + "-" * 20
 
 
 def read_text_or_stdin(words: list[str] | None) -> str:
@@ -99,44 +92,3 @@ def _parse_time(
             f"{what} {text!r} is not a time. Write 2026-03-15, 2026-03-15T09:30, or a span "
             "such as 3d or 12h"
         ) from err
-
-
-def edit_fields(memory: Memory) -> dict[str, Any]:
-    """The fields of a memory after somebody had it in an editor."""
-    before = f"title: {memory.title}\ntags: {', '.join(memory.tags)}\n{SEPARATOR}\n{memory.text}\n"
-    after = edit_in_editor(before)
-    return {} if after == before else parse_edited_page(after)
-
-
-def parse_edited_page(page: str) -> dict[str, Any]:
-    """Title, tags and text of an edited page."""
-    head, line, text = page.partition(SEPARATOR)
-    if not line:
-        raise BadInput("The line between the fields and the text is gone; nothing was changed")
-    fields: dict[str, Any] = {"text": clean_text(text.strip("\r\n"))}
-    for row in head.splitlines():
-        name, _, value = row.partition(":")
-        if name.strip() == "title":
-            fields["title"] = value.strip()
-        elif name.strip() == "tags":
-            fields["tags"] = tuple(value.replace(",", " ").split())
-    return fields
-
-
-def edit_in_editor(page: str) -> str:
-    """The page after somebody edited it. The shell knows which editor ($VISUAL, $EDITOR, vi)."""
-    with tempfile.TemporaryDirectory(prefix="reverie-") as folder:
-        path = Path(folder) / "memory.md"
-        path.write_text(page, "utf-8")
-        # The editor may be several words (`code --wait`): the shell takes them apart.
-        program = (
-            ["notepad", str(path)]
-            if sys.platform == "win32"
-            else ["sh", "-c", '${VISUAL:-${EDITOR:-vi}} "$1"', "edit", str(path)]
-        )
-        code = subprocess.run(program, check=False).returncode
-        if code:
-            raise BadInput(
-                f"The editor ended with code {code}; nothing was changed. Set EDITOR, or use --text"
-            )
-        return path.read_text("utf-8", "replace")

@@ -9,7 +9,8 @@ two sides that meet in files under `<home>/hooks` (`spool`):
                    down what happened, without secrets, and is gone. Only the standard library and
                    the lightest of our modules are imported. Where a prompt says something of its
                    own (`prompt_topic`), it looks into the store by words (`prompt_lookup`); what
-                   was prepared goes with a prompt that goes on with it.
+                   was prepared goes with a prompt that goes on with it. `subagent_brief` is what a
+                   subagent begins with.
     the consumer   `hook_consumer`: a thread of the detached worker. It takes in what hooks wrote,
                    has it learned from, prepares the next block and lays it, and the warnings, where
                    the next hook finds them.

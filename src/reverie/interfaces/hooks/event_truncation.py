@@ -5,10 +5,13 @@ of an answer whole lines. No secret is cut in two.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.interfaces.hosts.host_agent import MAX_ANSWER_CHARS
+
+if TYPE_CHECKING:
+    from reverie.privacy.known_secrets import KnownSecrets
 
 # Kept of either end of a long text: commands tell at the beginning what they do, and at the end
 # what became of it.
@@ -19,7 +22,11 @@ MAX_WHOLE_CHARS = 56_000
 MAX_ARGUMENTS = 20
 
 
-def truncate_text(text: str, policy: Policy = DEFAULT_POLICY) -> str:
+def truncate_text(
+    text: str,
+    policy: Policy = DEFAULT_POLICY,
+    known: KnownSecrets | None = None,
+) -> str:
     """A text as it is; of a long one both ends, and those without secrets."""
     if len(text) <= MAX_WHOLE_CHARS:
         return text
@@ -31,15 +38,19 @@ def truncate_text(text: str, policy: Policy = DEFAULT_POLICY) -> str:
     text = hide_private_passages(text)
     if len(text) <= MAX_WHOLE_CHARS:
         return text
-    return redact_both_ends(text, policy, MAX_END_CHARS, MAX_END_CHARS)
+    return redact_both_ends(text, policy, MAX_END_CHARS, MAX_END_CHARS, known)
 
 
-def truncate_arguments(given: Any, policy: Policy = DEFAULT_POLICY) -> Any:
+def truncate_arguments(
+    given: Any,
+    policy: Policy = DEFAULT_POLICY,
+    known: KnownSecrets | None = None,
+) -> Any:
     """What a tool is given, without the texts that are files; None for what is neither text nor
     names and values.
     """
     if isinstance(given, str):
-        return truncate_text(given, policy)
+        return truncate_text(given, policy, known)
     if not isinstance(given, Mapping):
         return None
     return {

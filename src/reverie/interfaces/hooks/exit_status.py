@@ -9,6 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from reverie.interfaces.hooks.hook_event import TOOL_FAILED, HookEvent
+
 # Bytes at the end of the file that are looked at: the command has just ended.
 TAIL_BYTES = 256_000
 
@@ -42,3 +44,19 @@ def parse_exit_code(line: bytes, call: str) -> int | None:
     except (ValueError, KeyError, TypeError):
         return None
     return code if isinstance(item, Mapping) and isinstance(code, int) else None
+
+
+def resolve_outcome(event: HookEvent) -> HookEvent:
+    """A run of which the host does not say whether it failed, as the host's own file tells of
+    it.
+    """
+    code = find_exit_code(event.transcript, event.call)
+    if code is None:
+        return event
+    if code == 0:
+        return event._replace(doubtful=False)
+    return event._replace(
+        doubtful=False,
+        kind=TOOL_FAILED,
+        text=event.result or f"Exit code {code}",
+    )

@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.activity.activity_events import ToolRunRecord
 from reverie.activity.error_lessons import has_failure_text
-from reverie.activity.remedies import is_remedy
-from reverie.context_window import EMPTY_BLOCK, HEAD, render_memory_line
+from reverie.context_window import EMPTY_BLOCK
 from reverie.context_window.injection_history import InjectionHistory, resume_history
 from reverie.core import clock, config
 from reverie.core.errors import BadInput, StoreError
-from reverie.core.kinds import INTENTION, LEARNING, is_unverified
-from reverie.core.model import Event, Filter, Memory, index_memories, visible_spaces
+from reverie.core.model import Event, Memory, Record, index_memories
+from reverie.core.touched_files import PATH_ARGUMENTS
+from reverie.extraction.turn_learning import LEARNING_VERBS
 from reverie.injection.conversation_state import (
     ConversationState,
     ConversationTurn,
@@ -38,7 +38,6 @@ from reverie.injection.conversation_state import (
 )
 from reverie.injection.due_reminders import (
     fire_reminders,
-    load_waiting_reminders,
     release_reminders,
 )
 from reverie.injection.prepare_block import find_focus
@@ -47,24 +46,21 @@ from reverie.interfaces.hooks.context_usage import FULL_SHARE, read_context_usag
 from reverie.interfaces.hooks.hook_event import (
     NO_BLOCK,
     SpooledEvent,
-    ToolWarning,
-    WarningTable,
     redaction_rules,
 )
 from reverie.interfaces.hooks.prompt_lookup import reminder_holder, to_hook_block
 from reverie.interfaces.hooks.prompt_topic import collect_topic_words
-from reverie.interfaces.hooks.spool import HookFiles, read_spooled_event, write_json_object
+from reverie.interfaces.hooks.spool import (
+    HookFiles,
+    read_json_object,
+    read_spooled_event,
+    write_json_object,
+)
 from reverie.interfaces.hooks.task_planner import PLANNED, PlanRequest, TaskPlanner
 from reverie.interfaces.hooks.task_tracker import SessionTask, TaskTracker
-from reverie.interfaces.hooks.tool_warnings import MAX_ERROR_ROWS, MAX_ROWS, make_warning_row
-from reverie.interfaces.hooks.touched_files import PATH_ARGUMENTS
-from reverie.memory import intention
-from reverie.retrieval import warning_order
-from reverie.retrieval.card_subjects import NO_SUBJECTS, find_card_subjects
-from reverie.retrieval.rescoring import can_surface
+from reverie.interfaces.hooks.warning_table import build_warning_table
 from reverie.runtime.background_thread import BackgroundThread
 from reverie.text.host_messages import HostMessage
-from reverie.text.injection_fence import FENCE_END
 from reverie.transcripts.passage_hits import find_memories_or_passages
 
 if TYPE_CHECKING:
@@ -75,10 +71,10 @@ MAX_BATCH_EVENTS = 200
 # That a batch may take to be written down and prepared for. After that the events stay in the
 # spool, and a second copy may be written: better than a loss.
 MAX_WAIT_SECONDS = 60.0
-# Newest memories among which those about files are looked for.
-MAX_BROWSED_MEMORIES = 2_000
 # Newest turns from which a conversation's window is read when it goes on.
 WINDOW_TURNS = 6
+# Texts that are kept for a person, of what was learned.
+MAX_NEWS = 5
 # Conversations at once; of more, the oldest is closed, and opened again when it speaks.
 MAX_ACTIVE_SESSIONS = 50
 # After which the files of a silent session are removed: hosts that are killed tell no end.
@@ -122,6 +118,8 @@ class HookConsumer:
         self._sessions: dict[str, ActiveSession] = {}
         self._consumed: set[str] = set()  # events that were taken in and are not written down yet
         self._spaces: set[str] = set()  # in which somebody works, or did since this worker came
+        # The last event of which a person was told what it taught.
+        self._told = mind.store.last_event()
         self._seen = 0  # the last event when blocks and warnings were checked
 
     def has_work(self) -> bool:
@@ -186,8 +184,11 @@ class HookConsumer:
             return
         # Somebody is writing it by hand: what was chosen before holds.
         with suppress(BadInput):
+            before = self.mind.settings.guards
             self.mind.context.settings = config.reload_switches(self.mind.settings)
             self._config = changed
+            if self.mind.settings.guards != before:
+                self._seen = 0  # the tables say what stops
 
     def _drop_session(self, session: str) -> None:
         """Memory is off there: nothing is taken in, and no block waits."""
@@ -299,7 +300,7 @@ class HookConsumer:
         self._tasks.end_session(self._open_session(spooled).task, session, spooled.space)
         # After what was said before it, and before the files go.
         self._record("session_end", spooled)
-        for what in ("json", "block", "plan", "shown", "given"):
+        for what in ("json", "block", "plan", "shown", "given", "known", "unended"):
             remove_file(self.files.session_file(session, what))
         self._close_session(session)
 
@@ -317,7 +318,9 @@ class HookConsumer:
 
     def _is_redacted(self, spooled: SpooledEvent) -> bool:
         """True if the hook redacted it as it would be redacted now."""
-        return spooled.redacted_by == redaction_rules(self.mind.settings.policy)
+        return spooled.redacted_by == redaction_rules(
+            self.mind.settings.policy.within(spooled.space)
+        )
 
     def _add_turn(
         self, active: ActiveSession, spooled: SpooledEvent, *messages: HostMessage
@@ -434,78 +437,36 @@ class HookConsumer:
         newest = self.mind.store.last_event()
         is_new = newest != self._seen
         # Most events change no memory, and building a table reads thousands.
-        changed = is_new and (not self._seen or bool(self.mind.store.changes_after(self._seen)))
+        records = self.mind.store.changes_after(self._told) if is_new else []
+        self._tell_learned(records)
+        changed = is_new and (not self._seen or bool(records))
         if is_new:
             self._background.withdraw_retired()
         for space in self._spaces:
             path = self.files.guards_file(space)
             if changed or not os.path.exists(path):
-                write_json_object(path, self._build_warnings(space).to_json())
-        self._seen = newest
+                table = build_warning_table(self.mind.store, self.mind.settings, space, self.now())
+                write_json_object(path, table.to_json())
+        self._seen = self._told = newest
 
-    def _build_warnings(self, space: str) -> WarningTable:
-        store, now, visible = self.mind.store, self.now(), visible_spaces(space)
-        if self.mind.settings.is_off(space):
-            return WarningTable(HEAD, FENCE_END)
-        triggered = [
-            memory
-            for memory in store.with_triggers(visible)
-            if memory.kind != INTENTION and can_surface(memory, now)
+    def _tell_learned(self, records: Iterable[Record]) -> None:
+        """Leave what conversations taught for the hook that tells the person."""
+        new = [
+            one.memory_id for one in records if one.op == "add" and one.event.verb in LEARNING_VERBS
         ]
-        # The most urgent first, for the table is cut at MAX_ROWS.
-        triggered.sort(key=warning_order)
-        known = {memory.id for memory in triggered}
-        newest = store.browse(
-            Filter(
-                spaces=visible,
-                without=(INTENTION,),
-                limit=MAX_BROWSED_MEMORIES,
-            )
-        )
-        others = [
-            memory for memory in newest if memory.id not in known and may_come_at_tools(memory, now)
-        ]
-        subjects = {memory.id: find_card_subjects(memory) for memory in (*triggered, *others)}
-        by_call = [*triggered, *(one for one in others if any(subjects[one.id][:2]))]
-        rows = [
-            *make_reminder_rows(load_waiting_reminders(store, space), now),
-            *(
-                make_warning_row(
-                    memory,
-                    render_memory_line(memory, now),
-                    subjects=subjects[memory.id]._replace(
-                        error=subjects[memory.id].error and not is_remedy(memory)
-                    ),
-                )
-                for memory in by_call
-            ),
-        ][:MAX_ROWS]
-        # What only a failure calls up is looked at then alone.
-        there = {row.id for row in rows}
-        errors = [
-            one
-            for one in others
-            if subjects[one.id].error and one.id not in there and not is_remedy(one)
-        ]
-        rows += [
-            make_warning_row(
-                memory, render_memory_line(memory, now), subjects=NO_SUBJECTS._replace(error=True)
-            )
-            for memory in errors[:MAX_ERROR_ROWS]
-        ]
-        # Where no fix is known, a hook need not open the store for a failed tool.
-        lessons = store.browse(
-            Filter(
-                spaces=visible,
-                kinds=(LEARNING,),
-                limit=1,
-            )
-        )
-        return WarningTable(HEAD, FENCE_END, rows, len(lessons))
+        taught: dict[str, list[str]] = {}
+        for memory in self.mind.store.get(new) if new else ():
+            if memory.active:
+                taught.setdefault(memory.space, []).append(memory.text)
+        for space, texts in taught.items():
+            path = self.files.news_file(space)
+            before = read_json_object(path) or {}
+            count = before.get("learned", 0) + len(texts)
+            write_json_object(path, {"learned": count, "texts": texts[:MAX_NEWS]})
 
     def _remove_stale_files(self) -> None:
         """Remove the files of sessions that have been silent for a day."""
-        for folder in ("sessions", "claims", "guards"):
+        for folder in ("sessions", "claims", "guards", "news"):
             for path in self.files.list_files(folder):
                 with suppress(OSError):
                     if self.now() - os.stat(path).st_mtime > STALE_AFTER_SECONDS:
@@ -528,25 +489,6 @@ def remove_file(path: str) -> None:
     """Remove a file, if it is there and can be."""
     with suppress(OSError):
         os.unlink(path)
-
-
-def make_reminder_rows(reminders: Iterable[Memory], now: float) -> list[ToolWarning]:
-    """The rows of reminders that something calls up."""
-    return [
-        make_warning_row(
-            memory,
-            render_memory_line(memory, now),
-            intention.read_reminder(memory).when,
-            reminder=True,
-        )
-        for memory in reminders
-        if memory.triggers
-    ]
-
-
-def may_come_at_tools(memory: Memory, now: float) -> bool:
-    """True if what a memory says of files or errors may be shown at a tool."""
-    return can_surface(memory, now) and not is_unverified(memory)
 
 
 def to_repository_paths(root: str, given: Any) -> Any:

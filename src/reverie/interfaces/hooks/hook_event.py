@@ -18,6 +18,7 @@ SESSION_START, PROMPT, TURN_END, SESSION_END = "session_start", "prompt", "turn_
 TOOL_BEFORE, TOOL_AFTER, TOOL_FAILED = "tool_before", "tool_after", "tool_failed"
 TOOL_KINDS = (TOOL_BEFORE, TOOL_AFTER, TOOL_FAILED)
 COMPACT_BEFORE, COMPACT_AFTER = "compact_before", "compact_after"
+SUBAGENT_START = "subagent_start"
 
 
 class HookEvent(NamedTuple):
@@ -49,18 +50,21 @@ class SessionNote(NamedTuple):
     idle: float = 0.0  # seconds that a worker stays; 0: none is started
     personal: Choice = DEFAULT_POLICY.personal
     contact: Choice = DEFAULT_POLICY.contact
+    intimate: Choice = DEFAULT_POLICY.intimate
     sensitive: Sequence[str] = ()
     config: int = -1  # when the settings that this follows were altered, in nanoseconds
     asked: float = 0.0  # when the newest prompt came; 0: none did
+    topic: float = 0.0  # when the newest prompt came that said what it is about
     agent: str = ""  # the host's name
     transcript: str = ""
     model: str = ""
     held_out: bool = False  # memory says nothing there by itself, warnings and reminders apart
+    notices: bool = True  # the person is told in a line what memory did
 
     @property
     def policy(self) -> Policy:
         """What is taken out of a text before it is kept."""
-        return Policy(self.personal, self.contact, tuple(self.sensitive))
+        return Policy(self.personal, self.contact, tuple(self.sensitive), intimate=self.intimate)
 
 
 class HookBlock(NamedTuple):
@@ -79,6 +83,23 @@ class HookBlock(NamedTuple):
 NO_BLOCK = HookBlock()
 
 
+class ToolStop(NamedTuple):
+    """What keeps a tool from running: the host's decision, what a person reads, whose it is."""
+
+    decision: str  # "ask" or "deny"
+    reason: str
+    ids: Sequence[str]
+    why: Sequence[str]  # what called up each of `ids`
+
+    def join(self, block: HookBlock) -> HookBlock:
+        """What was said, with this as further reasons of it."""
+        why = dict(zip(self.ids, self.why, strict=True))
+        said = zip(block.ids, block.why, strict=True)
+        reasons = [(why.pop(id), *one) if id in why else one for id, one in said]
+        rest = [(one,) for one in why.values()]
+        return block._replace(ids=[*block.ids, *why], why=[*reasons, *rest])
+
+
 class ToolWarning(NamedTuple):
     """A memory as a hook needs it to tell whether a tool calls it up."""
 
@@ -90,6 +111,8 @@ class ToolWarning(NamedTuple):
     when: float | None = None  # a reminder comes due, if it has a time
     writes: Sequence[str] = ()  # patterns of files; one that is changed calls it up
     error: bool = False  # it tells of an error: a tool that fails so calls it up
+    decision: str = ""  # "ask" or "deny" if a tool that does what it forbids is stopped
+    reason: str = ""  # what a person reads then
 
 
 class WarningTable(NamedTuple):
@@ -99,6 +122,7 @@ class WarningTable(NamedTuple):
     foot: str = ""
     rows: Sequence[ToolWarning] = ()
     fixes: int = 0  # 0: no failed tool has a known fix here
+    space: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """JSON values with the rows as objects."""
@@ -129,7 +153,8 @@ class SpooledEvent(NamedTuple):
 def redaction_rules(policy: Policy) -> str:
     """The name of the rules by which this version redacts under a policy."""
     tables = (__version__, RULES_FINGERPRINT)
-    return "|".join((*tables, policy.personal, policy.contact, *policy.sensitive))
+    choices = (policy.personal, policy.contact, policy.intimate)
+    return "|".join((*tables, *choices, *policy.sensitive))
 
 
 def first_text(payload: Mapping[str, Any], *names: str) -> str:

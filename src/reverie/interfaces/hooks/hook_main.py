@@ -31,16 +31,19 @@ from reverie.interfaces.hooks.hook_event import (
     HookEvent,
     SessionNote,
     SpooledEvent,
+    ToolStop,
     ToolWarning,
     WarningTable,
     redaction_rules,
 )
 from reverie.interfaces.hooks.spool import MAX_WAITING_EVENTS, HookFiles, write_json_object
 from reverie.interfaces.hosts import load_host
-from reverie.interfaces.hosts.host_agent import HostAgent, read_host_event
+from reverie.interfaces.hosts.host_agent import HostAgent, merge_answers, read_host_event
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
+
+    from reverie.privacy.known_secrets import KnownSecrets
 
 # Hosts give a hook some seconds (`settings_entries.HOOK_TIMEOUT`); a person waits for each.
 MAX_SECONDS = 2.0
@@ -48,6 +51,8 @@ MAX_SECONDS = 2.0
 MAX_SECONDS_AT_END = 1.2
 # Bytes of stdin that are looked at; of a longer prompt the beginning is taken in.
 MAX_INPUT_BYTES = 8_000_000
+# Not among the site packages; `copy` asks for Jython's `org`, which stands nowhere.
+KNOWN_NAMES = sys.stdlib_module_names | {"org"}
 # What stands in an answer that may tell of an error: only then it is worth opening the store.
 ERROR_SIGNS = (
     "rror",
@@ -74,6 +79,9 @@ class HookCall(NamedTuple):
     said: HookBlock = NO_BLOCK  # goes with the answer already
     reads: bool = True  # the host reads what is answered to this event
     late: bool = False  # it reads nothing before a tool, so that what belongs there comes after it
+    table: WarningTable | None = None  # before a tool: what to say and to stop
+    stop: ToolStop | None = None  # what keeps the tool from running
+    withheld: Sequence[list[str]] = ()  # to be filled with what a session is not told
 
 
 Lookup = Callable[[], HookBlock]
@@ -95,8 +103,10 @@ def main(words: Sequence[str]) -> None:
     # Two threads may want to answer, and the host reads one line.
     once = threading.Lock()
 
+    is_taken_as_text = False
+
     def say(value: Mapping[str, Any]) -> None:
-        if once.acquire(blocking=False):
+        if once.acquire(blocking=False) and (value or not is_taken_as_text):
             with suppress(OSError):
                 os.write(1, json.dumps(value).encode("ascii") + b"\n")
 
@@ -120,6 +130,8 @@ def main(words: Sequence[str]) -> None:
             pass
         name = words[0] if words else ""
         host = load_host(name)
+        # An empty answer, `{}`, would stand in the context.
+        is_taken_as_text = any(f'"{event}"'.encode() in given for event in host.text_events)
         if not may_end_session(host, given):
             watchdog.cancel()
             start_watchdog(give_up, MAX_SECONDS)
@@ -157,21 +169,31 @@ def answer_event(
 ) -> Mapping[str, Any]:
     """What to answer a host, whose row may be at hand; empty if there is nothing to say."""
     host = host or load_host(host_name)
-    payload = (
-        json.loads(given) if len(given) <= MAX_INPUT_BYTES else read_oversized(given, files, host)
-    )
+    if len(given) <= MAX_INPUT_BYTES:
+        payload = json.loads(given)
+    else:
+        from reverie.interfaces.hooks.oversized_event import parse_beginning
+
+        payload = parse_beginning(given, host)
+        taken = "only its beginning is" if payload else "not"
+        name = payload.get(host.event_field, "an event")
+        files.log_trouble(
+            f"{name}: larger than {MAX_INPUT_BYTES // 1_000_000} MB, {taken} taken in"
+        )
     event = read_host_event(host, payload)
     if event is None or not environment.is_switched_on():
         return {}
     note = load_note(host_name, event, files)
     if note.off:
+        files.mark_seen(f"{host_name}_off")
         # What waits was prepared for an earlier prompt.
         if event.kind == kinds.PROMPT:
             files.take_block(event.session)
             files.take_block(event.session, "plan")
         return {}
+    is_first = files.last(host_name) is None
     files.mark_seen(host_name)
-    call = HookCall(event, note, files, now)
+    call = HookCall(event, note, files, now, withheld=([],))
     plan = ""
     # Some hosts read no context at some events: "-" asks whether this one would.
     if event.kind in kinds.TOOL_KINDS:
@@ -185,6 +207,10 @@ def answer_event(
             call = call._replace(said=take_block_at_work(call))
     elif event.kind == kinds.PROMPT:
         plan = take_plan(call)
+    stop: Mapping[str, Any] = {}
+    name = payload[host.event_field]
+    if event.kind == kinds.TOOL_BEFORE:
+        call, stop = with_stop(call, host, name)
     answer = ANSWER_HANDLERS[event.kind](call)
     text = "\n".join(filter(None, (call.said.text, answer, plan)))
     if text:
@@ -194,22 +220,42 @@ def answer_event(
 
         with suppress(OSError):
             wake_worker(files.home, files.lock)
-    return host.answer(payload[host.event_field], fit_answer(text)) if text else {}
+    said = host.answer(name, fit_answer(text)) if text else {}
+    shown = {}
+    if note.notices and host.show(name, "-"):
+        line = tell_person(call, text, is_first=is_first)
+        shown = host.show(name, line) if line else {}
+    return {**merge_answers(said, stop), **shown} if stop or shown else said
 
 
-def read_oversized(
-    given: bytes,
-    files: HookFiles,
-    host: HostAgent,
-) -> Mapping[str, Any]:
-    """What the beginning of something very long tells."""
-    from reverie.interfaces.hooks.oversized_event import parse_beginning
+def tell_person(call: HookCall, text: str, *, is_first: bool) -> str:
+    """The line that a person sees; empty at turns at which memory did nothing."""
+    begins, held = call.event.kind == kinds.SESSION_START, len(call.withheld[0])
+    may_be_new = begins or call.event.kind == kinds.PROMPT
+    news = may_be_new and os.path.exists(call.files.news_file(call.note.space))
+    if not (text or held or begins or news or (is_first and may_be_new)):
+        return ""
+    from reverie.interfaces.hooks.notices import TurnNews, compose_turn_notice
 
-    payload = parse_beginning(given, host)
-    name = payload.get(host.event_field, "an event")
-    taken = "only its beginning is" if payload else "not"
-    files.log_trouble(f"{name}: larger than {MAX_INPUT_BYTES // 1_000_000} MB, {taken} taken in")
-    return payload
+    seen = TurnNews(text, held, begins, may_be_new, is_first)
+    return compose_turn_notice(seen, call.event, call.note, call.files, call.now)
+
+
+def with_stop(call: HookCall, host: HostAgent, name: str) -> tuple[HookCall, Mapping[str, Any]]:
+    """The call before a tool with what stops it, and what to answer the host then."""
+    table = call.files.read_warnings(call.note.space)
+    if table is None:  # the worker has not written it yet
+        from reverie.interfaces.hooks.prompt_lookup import prepare_warnings
+
+        table = prepare_warnings(call.note.space, call.files, call.now)
+    call = call._replace(table=table)
+    if call.table is None or not any(row.decision for row in call.table.rows):
+        return call, {}
+    from reverie.interfaces.hooks.tool_stop import stop_tool
+
+    stop = stop_tool(call.event, call.table.rows, call.note.root, call.files, call.now)
+    answer = host.decide(name, stop.decision, stop.reason) if stop else {}
+    return (call._replace(stop=stop), answer) if answer else (call, {})
 
 
 # The note of a session
@@ -232,6 +278,7 @@ def load_note(
         fresh = make_session_note(event, files.home)._replace(
             config=config_mtime_ns(files),
             asked=note.asked if note is not None and goes_on else 0.0,
+            topic=note.topic if note is not None and goes_on else 0.0,
             agent=host_name,
             transcript=event.transcript,
             model=event.model,
@@ -293,11 +340,10 @@ def answer_prompt(call: HookCall) -> str:
     it fits.
     """
     text = spool_then_look(call, lambda: find_prompt_block(call))
-    save_note(
-        call.files,
-        call.event.session,
-        call.note._replace(asked=call.now),
-    )
+    from reverie.interfaces.hooks.prompt_topic import extract_topic_words
+
+    topic = call.now if extract_topic_words(call.event.text) else call.note.topic
+    save_note(call.files, call.event.session, call.note._replace(asked=call.now, topic=topic))
     return text
 
 
@@ -401,8 +447,11 @@ def warn_before_tool(call: HookCall) -> str:
     it.
     """
     event, files = call.event, call.files
-    table = files.read_warnings(call.note.space) if call.reads else None
+    table = call.table if event.kind == kinds.TOOL_BEFORE else files.read_warnings(call.note.space)
     if table is None or not table.rows:
+        return ""
+    if not call.reads:
+        spool_said(call, NO_BLOCK)
         return ""
     from reverie.interfaces.hooks.tool_warnings import find_matching_rows
 
@@ -419,6 +468,7 @@ def warn_before_tool(call: HookCall) -> str:
     files.add_shown(event.session, said, event.agent)
     met = [(row, why) for row, why in met if row.id not in said and may_show(row, files)]
     if not met:
+        spool_said(call, NO_BLOCK)
         return ""
     block = HookBlock(
         ids=[row.id for row, _ in met],
@@ -426,10 +476,19 @@ def warn_before_tool(call: HookCall) -> str:
         why=[(why,) for _, why in met],
     )
     files.add_shown(event.session, block.ids, event.agent)
-    # What the tool is given is told once it has run.
-    told = event._replace(kind=kinds.TOOL_BEFORE, given=None, result="", text="")
-    spool_event(call._replace(event=told), block)
+    spool_said(call, block)
     return "\n".join((table.head, *(row.line for row, _ in met), table.foot))
+
+
+def spool_said(call: HookCall, block: HookBlock) -> None:
+    """Write down what was said before a tool, and what stopped it."""
+    if call.stop is not None:
+        block = call.stop.join(block)
+    if not block.ids:
+        return
+    # What the tool is given is told once it has run.
+    told = call.event._replace(kind=kinds.TOOL_BEFORE, given=None, result="", text="")
+    spool_event(call._replace(event=told), block)
 
 
 def may_show(row: ToolWarning, files: HookFiles) -> bool:
@@ -443,7 +502,10 @@ def answer_tool_result(call: HookCall) -> str:
 
     Each is told once in a session.
     """
-    call = call._replace(event=resolve_outcome(call.event))
+    if call.event.doubtful:
+        from reverie.interfaces.hooks.exit_status import resolve_outcome
+
+        call = call._replace(event=resolve_outcome(call.event))
     before = warn_before_tool(call) if call.late else ""
     return "\n".join(filter(None, (before, answer_failure(call))))
 
@@ -466,6 +528,8 @@ def answer_failure(call: HookCall) -> str:
             from reverie.interfaces.hooks.prompt_lookup import look_up_fixes
 
             found = look_up_fixes(told, note.space, files.home, shown)
+        from reverie.interfaces.hooks.tool_warnings import add_failure_rows
+
         found = add_failure_rows(found, table, event, told, shown)
         files.add_shown(event.session, found.ids, event.agent)
         return found
@@ -473,47 +537,14 @@ def answer_failure(call: HookCall) -> str:
     return spool_then_look(call, look)
 
 
-def add_failure_rows(
-    found: HookBlock,
-    table: WarningTable,
-    event: HookEvent,
-    error: str,
-    shown: set[str],
-) -> HookBlock:
-    """What is to be said of a failure, with the memories that tell of such an error."""
-    from reverie.interfaces.hooks.tool_warnings import find_failure_rows
+def answer_subagent_start(call: HookCall) -> str:
+    """A subagent begins: its share of memory, which counts as given to it alone."""
+    from reverie.interfaces.hooks.subagent_brief import brief_subagent
 
-    given = event.given if isinstance(event.given, Mapping) else {}
-    command = str(given.get("command") or given.get("cmd") or "")
-    met = find_failure_rows(table.rows, error, command, {*shown, *found.ids})
-    if not met:
-        return found
-    lines = found.text.splitlines()[:-1] or [table.head]
-    return HookBlock(
-        "\n".join((*lines, *(row.line for row, _ in met), table.foot)),
-        [*found.ids, *(row.id for row, _ in met)],
-        why=[*found.why, *((why,) for _, why in met)],
-    )
-
-
-def resolve_outcome(event: HookEvent) -> HookEvent:
-    """A run of which the host does not say whether it failed, as the host's own file tells of
-    it.
-    """
-    if not event.doubtful:
-        return event
-    from reverie.interfaces.hooks.exit_status import find_exit_code
-
-    code = find_exit_code(event.transcript, event.call)
-    if code is None:
-        return event
-    if code == 0:
-        return event._replace(doubtful=False)
-    return event._replace(
-        doubtful=False,
-        kind=kinds.TOOL_FAILED,
-        text=event.result or f"Exit code {code}",
-    )
+    block = brief_subagent(call.event, call.note, call.files, call.now)
+    if block.ids:
+        spool_event(call._replace(event=call.event._replace(kind=kinds.TOOL_BEFORE)), block)
+    return block.text
 
 
 def spool_without_answer(call: HookCall) -> str:
@@ -533,6 +564,7 @@ ANSWER_HANDLERS: dict[str, Callable[[HookCall], str]] = {
     kinds.TOOL_BEFORE: warn_before_tool,
     kinds.TOOL_AFTER: answer_tool_result,
     kinds.TOOL_FAILED: answer_tool_result,
+    kinds.SUBAGENT_START: answer_subagent_start,
     kinds.TURN_END: spool_without_answer,
     kinds.COMPACT_BEFORE: spool_without_answer,
     kinds.COMPACT_AFTER: ignore_event,
@@ -556,6 +588,8 @@ def spool_then_look(call: HookCall, look: Lookup) -> str:
         found = look()
     except Exception as err:
         files.log_trouble(f"nothing could be looked for: {type(err).__name__}: {err}")
+    if call.withheld:
+        call.withheld[0].extend(found.withheld)
     # At once, for the worker may not have written it down when the next prompt comes.
     if event.kind == kinds.PROMPT and found.ids:
         files.add_given(event.session, found.ids, call.now)
@@ -584,11 +618,11 @@ def spool_event(
     if not is_worker_alive(files.lock) and len(files.list_events()) >= MAX_WAITING_EVENTS:
         files.log_trouble(
             f"not written down: {MAX_WAITING_EVENTS:,} events wait, and nobody takes them in. "
-            "Try: reverie worker"
+            "Try: reverie data worker"
         )
         return ""
     spooled = SpooledEvent(
-        redact_hook_event(call.event, note),
+        redact_in_session(call.event, note, files),
         call.now,
         note.space,
         note.root,
@@ -605,7 +639,29 @@ def spool_event(
         return ""
 
 
-def redact_hook_event(event: HookEvent, note: SessionNote) -> HookEvent:
+def redact_in_session(
+    event: HookEvent,
+    note: SessionNote,
+    files: HookFiles,
+) -> HookEvent:
+    """An event without secrets, also those that its session gave away before; it learns of its
+    own.
+    """
+    from reverie.interfaces.hooks.session_secrets import load_session_secrets, save_session_secrets
+
+    known = load_session_secrets(files, event.session)
+    before = len(known)
+    redacted = redact_hook_event(event, note, known)
+    if len(known) > before:
+        save_session_secrets(files, event.session, known)
+    return redacted
+
+
+def redact_hook_event(
+    event: HookEvent,
+    note: SessionNote,
+    known: KnownSecrets | None = None,
+) -> HookEvent:
     """An event without secrets, without what stands in sensitive files, and of a bounded length.
 
     What is written to disk has been through here, and the worker does not redact it again: nothing
@@ -625,11 +681,11 @@ def redact_hook_event(event: HookEvent, note: SessionNote) -> HookEvent:
             text=guarded.error,
         )
     bounded = event._replace(
-        text=truncate_text(event.text, policy),
-        result=truncate_text(event.result, policy),
-        given=truncate_arguments(event.given, policy),
+        text=truncate_text(event.text, policy, known),
+        result=truncate_text(event.result, policy, known),
+        given=truncate_arguments(event.given, policy, known),
     )
-    safe, _ = redact_value(bounded._asdict(), policy)
+    safe, _ = redact_value(bounded._asdict(), policy, known=known)
     assert isinstance(safe, dict)
     return HookEvent(**safe)  # type: ignore[arg-type]
 
@@ -649,7 +705,7 @@ class SitePackagesFinder:
         _target: object = None,
     ) -> ModuleSpec | None:
         """Where a package is; what is within one is found where that is."""
-        if path is not None or name in sys.stdlib_module_names or cls not in sys.meta_path:
+        if path is not None or name in KNOWN_NAMES or cls not in sys.meta_path:
             return None
         sys.meta_path.remove(cls)
         import site

@@ -1,6 +1,6 @@
 """What a hook looks for itself, because nothing that was prepared can know it: it opens the store
-at a prompt that says something of its own, when a known error may have come again, and after a
-compaction.
+at a prompt that says something of its own, when a known error may have come again, after a
+compaction, and before a tool where the worker has prepared nothing yet.
 
 Only words and triggers are asked, and that search is stopped after `settings.deadline`. Imports are
 the lightest that can answer; reminders bring heavy ones and are looked for only where there are
@@ -15,12 +15,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core import config
-from reverie.interfaces.hooks.hook_event import NO_BLOCK, HookBlock, HookEvent, SessionNote
+from reverie.interfaces.hooks.hook_event import (
+    NO_BLOCK,
+    HookBlock,
+    HookEvent,
+    SessionNote,
+    WarningTable,
+)
 
 if TYPE_CHECKING:
     from reverie.context_window import Block
     from reverie.core.config import Settings
     from reverie.core.model import Hit
+    from reverie.interfaces.hooks.spool import HookFiles
     from reverie.storage import Store
 
 # Characters of a prompt that are searched for, as many as the background embeds.
@@ -31,6 +38,8 @@ MAX_REPEATED = 20
 MAX_TURNS = 100
 # Remedies that are named: more would be a list of guesses.
 MAX_FIXES = 2
+# Reminders that are read at once.
+PAGE_SIZE = 1_000
 # Newest lessons among which a remedy is looked for.
 MAX_LESSONS = 2_000
 
@@ -53,16 +62,18 @@ def make_session_note(event: HookEvent, home: str) -> SessionNote:
     """
     settings = config.load_settings(Path(home))
     folder = Path(event.cwd) if event.cwd else config.working_directory()
-    policy = settings.policy
     space = config.project_space_of(folder)
+    policy = settings.policy.within(space)
     return SessionNote(
         space=space,
         root=str(config.find_work_tree(folder)),
         off=settings.is_off(space, event.session),
         held_out=settings.is_held_out(event.session),
         idle=settings.idle,
+        notices=settings.notices,
         personal=policy.personal,
         contact=policy.contact,
+        intimate=policy.intimate,
         sensitive=list(policy.sensitive),
     )
 
@@ -98,6 +109,20 @@ def look_up_prompt(asked: PromptLookup, home: str) -> HookBlock:
         query = asked.text[:MAX_QUERY_CHARS]
         block = prepare_by_words(store, settings, turn, query, asked.text, besides)
         return to_hook_block(block)._replace(withheld=block.withheld)
+
+
+def prepare_warnings(space: str, files: HookFiles, now: float) -> WarningTable | None:
+    """What to say and to stop before a tool, where the worker has not written that down yet; it is
+    there for the next hooks then. None where there is no store.
+    """
+    with open_existing_store(files.home) as there:
+        if there is None:
+            return None
+        from reverie.interfaces.hooks.warning_table import refresh_warning_tables
+
+        store, settings = there
+        refresh_warning_tables(store, settings, space, now)
+    return files.read_warnings(space)
 
 
 def load_active_hits(
@@ -149,15 +174,19 @@ def claim_session_reminders(
     """Reminders that are due, claimed for this session."""
     from reverie.core.kinds import INTENTION
     from reverie.core.model import Filter, visible_spaces
+    from reverie.storage.paging import read_memory_pages
 
-    # Without a look first, every first prompt would pay for the imports below.
-    if not store.browse(
-        Filter(
-            spaces=visible_spaces(asked.space),
-            kinds=(INTENTION,),
-            limit=1,
-        )
-    ):
+    where = Filter(
+        spaces=visible_spaces(asked.space),
+        kinds=(INTENTION,),
+        limit=PAGE_SIZE,
+    )
+    whens = (
+        memory.details.get("when") for page in read_memory_pages(store, where) for memory in page
+    )
+    # Without this look, every first prompt would pay for the imports below as long as a reminder
+    # waits. What is not due by its time is not given before something was said.
+    if not any(isinstance(when, (int, float)) and when <= asked.now for when in whens):
         return ()
     from reverie.injection.due_reminders import claim_at_start
 

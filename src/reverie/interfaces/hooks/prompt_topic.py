@@ -10,7 +10,6 @@ import re
 from collections.abc import Collection, Iterable
 
 from reverie.interfaces.hooks.hook_event import ToolWarning
-from reverie.interfaces.hooks.tool_warnings import may_match
 from reverie.text.domain_stopwords import domain_stop_stems, stems_of
 
 # Characters of a prompt that are looked at: what is pasted below tells little of the question.
@@ -52,6 +51,8 @@ def is_worth_searching(text: str, warnings: Iterable[ToolWarning]) -> bool:
     """True if a prompt has words that may find something, or one that calls a memory up."""
     if extract_topic_words(text):
         return True
+    from reverie.interfaces.hooks.tool_warnings import may_match  # 4 ms that few prompts need
+
     lower = text[:MAX_PROMPT_CHARS].lower()
     patterns = [pattern for row in warnings for pattern in row.triggers]
     # What is said before a tool is not called up by words.

@@ -20,7 +20,8 @@ def log_import_failure(err: BaseException) -> None:
     if home.startswith("~"):
         return
     try:
-        os.makedirs(os.path.join(home, "hooks"), 0o700, exist_ok=True)
+        os.umask(0o077)  # nothing else is done in this process, and nobody else reads its log
+        os.makedirs(os.path.join(home, "hooks"), exist_ok=True)
         with open(os.path.join(home, "hooks", "trouble.log"), "a") as log:
             python = sys.version.split()[0]
             what = f"{type(err).__name__}: {err}"

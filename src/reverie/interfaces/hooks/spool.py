@@ -4,13 +4,18 @@
     sessions/<session>.block   the block that waits for its next tool or prompt      by the worker
     sessions/<session>.shown   what was shown at its tools, a line each              by the hook
     sessions/<session>.given   what went with its prompts, and when, a line each     by the hook
+    sessions/<session>.known   digests of the secrets that it gave away        by hooks and by MCP
+    sessions/<session>.unended that its end never came was told                     by the hook
+    news/<space>.json          what was learned since somebody was told              by the worker
     guards/<space>.json        what to say before a tool runs (`WarningTable`)       by the worker
     spool/<name>.json          an event that waits (`SpooledEvent`), by name         by the hook
     spool/<name>.held          one whose hook still looks for what to say with it    by the hook
     claims/<name>              a reminder that is shown before a tool, so only once  by the hook
+    claims/allow-<id>          what a guard stops is allowed once            by `reverie guards`
     hosts/<host>               its mtime is when its last hook came                  by the hook
     hosts/<host>_gave          the same of the last hook that had something to say   by the hook
-    worker.lock                held by the worker for as long as it lives
+    hosts/<host>_off           the same of the last one where memory is off          by the hook
+    worker.lock                held by the worker for as long as it lives, which it names
     trouble.log                what went wrong, the newest MAX_LOG_BYTES or so
 
 Every file is written whole and then renamed to its name, so that nobody reads half of one.
@@ -21,11 +26,11 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 from zlib import crc32
 
 from reverie.core import clock
-from reverie.core.atomic_file import write_atomically
+from reverie.core.atomic_file import make_private_folder, open_private, write_atomically
 from reverie.interfaces.hooks.hook_event import (
     HookBlock,
     HookEvent,
@@ -41,6 +46,8 @@ MAX_LOG_BYTES = 100_000
 MAX_WAITING_EVENTS = 10_000
 # After which nobody looks for a block any more: the hook was killed. Hooks end within two seconds.
 MAX_HELD_SECONDS = 10.0
+# After which nobody goes by what a person has allowed once.
+MAX_ALLOWANCE_SECONDS = 600.0
 # Safe in the file names of every system.
 FILE_NAME_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
@@ -55,12 +62,16 @@ class HookFiles(NamedTuple):
     home: str
 
     def session_file(self, session: str, what: str) -> str:
-        """A file of a session: what = "json", "block", "plan", "shown" or "given"."""
+        """A file of a session: what = "json", "block", "plan", "shown", "given" or "known"."""
         return f"{self.home}/hooks/sessions/{to_file_name(session)}.{what}"
 
     def guards_file(self, space: str) -> str:
         """The file of what to say before a tool runs in a space."""
         return f"{self.home}/hooks/guards/{to_file_name(space)}.json"
+
+    def news_file(self, space: str) -> str:
+        """The file of what was learned in a space since somebody was told."""
+        return f"{self.home}/hooks/news/{to_file_name(space)}.json"
 
     @property
     def spool(self) -> str:
@@ -157,6 +168,20 @@ class HookFiles(NamedTuple):
         """True if this is mine to show; of all who ask, one is told so."""
         return create_file(f"{self.home}/hooks/claims/{to_file_name(name)}", os.O_EXCL)
 
+    def add_allowance(self, id: str) -> None:
+        """A person allows once what a guard stops."""
+        create_file(f"{self.home}/hooks/claims/allow-{to_file_name(id)}")
+
+    def take_allowance(self, id: str, now: float) -> bool:
+        """True if a person has just allowed once what a guard stops; it is used up."""
+        path = f"{self.home}/hooks/claims/allow-{to_file_name(id)}"
+        try:
+            age = now - os.stat(path).st_mtime
+            os.unlink(path)
+        except OSError:
+            return False
+        return age < MAX_ALLOWANCE_SECONDS
+
     def shown_ids(self, session: str, agent: str = "") -> set[str]:
         """What an agent of a session was shown at its tools: a subagent's context is its own."""
         mine = to_file_name(agent)
@@ -213,7 +238,7 @@ class HookFiles(NamedTuple):
     ) -> None:
         # One short write in append mode, so that hooks that run at once mix no lines.
         path = self.session_file(session, what)
-        with suppress(OSError), open(path, "a", encoding="utf-8") as file:
+        with suppress(OSError), open_to_append(path) as file:
             file.write("".join(f"{name} {id}\n" for name, id in lines))
 
     # How hooks fare
@@ -256,17 +281,17 @@ class HookFiles(NamedTuple):
                 os.write(2, complaint.encode("ascii", "backslashreplace"))
 
     def _append_to_log(self, line: str) -> None:
-        os.makedirs(os.path.dirname(self.log), 0o700, exist_ok=True)
+        make_private_folder(os.path.dirname(self.log))
         with suppress(FileNotFoundError):
             if os.stat(self.log).st_size > MAX_LOG_BYTES:
                 os.replace(self.log, f"{self.log}.1")
-        with open(
-            self.log,
-            "a",
-            encoding="utf-8",
-            errors="backslashreplace",
-        ) as file:
+        with open_to_append(self.log) as file:
             file.write(line)
+
+
+def open_to_append(path: str) -> IO[str]:
+    """A file of ours, to be appended to; a new one is its owner's alone."""
+    return open(path, "a", encoding="utf-8", errors="backslashreplace", opener=open_private)
 
 
 def to_file_name(name: str) -> str:
@@ -281,7 +306,7 @@ def to_file_name(name: str) -> str:
 def create_file(path: str, how: int = 0) -> bool:
     """Create an empty file, and its folder; False if that cannot be."""
     try:
-        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        make_private_folder(os.path.dirname(path))
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY | how, 0o600))
     except OSError:
         return False
@@ -309,7 +334,7 @@ def write_json_object(path: str, value: Mapping[str, Any]) -> None:
             durable=False,
         )
     except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        make_private_folder(os.path.dirname(path))
         write_atomically(
             path,
             data,

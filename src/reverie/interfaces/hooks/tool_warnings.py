@@ -11,15 +11,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from reverie.core.forbidden_calls import is_forbidden_call, stopping_triggers
+from reverie.core.touched_files import TouchedFile, find_touched_files, is_written_as
 from reverie.core.trigger_patterns import (
+    EDIT_PREFIX,
+    FILE_PREFIX,
     REGEX_PREFIX,
+    RUN_PREFIX,
     TOOL_PREFIX,
     TriggerContext,
     context_of_tool_call,
     matches_trigger,
 )
-from reverie.interfaces.hooks.hook_event import ToolWarning
-from reverie.interfaces.hooks.touched_files import TouchedFile, find_touched_files, is_written_as
+from reverie.interfaces.hooks.hook_event import HookBlock, HookEvent, ToolWarning, WarningTable
 
 if TYPE_CHECKING:
     from reverie.core.model import Memory
@@ -67,8 +71,7 @@ def find_matching_rows(
     is warned of again, but not told again of a file.
     """
     known = set(shown)
-    context = context_of_tool_call(tool, given if isinstance(given, (str, Mapping)) else {})
-    everything = "\n".join((context.text, *context.argument_lines))
+    context, everything = see_tool_call(tool, given, root)
     touched = find_touched_files(tool, given, root)
     found: list[tuple[ToolWarning, str]] = []
     cards = 0
@@ -84,6 +87,32 @@ def find_matching_rows(
         if why:
             found.append((row, why))
     return found
+
+
+def see_tool_call(tool: str, given: Any, root: str) -> tuple[TriggerContext, str]:
+    """(what triggers are held against, all that a tool is given as one text)."""
+    arguments = given if isinstance(given, (str, Mapping)) else {}
+    context = context_of_tool_call(tool, arguments, root)
+    return context, "\n".join((context.text, *context.argument_lines))
+
+
+def find_stopping_rows(
+    rows: Iterable[ToolWarning], tool: str, given: Any, root: str = ""
+) -> list[tuple[ToolWarning, str]]:
+    """The rows by which a tool is stopped, each with what called it up, in their order: those that
+    deny first. Each time, however often they were shown.
+    """
+    guards = [row for row in rows if row.decision]
+    if not guards:
+        return []
+    context, everything = see_tool_call(tool, given, root)
+    found: list[tuple[ToolWarning, str]] = []
+    for row in guards:
+        for pattern in stopping_triggers(row.triggers):
+            if may_match(pattern, everything) and is_forbidden_call(pattern, context):
+                found.append((row, f"{row.decision}: trigger {pattern.strip()!r}"))
+                break
+    return sorted(found, key=lambda one: one[0].decision != "deny")[:MAX_WARNINGS]
 
 
 def find_trigger_cause(row: ToolWarning, context: TriggerContext, everything: str) -> str:
@@ -118,6 +147,27 @@ def find_failure_rows(
     return found
 
 
+def add_failure_rows(
+    found: HookBlock,
+    table: WarningTable,
+    event: HookEvent,
+    error: str,
+    shown: set[str],
+) -> HookBlock:
+    """What is to be said of a failure, with the memories that tell of such an error."""
+    given = event.given if isinstance(event.given, Mapping) else {}
+    command = str(given.get("command") or given.get("cmd") or "")
+    met = find_failure_rows(table.rows, error, command, {*shown, *found.ids})
+    if not met:
+        return found
+    lines = found.text.splitlines()[:-1] or [table.head]
+    return HookBlock(
+        "\n".join((*lines, *(row.line for row, _ in met), table.foot)),
+        [*found.ids, *(row.id for row, _ in met)],
+        why=[*found.why, *((why,) for _, why in met)],
+    )
+
+
 def find_file_cause(row: ToolWarning, touched: Iterable[TouchedFile]) -> str:
     """The file, or the kind of file that is changed, by which a row is called up; empty if none
     is met.
@@ -139,7 +189,13 @@ def may_match(pattern: str, everything: str) -> bool:
     # Of these no part is plainly literal.
     if plain.startswith(REGEX_PREFIX) or "[" in plain:
         return True
-    if plain.startswith(TOOL_PREFIX):
+    if plain.startswith((RUN_PREFIX, FILE_PREFIX, EDIT_PREFIX)):
+        if "|" in plain:
+            return True
+        # Of a command the program: flags are spelled in several ways.
+        plain = plain.partition(":")[2].strip().partition(" ")[0].strip("/")
+        plain = plain.rpartition("/")[2]
+    elif plain.startswith(TOOL_PREFIX):
         name, _, plain = plain[len(TOOL_PREFIX) :].partition("(")
         plain = plain.removesuffix(")") or name
     return (

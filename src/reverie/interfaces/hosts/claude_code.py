@@ -9,6 +9,7 @@ from reverie.interfaces.hooks.hook_event import (
     PROMPT,
     SESSION_END,
     SESSION_START,
+    SUBAGENT_START,
     TOOL_AFTER,
     TOOL_BEFORE,
     TOOL_FAILED,
@@ -36,6 +37,7 @@ CLAUDE_EVENTS = {
     "PreToolUse": TOOL_BEFORE,
     "PostToolUse": TOOL_AFTER,
     "PostToolUseFailure": TOOL_FAILED,
+    "SubagentStart": SUBAGENT_START,
     "Stop": TURN_END,
     "PreCompact": COMPACT_BEFORE,
     "PostCompact": COMPACT_AFTER,
@@ -48,6 +50,7 @@ CONTEXT_EVENTS = (
     "PreToolUse",
     "PostToolUse",
     "PostToolUseFailure",
+    "SubagentStart",
 )
 
 
@@ -58,7 +61,9 @@ def read_claude_event(payload: Mapping[str, Any]) -> HookEvent | None:
     # Codex tells of a command that failed as of one that ran.
     if kind == TOOL_AFTER and has_failed_exit(response):
         kind = TOOL_FAILED
-    if kind == PROMPT and payload.get("source", "") not in HUMAN_SOURCES:
+    # A sub-agent is prompted by an agent.
+    is_asked_by_host = payload.get("source", "") not in HUMAN_SOURCES or payload.get("agent_id")
+    if kind == PROMPT and is_asked_by_host:
         return None
     texts = {
         PROMPT: ("prompt",),
@@ -93,6 +98,17 @@ def answer_claude(event: str, text: str) -> dict[str, Any]:
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
 
 
+def show_claude(event: str, line: str) -> dict[str, Any]:
+    """What Claude Code and Codex show in the terminal; they discard it at other events."""
+    return {"systemMessage": line} if event in CONTEXT_EVENTS else {}
+
+
+def decide_claude(event: str, decision: str, reason: str) -> dict[str, Any]:
+    """What keeps a tool from running: `ask` shows the reason to the person, `deny` to the agent."""
+    said = {"permissionDecision": decision, "permissionDecisionReason": reason}
+    return {"hookSpecificOutput": {"hookEventName": event, **said}}
+
+
 def settings_files(project: "Path | None") -> tuple["Path", "Path"]:
     """(hooks, MCP servers): of a project the private file of the user's, which is not committed."""
     from reverie.core import config
@@ -103,6 +119,12 @@ def settings_files(project: "Path | None") -> tuple["Path", "Path"]:
     # The usual folder has its servers beside it, one that a variable names has them inside.
     servers = folder.parent if folder.name == ".claude" else folder
     return folder / "settings.json", servers / ".claude.json"
+
+
+def commands_folder(project: "Path | None") -> "Path":
+    """Where a file `off.md` is the command `/reverie:off`, as with our plugin."""
+    folder = project / ".claude" if project else settings_files(None)[0].parent
+    return folder / "commands" / "reverie"
 
 
 def list_settings_files(project: "Path") -> tuple["Path", ...]:
@@ -137,5 +159,9 @@ HOST = HostAgent(
     find_switches,
     has_plugin=True,
     runs_equal_once=True,
+    text_events=("PreCompact",),
+    decide=decide_claude,
+    show=show_claude,
+    commands_folder=commands_folder,
     past_files=past_files,
 )

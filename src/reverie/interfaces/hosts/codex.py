@@ -3,16 +3,31 @@ both know is sent.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from reverie.interfaces.hosts.claude_code import CLAUDE_EVENTS, answer_claude, read_claude_event
-from reverie.interfaces.hosts.host_agent import HostAgent, ReadSettings
+from reverie.interfaces.hosts.claude_code import (
+    CLAUDE_EVENTS,
+    answer_claude,
+    decide_claude,
+    read_claude_event,
+    show_claude,
+)
+from reverie.interfaces.hosts.host_agent import CANNOT_ASK, HostAgent, ReadSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-# It has no event for a tool that failed: `has_failed_exit` and `hooks/exit_status` find out.
-CODEX_EVENTS = {name: kind for name, kind in CLAUDE_EVENTS.items() if name != "PostToolUseFailure"}
+# It has no event for a tool that failed: `has_failed_exit` and `hooks/exit_status` find out. That
+# of a subagent was not tried.
+NOT_OF_CODEX = ("PostToolUseFailure", "SubagentStart")
+CODEX_EVENTS = {name: kind for name, kind in CLAUDE_EVENTS.items() if name not in NOT_OF_CODEX}
+
+
+def decide_codex(event: str, decision: str, reason: str) -> dict[str, Any]:
+    """What keeps a tool from running. Codex reads `ask`, reports it as a failure of the hook and
+    runs the tool (0.169.0), so that what should be asked is denied.
+    """
+    return decide_claude(event, "deny", reason + (CANNOT_ASK if decision == "ask" else ""))
 
 
 def settings_files(project: "Path | None") -> tuple["Path", "Path"]:
@@ -53,4 +68,6 @@ HOST = HostAgent(
     settings_files,
     find_switches,
     past_files=past_files,
+    decide=decide_codex,
+    show=show_claude,
 )

@@ -16,6 +16,7 @@ from reverie.interfaces.hooks.hook_event import (
     first_text,
 )
 from reverie.interfaces.hosts.host_agent import (
+    CANNOT_ASK,
     FILE_TOOLS,
     HostAgent,
     extract_result_text,
@@ -82,6 +83,14 @@ def answer_cursor(event: str, text: str) -> dict[str, Any]:
     return {"additional_context": text} if event in ("sessionStart", "postToolUse") else {}
 
 
+def decide_cursor(_event: str, decision: str, reason: str) -> dict[str, Any]:
+    """What keeps a tool from running. Cursor asks only before a shell command and an MCP call,
+    which have events of their own; here it reads `deny`.
+    """
+    said = reason + (CANNOT_ASK if decision == "ask" else "")
+    return {"permission": "deny", "user_message": said, "agent_message": said}
+
+
 def settings_files(project: "Path | None") -> tuple["Path", "Path"]:
     """(hooks, MCP servers)."""
     from reverie.core import config
@@ -108,4 +117,5 @@ HOST = HostAgent(
     flat_hooks=True,
     prompt_fields=("conversation_id", "session_id", "cwd", "prompt"),
     past_files=past_files,
+    decide=decide_cursor,
 )

@@ -18,6 +18,12 @@ MAX_ANSWER_CHARS = 9_500
 # What these answer is a file's content, which is not kept.
 FILE_TOOLS = ("read", "edit", "write", "multiedit", "notebookedit")
 
+# Where a host can stop a tool but cannot ask about it.
+CANNOT_ASK = (
+    ". It was not run: this host cannot ask. Ask the user; who wants it once runs "
+    "`reverie guards allow`, or runs the command themselves"
+)
+
 ReadSettings = Callable[["Path"], Mapping[str, Any]]  # {} where there is no such file
 
 
@@ -29,6 +35,21 @@ def no_switches(_read: ReadSettings, _project: "Path") -> Iterator[tuple["Path",
 def no_past_files() -> Iterator["Path"]:
     """For hosts of whose past sessions nothing lies on the disk."""
     return iter(())
+
+
+def no_commands(_project: "Path | None") -> "Path | None":
+    """For hosts whose commands are texts for the model alone."""
+    return None
+
+
+def show_nothing(_event: str, _line: str) -> dict[str, Any]:
+    """For hosts that show a person nothing of what hooks say."""
+    return {}
+
+
+def decide_nothing(_event: str, _decision: str, _reason: str) -> dict[str, Any]:
+    """For hosts that let no hook decide whether a tool runs."""
+    return {}
 
 
 class HostAgent(NamedTuple):
@@ -51,10 +72,28 @@ class HostAgent(NamedTuple):
     has_plugin: bool = False  # it takes ours, of `plugins/`
     runs_equal_once: bool = False  # equal handlers that stand in several files run once
     event_field: str = "hook_event_name"  # of a message: which of `events` it tells of
+    # its events at which whatever a hook prints is put into the context as it is
+    text_events: tuple[str, ...] = ()
     # Texts that `read` needs of a prompt too long to be parsed: whose it is, where, what it says.
     prompt_fields: tuple[str, ...] = ("session_id", "cwd", "prompt")
+    # (its name of the event before a tool, "ask" or "deny", why) -> what keeps it from running
+    decide: Callable[[str, str, str], dict[str, Any]] = decide_nothing
+    # (its name of the event, a line) -> what shows it to the person and not to the agent
+    show: Callable[[str, str], dict[str, Any]] = show_nothing
+    # a project's folder, or None for the user's own -> where files of our commands lie; None: the
+    # host takes none that run a program
+    commands_folder: Callable[["Path | None"], "Path | None"] = no_commands
     # where the host itself keeps its sessions, in formats of `porting.past_sessions`
     past_files: Callable[[], Iterator["Path"]] = no_past_files
+
+
+def merge_answers(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Two answers as one."""
+    merged = {**one, **other}
+    for name in one.keys() & other.keys():
+        if isinstance(one[name], Mapping) and isinstance(other[name], Mapping):
+            merged[name] = {**one[name], **other[name]}
+    return merged
 
 
 def read_host_event(host: HostAgent, payload: Any) -> HookEvent | None:

@@ -4,9 +4,12 @@
     json_edit          a JSON text changed in place, with the cut that takes each change back
     toml_edit          the same for our marked block in a TOML text
     settings_entries   our entries in such a text, put in and taken out (pure)
+    command_files      the commands that a person types in a host: /reverie:off, /reverie:on
     settings_targets   which files of a host get which entries
     settings_writer    writes them, and brings the files back as they were
     settings_findings  what hosts' files say, read and judged, never run
+    installations      which Reverie a shell and each host start
+    silent_hooks       hosts that are wired and run no hook
     trial_run          our own hook and MCP server, tried in a home made for it
     doctor             whether all is well, in words
 

@@ -10,21 +10,25 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 from pathlib import Path
 
+from reverie.consolidation.pass_iteration import MAX_TRIES
 from reverie.context_window import format_time_ago
 from reverie.core import clock, environment
 from reverie.core.config import Settings
 from reverie.core.errors import ReverieError, StoreDamaged
 from reverie.core.model import Filter, visible_spaces
 from reverie.erasure import unfinished
+from reverie.interfaces.cli.terminal_output import count_noun
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.hosts import HOST_MODULES, load_host, load_hosts
 from reverie.interfaces.install import hook_line, trial_run
+from reverie.interfaces.install.installations import find_other_installations
 from reverie.interfaces.install.settings_findings import (
     DoctorFinding,
     HostFiles,
@@ -33,6 +37,7 @@ from reverie.interfaces.install.settings_findings import (
     find_double_wirings,
     find_plugin,
     find_wirings,
+    judge_commands,
     judge_plugin,
     judge_server,
     judge_wiring,
@@ -40,15 +45,25 @@ from reverie.interfaces.install.settings_findings import (
     report_state,
 )
 from reverie.interfaces.install.settings_targets import WiringPlace, build_mcp_server
+from reverie.interfaces.install.silent_hooks import judge_silence
 from reverie.interfaces.worker import is_model_missing
 from reverie.interfaces.worker_start import is_worker_alive
+from reverie.llm.language_model import SPENT
+from reverie.llm.spending_limits import META_NAME, load_usage_day
+from reverie.mirror.home_place import read_original
+from reverie.pipeline.event_reader import RETRY_CURSOR
 from reverie.porting.shared_files import find_stuck_shares
 from reverie.runtime.mind import Mind
+from reverie.storage.private_home import find_open_paths
 
 # Free on the disk of the home; the store's journal may take as many before it is folded in.
 MIN_FREE_BYTES = 20_000_000
 # A worker takes 200 events in at once, so more than a batch that wait say that none comes.
 MANY_WAITING = 200
+# A worker looks for events ten times a second: one that lets them wait so long hangs.
+STUCK_SECONDS = 300.0
+# Of a day's budget: beyond it, one question that was not asked says that none is asked any more.
+SPENT_SHARE = 0.9
 # Older trouble is likely mended, and would hide what is new.
 RECENT_SECONDS = 7 * 86_400.0
 SUGGEST_PROOF_SECONDS = 30 * 86_400.0  # of use, before measuring its worth is suggested
@@ -90,9 +105,10 @@ def examine_memory(settings: Settings, space: str) -> Iterator[DoctorFinding]:
         )
         return
     yield from examine_disk(home)
+    yield from examine_readers(home)
     # Without models: neither is needed to look, and loading one takes a second.
     try:
-        with reverie.open(settings=settings._replace(embedder="none", llm="")) as mind:
+        with reverie.open_as_found(settings=settings._replace(embedder="none", llm="")) as mind:
             yield from examine_store(mind, home, space)
     except StoreDamaged as err:
         yield report_fault(
@@ -101,11 +117,11 @@ def examine_memory(settings: Settings, space: str) -> Iterator[DoctorFinding]:
     except (ReverieError, OSError) as err:
         yield report_fault(f"The memory cannot be opened: {err}")
     if is_model_missing(settings):
-        yield DoctorFinding(
-            settings.offline,
-            "The embedding model is not on this machine: only words find what comes up.",
-            "Fetch it, once (90 MB): reverie data settle",
-        )
+        missing = "The embedding model is not on this machine: only words find what comes up."
+        if settings.offline:
+            yield report_state(missing, "offline = true: it is not fetched.")
+        else:
+            yield report_fault(missing, "Fetch it, once (90 MB): reverie data settle")
 
 
 def examine_switches(settings: Settings, space: str) -> Iterator[DoctorFinding]:
@@ -165,17 +181,7 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
                 f"{one.done.system} keeps memories in {one.path} that are not here.",
                 f"Take them along: reverie data import{f' {one.path}' * one.left}",
             )
-    failed = [
-        one
-        for one in mind.store.events(verbs=("failed",), newest=True, limit=100)
-        if now - one.at < RECENT_SECONDS
-    ]
-    if failed:
-        yield report_fault(
-            f"{len(failed)} events of the last week could not be learned from, the last one: "
-            f"{failed[0].payload.get('error', '')}",
-            "They are kept: reverie activity log",
-        )
+    yield from examine_failed_events(mind, now)
     trouble = json.loads(mind.store.meta("trouble") or "null")
     if trouble:
         yield report_fault(
@@ -183,11 +189,15 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
             f"{trouble['text']}",
             "Try: reverie data settle",
         )
-    if unfinished.has_unfinished_erasure(mind.work):
+    yield from examine_budget(mind)
+    if original := read_original(mind.store):
         yield report_fault(
-            "A purge or scrub was stopped: files may still hold what it erased.",
-            "Finish it: reverie worker",
+            f"This home is a copy of {original}: neither learns what the other does, and the "
+            "pages there are not touched from here.",
+            "If it is to go on by itself, with pages of its own: reverie data mirror --own",
         )
+    for stopped in unfinished.list_unfinished(mind.work):
+        yield report_fault(stopped, "Finish it: reverie data verify --repair")
     if mind.store.code.obsolete_files():
         yield report_fault(
             "The index of code is of an earlier version, and nothing reads it.",
@@ -195,6 +205,53 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
         )
     for _, why in find_stuck_shares(mind.store):
         yield report_fault(f"A shared file is not in step: {why}")
+
+
+def examine_failed_events(mind: Mind, now: float) -> Iterator[DoctorFinding]:
+    """Events that a reader failed on: those that wait to be tried again, and those given up."""
+    tried = mind.store.cursor(RETRY_CURSOR)
+    failed = mind.store.events(verbs=("failed",), newest=True, limit=100)
+    waiting = [one for one in failed if one.seq > tried]
+    if waiting:
+        yield report_fault(
+            f"{count_noun(len(waiting), 'event')} could not be learned from, the last one: "
+            f"{waiting[0].payload.get('error', '')}",
+            "Try them again: reverie sleep --pass retro",
+        )
+    given_up = [
+        one
+        for one in failed
+        if one.seq <= tried
+        and int(one.payload.get("tries", 0)) >= MAX_TRIES
+        and now - one.at < RECENT_SECONDS
+    ]
+    if given_up:
+        yield report_state(
+            f"{count_noun(len(given_up), 'event')} of the last week could not be learned from and "
+            f"tried often enough, the last one: {given_up[0].payload.get('error', '')}",
+            "They are kept: reverie activity log --verb failed",
+        )
+
+
+def examine_budget(mind: Mind) -> Iterator[DoctorFinding]:
+    """Say if the language model is not asked any more today, because its budget is spent."""
+    settings = mind.settings
+    day = load_usage_day(mind.store.meta(META_NAME), "", clock.now())
+    spent = sum(outcomes.get(SPENT, 0) for outcomes in day.outcomes.values())
+    tokens, dollars = settings.llm_tokens_per_day, settings.llm_dollars_per_day
+    taken = day.tokens_in + day.tokens_out
+    used = (
+        ("tokens", taken, tokens, f"{taken:,} of {tokens:,}"),
+        ("dollars", day.dollars, dollars, f"{day.dollars:.2f} of {dollars:.2f}"),
+    )
+    for what, much, limit, told in used:
+        if spent and limit and much >= SPENT_SHARE * limit:
+            yield report_fault(
+                f"The language model's budget of today (UTC) is spent: {told} {what}; "
+                f"{count_noun(spent, 'question')} not asked.",
+                f"Wait until tomorrow, or allow more: reverie data llm --{what}-per-day "
+                f"{2 * limit}",
+            )
 
 
 def suggest_proof(mind: Mind, now: float) -> Iterator[DoctorFinding]:
@@ -228,6 +285,18 @@ def examine_prompt_search(mind: Mind, home: Path, space: str) -> Iterator[Doctor
     yield report_state(f"A prompt's search opens and reads this memory in {milliseconds:.0f} ms.")
 
 
+def examine_readers(home: Path) -> Iterator[DoctorFinding]:
+    """Say if others on this machine can read what is remembered."""
+    open_paths = [*find_open_paths(home)]
+    if open_paths:
+        mode, inside = home.stat().st_mode & 0o777, len(open_paths) - 1
+        opened = f" and into {inside:,} files and folders in it" if inside else ""
+        yield report_fault(
+            f"Others on this machine can look into {home} (mode {mode:o}){opened}.",
+            f"Close it: chmod -R go-rwx {shlex.quote(str(home))}",
+        )
+
+
 def examine_disk(home: Path) -> Iterator[DoctorFinding]:
     """Say if there is hardly room to write."""
     free = shutil.disk_usage(home if home.exists() else home.parent).free
@@ -259,13 +328,17 @@ def examine_hosts(settings: Settings, project: Path) -> Iterator[DoctorFinding]:
         yield from judge_plugin(named)
     # Each trial starts a process or two, and a host may be wired for the user and for the project.
     hook, server = cache(trial_run.try_hook), cache(trial_run.try_server)
+    broken = set()
     for one in every:
-        yield from judge_wiring(one, settings.home)
+        judged = [*judge_wiring(one, settings.home)]
+        broken |= {one.host for finding in judged if not finding.well}
+        yield from judged
         programs = {each.program for each in chain.from_iterable(one.hooks.values())}
         # Only our own program is ever started, never what a file names.
         if any(map(hook_line.is_own_program, programs)):
             seconds, trouble = hook(one.host)
             if trouble:
+                broken.add(one.host)
                 yield report_fault(
                     f"{one.name}: its hook does not work: {trouble}",
                     f"Wire it anew: {one.install_command}",
@@ -275,6 +348,7 @@ def examine_hosts(settings: Settings, project: Path) -> Iterator[DoctorFinding]:
                     f"{load_host(one.host).title} is wired ({one.path}); "
                     f"a hook after a tool takes {1_000 * seconds:.0f} ms, tried in an empty home."
                 )
+        yield from judge_commands(one)
         yield from judge_server(one)
         if is_own_server(one) and (trouble := server()):
             yield report_fault(
@@ -282,7 +356,13 @@ def examine_hosts(settings: Settings, project: Path) -> Iterator[DoctorFinding]:
                 f"its MCP server does not work: {trouble}"
             )
     yield from find_double_wirings(every, named)
-    yield from report_last_hooks(HookFiles(str(settings.home)), hosts)
+    yield from find_other_installations(every)
+    for host in hosts:
+        # What keeps its hooks from working, or from running, is said already.
+        known = off or host in broken
+        wirings = [one for one in every if one.host == host and one.hooks]
+        silent = None if known else judge_silence(host, wirings, settings.home)
+        yield silent or report_last_hook(HookFiles(str(settings.home)), host)
 
 
 def is_own_server(one: HostWiring) -> bool:
@@ -292,25 +372,19 @@ def is_own_server(one: HostWiring) -> bool:
     return one.server is not None and all(one.server.get(name) == own[name] for name in names)
 
 
-def report_last_hooks(files: HookFiles, hosts: list[str]) -> Iterator[DoctorFinding]:
-    """When each host last ran a hook, and when one brought something."""
-    for host in hosts:
-        came, gave = files.last(host), files.last(f"{host}_gave")
-        if came is None:
-            yield report_state(
-                f"No hook of {load_host(host).title} has come yet.",
-                "Start a new session there.",
-            )
-        else:
-            brought = (
-                "none has brought anything yet"
-                if gave is None
-                else f"one last brought something {format_time_ago(clock.now() - gave)}"
-            )
-            yield report_state(
-                f"The last hook of {load_host(host).title} came "
-                f"{format_time_ago(clock.now() - came)}; {brought}."
-            )
+def report_last_hook(files: HookFiles, host: str) -> DoctorFinding:
+    """When a host last ran a hook, and when one brought something."""
+    title, came, gave = load_host(host).title, files.last(host), files.last(f"{host}_gave")
+    if came is None:
+        return report_state(f"No hook of {title} has come yet.", "Start a new session there.")
+    brought = (
+        "none has brought anything yet"
+        if gave is None
+        else f"one last brought something {format_time_ago(clock.now() - gave)}"
+    )
+    return report_state(
+        f"The last hook of {title} came {format_time_ago(clock.now() - came)}; {brought}."
+    )
 
 
 def examine_work(settings: Settings) -> Iterator[DoctorFinding]:
@@ -320,22 +394,30 @@ def examine_work(settings: Settings) -> Iterator[DoctorFinding]:
     if folder.exists() and not folder.is_dir():
         yield report_fault(f"{folder} is a file: hooks can write nothing down.", "Move it away.")
         return
-    waiting, worker = len(files.list_events()), is_worker_alive(files.lock)
-    if settings.idle <= 0:
+    events = files.list_events()
+    waiting, worker = len(events), is_worker_alive(files.lock)
+    stuck = clock.now() - written_at(Path(events[0])) if worker and events else 0.0
+    if stuck > STUCK_SECONDS:
+        yield report_fault(
+            f"The worker is there and takes nothing in: {count_noun(waiting, 'event')} waiting, "
+            f"the first for {stuck / 60:,.0f} minutes.",
+            "End it and start another: reverie data worker --restart",
+        )
+    elif settings.idle <= 0:
         yield DoctorFinding(
             not waiting,
-            f"No worker is ever started (idle = 0); {waiting:,} events wait.",
-            "Take them in: reverie worker" if waiting else "",
+            f"No worker is ever started (idle = 0); {count_noun(waiting, 'event')} waiting.",
+            "Take them in: reverie data worker" if waiting else "",
         )
     elif waiting > MANY_WAITING and not worker:
         yield report_fault(
             f"{waiting:,} events wait, and nobody takes them in.",
-            "Take them in: reverie worker",
+            "Take them in: reverie data worker",
         )
     else:
         who = "a worker is at it" if worker else "the next hook starts a worker"
         yield report_state(
-            f"{'No event waits' if not waiting else f'{waiting:,} events wait'}; {who}."
+            f"{count_noun(waiting, 'event') if waiting else 'No event'} waiting; {who}."
         )
     lately = [
         line
@@ -349,6 +431,14 @@ def examine_work(settings: Settings) -> Iterator[DoctorFinding]:
             f"{lately[-1].partition(' ')[2]}",
             f"All of it: {files.log}. Remove the file once it is mended.",
         )
+
+
+def written_at(path: Path) -> float:
+    """When a file was written last; now for one that is gone meanwhile."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return clock.now()
 
 
 def logged_at(line: str) -> float:

@@ -25,6 +25,8 @@ SERVE_ARGS = ["-P", "-m", "reverie", "mcp"]
 # session.
 HOOK_TIMEOUT = 3
 HOME = "REVERIE_HOME"
+# Of what was made for ours: the end of the file's last line, which had none.
+LAST_LINE_END = "line end"
 BEGIN, END = "# >>> reverie: taken out again by `reverie uninstall` >>>", "# <<< reverie <<<"
 
 
@@ -193,7 +195,7 @@ def add_toml_server(text: str, server: Mapping[str, Any]) -> WiredText:
     made = cut.apply_to(rest)
     # A table at the end may clash with one that somebody wrote; then it is refused here.
     parse_toml(made)
-    return WiredText(made, (cut.inverse(rest),))
+    return WiredText(made, (cut.inverse(rest),), (LAST_LINE_END,) if gap == 2 * line_end else ())
 
 
 def format_toml_server(server: Mapping[str, Any]) -> str:
@@ -209,10 +211,11 @@ def format_toml_server(server: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def remove_toml_server(text: str, _made: Collection[str] | None = None) -> str:
+def remove_toml_server(text: str, made: Collection[str] | None = None) -> str:
     """A TOML file without our server, also where the host wrote its file anew since then.
 
-    What the host put between our marks stays, and so does what somebody wrote below them.
+    What the host put between our marks stays, and so does what somebody wrote below them. The line
+    end that a last line lacked goes with ours.
     """
     servers = parse_toml(text).get("mcp_servers")
     ours = servers.get(SERVER) if isinstance(servers, dict) else None
@@ -225,6 +228,11 @@ def remove_toml_server(text: str, _made: Collection[str] | None = None) -> str:
             f"our MCP server cannot be told from the rest of it. Take out mcp_servers.{SERVER} by "
             "hand"
         )
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    before = text.partition(BEGIN)[0].removesuffix(line_end)
+    below = rest.removeprefix(before)
+    if LAST_LINE_END in (made or ()) and rest.startswith(before) and below[:1] in ("", *"\r\n"):
+        return before.removesuffix(line_end) + below
     return rest
 
 

@@ -17,7 +17,7 @@ from reverie.core import config
 from reverie.core.errors import BadInput
 from reverie.interfaces.hosts import HOST_MODULES, load_host, load_hosts
 from reverie.interfaces.hosts.claude_code import list_settings_files
-from reverie.interfaces.install import hook_line, settings_entries
+from reverie.interfaces.install import command_files, hook_line, settings_entries
 from reverie.interfaces.install.json_edit import parse_json_object
 from reverie.interfaces.install.settings_writer import read_settings_text
 
@@ -205,15 +205,48 @@ def judge_server(one: HostWiring) -> Iterator[DoctorFinding]:
         return
     program = one.server.get("command")
     if isinstance(program, str) and not is_available(program):
-        mend = (
-            "Install Reverie with pipx or uv tool, or add its folder to PATH."
-            if program == "reverie"
-            else f"Wire it anew: {one.install_command}"
-        )
         yield report_fault(
             f"{load_host(one.host).title} ({one.servers_path}): its MCP server cannot start: "
             f"{program} is not there.",
-            mend,
+            mend_program(program, one),
+        )
+
+
+def mend_program(program: str, one: HostWiring) -> str:
+    """What brings back a program that a host is to start."""
+    if program == "reverie":
+        return "Install Reverie with pipx or uv tool, or add its folder to PATH."
+    return f"Wire it anew: {one.install_command}"
+
+
+def judge_commands(one: HostWiring) -> Iterator[DoctorFinding]:
+    """Commands of ours that are not there, or whose program is not: it is looked up, not run."""
+    folder = load_host(one.host).commands_folder(one.project)
+    if folder is None or not one.hooks:
+        return
+    missing = []
+    for name in command_files.COMMANDS:
+        path = folder / f"{name}.md"
+        try:
+            text = read_settings_text(path)
+        except (OSError, BadInput) as err:
+            yield report_fault(f"{path} cannot be read: {err}", "Its host may not read it either.")
+            continue
+        found = command_files.parse_command(text or "")
+        if text is None:
+            missing.append(f"/reverie:{name}")
+        elif found is None:
+            yield report_state(f"{path} is a command of somebody's own, and is left as it is.")
+        elif not is_available(program := found[1][0]):
+            yield report_fault(
+                f"{load_host(one.host).title}: its command /reverie:{name} does not work: "
+                f"{program} is not there.",
+                mend_program(program, one),
+            )
+    if missing:
+        yield report_state(
+            f"{load_host(one.host).title} has no command {', '.join(missing)} of ours ({folder}).",
+            f"If you want it: {one.install_command}",
         )
 
 

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 from reverie.core import config
 from reverie.interfaces.hosts import load_host
-from reverie.interfaces.install import hook_line, settings_entries
+from reverie.interfaces.install import command_files, hook_line, settings_entries
 
 
 class SettingsTarget(NamedTuple):
     """A settings file, and how our entries get into its text and out of it."""
 
     path: Path
-    what: str  # "hooks" or "server"
+    what: str  # "hooks", "server" or "command"; of the last the whole file is ours
     add_entries: Callable[[str], settings_entries.WiredText]
     remove_entries: Callable[[str, Collection[str] | None], str]
 
@@ -54,9 +54,21 @@ def list_targets(name: str, place: WiringPlace) -> list[SettingsTarget]:
         else (settings_entries.add_server, settings_entries.remove_server)
     )
     server = partial(with_server, server=build_mcp_server(place))
+    folder = host.commands_folder(place.project)
+    program = build_program(place)
     return [
         SettingsTarget(hooked, "hooks", hooks, settings_entries.remove_hooks),
         SettingsTarget(servers, "server", server, without),
+        *(
+            SettingsTarget(
+                folder / f"{command}.md",
+                "command",
+                partial(command_files.add_command, name=command, program=program),
+                command_files.remove_command,
+            )
+            for command in command_files.COMMANDS
+            if folder is not None
+        ),
     ]
 
 
@@ -66,6 +78,15 @@ def build_hook_command(host: str, place: WiringPlace) -> str:
     # cmd.exe cannot set a variable for one command, so there the user's environment says it.
     home = str(place.home) if place.is_custom_home and not windows else ""
     return hook_line.HookCommand(hook_line.own_program(), host, home, windows).line
+
+
+def build_program(place: WiringPlace) -> list[str]:
+    """What starts Reverie in the files of our commands."""
+    # A project's file is committed: it names no place on this machine.
+    if place.project:
+        return [*command_files.PLUGIN_PROGRAM]
+    home = ["--home", str(place.home)] if place.is_custom_home else []
+    return [sys.executable, *command_files.MODULE_ARGS, *home]
 
 
 def build_mcp_server(place: WiringPlace) -> Mapping[str, Any]:

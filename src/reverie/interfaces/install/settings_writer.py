@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reverie.core.atomic_file import write_atomically
+from reverie.core.atomic_file import make_private_folder, write_atomically
 from reverie.core.errors import BadInput, Conflict
 from reverie.interfaces.install.json_edit import BOM, apply_cuts, hide_foreign_values
 from reverie.interfaces.install.settings_targets import SettingsTarget
@@ -47,8 +47,8 @@ class SettingsEdit(NamedTuple):
     def _shown_lines(self, text: str | None) -> list[str]:
         if text is None:
             return []
-        is_toml = self.path.suffix == ".toml"
-        return (text if is_toml else hide_foreign_values(text)).splitlines()
+        is_json = self.path.suffix == ".json"
+        return (hide_foreign_values(text) if is_json else text).splitlines()
 
 
 class WiringLedger:
@@ -122,11 +122,7 @@ class WiringLedger:
 
     def _keep(self, known: dict[str, dict[str, Any]]) -> None:
         if known:
-            self.path.parent.mkdir(
-                parents=True,
-                exist_ok=True,
-                mode=0o700,
-            )
+            make_private_folder(self.path.parent)
             write_atomically(
                 self.path,
                 json.dumps(known, indent=1).encode(),
@@ -167,11 +163,13 @@ def plan_wired_edit(
     untouched = row is not None and before is not None and row["after"] == text_digest(before)
     try:
         done = target.add_entries(before or "")
-        if done.text == before:
+        if done.text == before and not (untouched and target.what == "command"):
             return None
         if row is not None and before is not None and untouched:
             # From what was there before ours: so the new cuts lead back to it as well.
             done = target.add_entries(apply_cuts(before, row["undo"]))
+            if done.text == before:
+                return None
     except BadInput as err:
         raise BadInput(f"{target.path}: {err}") from err
     try:
@@ -181,7 +179,9 @@ def plan_wired_edit(
             f"{target.path} is UTF-8, and the name of a folder of ours is not. Set REVERIE_HOME, "
             "or move Reverie, to a folder whose name is"
         ) from err
-    new = before is None or (untouched and row is not None and row["new"])
+    # A command's file that another installation of ours wrote is ours as a whole.
+    replaces = target.what == "command" and before and not target.remove_entries(before, None)
+    new = before is None or bool(replaces) or (untouched and row is not None and row["new"])
     made = done.made if row is None or untouched else {*done.made, *row["made"]}
     return SettingsEdit(
         target.path,
@@ -212,7 +212,9 @@ def plan_unwired_edit(target: SettingsTarget, row: dict[str, Any] | None) -> Set
         left = target.remove_entries(now, None if row is None else row["made"])
     except BadInput as err:
         raise BadInput(f"{target.path}: {err}") from err
-    ours = row is not None and row["new"] and left != now
+    # The whole file of a command is ours, whoever wired it.
+    is_made = target.what == "command" or (row is not None and row["new"])
+    ours = is_made and left != now
     is_empty = left.strip().removeprefix(BOM) in UNCHANGED
     return SettingsEdit(target.path, now, None if ours and is_empty else left)
 

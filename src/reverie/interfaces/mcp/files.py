@@ -124,7 +124,7 @@ class FileTools(ToolSet):
             )
             for passage in found
         ]
-        return SearchAnswer(note=NOTE, results=passages)
+        return SearchAnswer(note=self.context.describe_search(mode), results=passages)
 
     def memory_get(
         self,

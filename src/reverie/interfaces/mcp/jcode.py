@@ -144,7 +144,8 @@ class JcodeTools(ToolSet):
             mode=mode,
         )
         count_recall(self.context.mind, query, hits, self.context.space)
-        return self._answer_memories([(hit.memory, hit.why[:4]) for hit in hits])
+        found = [(hit.memory, hit.why[:4]) for hit in hits]
+        return self._answer_memories(found, self.context.describe_search(mode))
 
     def _list(self, given: MemoryAction) -> JcodeAnswer:
         tags = [given.tag] if given.tag else ()
@@ -158,6 +159,7 @@ class JcodeTools(ToolSet):
     def _answer_memories(
         self,
         found: Sequence[tuple[Memory, Sequence[str]]],
+        note: str = NOTE,
     ) -> JcodeAnswer:
         longest = limit_listed_chars(len(found))
         memories = [
@@ -166,7 +168,7 @@ class JcodeTools(ToolSet):
         ]
         return JcodeAnswer(
             message=f"{len(memories)} memories" if memories else "Nothing found",
-            note=NOTE,
+            note=note,
             memories=memories,
         )
 
@@ -177,18 +179,19 @@ class JcodeTools(ToolSet):
         return JcodeAnswer(message=f"{done}; `reverie memory restore` brings it back", id=memory.id)
 
     def _link(self, given: MemoryAction) -> JcodeAnswer:
-        one = require_argument(given, "from_")
-        other = require_argument(given, "to")
-        self.context.get_visible([one, other])
+        one, other = (
+            self.context.get_visible([require_argument(given, name)])[0].id
+            for name in ("from_", "to")
+        )
         weight = self.context.mind.link(one, other, given.relation)
         return JcodeAnswer(message=f"{one} {given.relation} {other} ({weight:.2f})")
 
     def _tag(self, given: MemoryAction) -> JcodeAnswer:
-        self.context.get_visible([require_argument(given, "id")])
+        (named,) = self.context.get_visible([require_argument(given, "id")])
         if not given.tags:
             raise BadInput("tag needs tags")
-        memory = self.context.mind.tag(given.id, add=given.tags)
-        answer = JcodeAnswer(message=f"Tags: {', '.join(memory.tags)}", id=memory.id)
+        memory = self.context.mind.tag(named.id, add=given.tags)
+        answer = JcodeAnswer(message=f"Tags: {', '.join(memory.tags)}", id=named.id)
         return self.context.with_redactions(answer, given.tags)
 
 

@@ -79,7 +79,7 @@ def add_resources(server: MCPServer, tool_context: ToolContext) -> None:
             raise ResourceNotFoundError(str(err)) from err
         fields = to_memory_answer(one, tool_context.scope_of(one, "project", "user"))
         facts = [f"- {name}: {value}" for name, value in fields.items() if name != "text"]
-        story = tool_context.mind.explain(id).story
+        story = tool_context.mind.explain(one.id).story
         return "\n".join((fields["text"], "", "---", NOTE, "", *facts, "", *story, ""))
 
 
@@ -89,16 +89,18 @@ def add_prompts(server: MCPServer, tool_context: ToolContext) -> None:
     @server.prompt(
         "recall",
         title="Recall",
-        description="Bring in what memory has on a topic.",
+        description="Bring in what memory has on a topic; without one, on what was last said.",
     )
-    def recall(topic: str) -> str:
+    def recall(topic: str = "") -> str:
         from reverie.context_window.injection_block import render_block
 
+        topic = topic.strip() or tool_context.last_user_words()
+        mode = tool_context.search_mode() if topic else "auto"
         hits = tool_context.mind.recall(
             topic[:MAX_QUERY_CHARS],
             space=tool_context.space,
             limit=MAX_PROMPT_MEMORIES,
-            mode=tool_context.search_mode(),
+            mode=mode,
         )
         count_recall(tool_context.mind, topic, hits, tool_context.space)
         block = render_block(
@@ -108,7 +110,10 @@ def add_prompts(server: MCPServer, tool_context: ToolContext) -> None:
             budget=PROMPT_TOKENS,
             asked=True,
         )
-        return f"On {topic}:\n\n{block.text or 'Memory has nothing on it.'}"
+        # Without any words it is the newest.
+        head = f"On {topic}" if topic else "What was kept last"
+        note = tool_context.describe_search(mode).removeprefix(NOTE).strip()
+        return f"{head}:\n\n{block.text or 'Memory has nothing on it.'}\n{note}".rstrip()
 
     @server.prompt(
         "wrap_up",

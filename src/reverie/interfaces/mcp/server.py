@@ -2,8 +2,8 @@
 loopback.
 
 Over HTTP it answers 127.0.0.1 only. A page in a browser cannot use it: a `Host` or `Origin` that is
-not of this machine is refused (DNS rebinding), and with `mcp_token` a request needs that bearer
-token.
+not of this machine is refused (DNS rebinding), and a request needs a bearer token: `mcp_token`, or
+what stands in a file of the home.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 import hmac
 import os
 import signal
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
+from secrets import token_urlsafe
 from typing import Any
 
 import anyio
@@ -24,17 +24,18 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reverie import __version__
-from reverie.core import clock
-from reverie.core.environment import PARENT_PID, is_orphaned
+from reverie.core.atomic_file import make_private_folder, write_beside
+from reverie.core.config import Settings
+from reverie.core.environment import is_orphaned
 from reverie.core.errors import BadInput, PortTaken
 from reverie.interfaces.mcp import mcp_resources
+from reverie.interfaces.mcp.early_answers import ANSWERED, start_parent_watch
 from reverie.interfaces.mcp.tool_arguments import StrictServer
 from reverie.interfaces.mcp.tool_context import ToolContext
 from reverie.interfaces.mcp.tool_definition import ToolDefinition, answer_known_errors
 
 HOST = "127.0.0.1"
-# Between checks whether the parent process still lives.
-PARENT_CHECK_SECONDS = 2.0
+TOKEN_FILE = "mcp-token"  # in the home
 
 PROFILES = {
     "unified": "UnifiedTools",
@@ -99,6 +100,7 @@ def build_server(tool_context: ToolContext, profile: str = "unified") -> MCPServ
         log_level="WARNING",
         instructions=INSTRUCTIONS.format(look=look, keep=keep),
     )
+    server.prepare_arguments = tool_context.hide_known_secrets
     tool_set = getattr(import_module(f"reverie.interfaces.mcp.{profile}"), PROFILES[profile])
     for tool in tool_set(tool_context).tools():
         register_tool(server, tool)
@@ -129,12 +131,8 @@ def serve_stdio(tool_context: ToolContext, profile: str) -> None:
     # The client may be gone before Python was up: then nobody would ever close our stdin.
     if is_orphaned():
         return
-    threading.Thread(
-        target=exit_with_parent,
-        args=(PARENT_PID,),
-        name="reverie-parent",
-        daemon=True,
-    ).start()
+    if not ANSWERED:
+        start_parent_watch()
     server = build_server(tool_context, profile)
     # The SDK would wait for one more line of stdin before it ends.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -144,28 +142,19 @@ def serve_stdio(tool_context: ToolContext, profile: str) -> None:
         tool_context.close()
 
 
-def exit_with_parent(parent: int) -> None:
-    """End this process once its parent is gone, even if another process holds our stdin open.
-
-    Nothing is lost: what was kept is durable.
-    """
-    while os.getppid() == parent:
-        clock.sleep(PARENT_CHECK_SECONDS)
-    os._exit(0)
-
-
 def serve_http(
     tool_context: ToolContext,
     profile: str,
     port: int,
     started: Callable[[str], None],
+    token: str = "",
 ) -> None:
     """Serve on loopback until Ctrl-C; `started` is called with the address.
 
-    Port 0 takes a free one. Raises PortTaken for one in use.
+    With a token, those who bear it. Port 0 takes a free one. Raises PortTaken for one in use.
     """
     app = build_server(tool_context, profile).streamable_http_app(host=HOST)
-    guarded_app = require_bearer_token(app, tool_context.settings.mcp_token)
+    guarded_app = require_bearer_token(app, token)
     chosen = uvicorn.Config(
         guarded_app,
         host=HOST,
@@ -207,6 +196,23 @@ class AnnouncingServer(uvicorn.Server):
             self._started(f"http://{HOST}:{listening.sockets[0].getsockname()[1]}/mcp")
 
 
+def load_http_token(settings: Settings) -> tuple[str, str]:
+    """The token that clients need, and where it stands: in the settings, or in a file of the home
+    that its owner alone may read, made when it is first needed.
+    """
+    if settings.mcp_token:
+        return settings.mcp_token, "mcp_token, or REVERIE_MCP_TOKEN"
+    path = settings.home / TOKEN_FILE
+    make_private_folder(settings.home)
+    # Of two servers that start at once, one makes it; an empty one was left by a crash.
+    with suppress(FileExistsError), write_beside(path, f"{token_urlsafe(32)}\n".encode()) as half:
+        os.link(half, path)
+    token = path.read_text("utf-8").strip()
+    if not token:
+        raise BadInput(f"{path} is empty. Remove it, and a token is made anew")
+    return token, str(path)
+
+
 def require_bearer_token(app: ASGIApp, token: str) -> ASGIApp:
     """The app for clients with the token; for everybody if there is none."""
     if not token:
@@ -224,7 +230,8 @@ def require_bearer_token(app: ASGIApp, token: str) -> ASGIApp:
         is_allowed = scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), wanted)
         if scope["type"] == "http" and not is_allowed:
             refusal = PlainTextResponse(
-                "A bearer token is needed: the one that mcp_token in config.toml says",
+                "A bearer token is needed: what mcp_token in config.toml says, or the file "
+                f"{TOKEN_FILE} in the home",
                 401,
                 {"WWW-Authenticate": "Bearer"},
             )

@@ -2,12 +2,12 @@
 
 Always true: a name that a tool does not take is refused and not dropped, for a question under a
 wrong name would be answered as if nothing had been asked. Requests that are under way when a client
-closes our stdin are answered before we leave.
+closes our stdin are answered before we leave, and a line that is no message gets an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,8 +15,19 @@ import anyio
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
-from mcp_types import CallToolResult, InputRequiredResult, Tool
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    CallToolResult,
+    ErrorData,
+    InputRequiredResult,
+    JSONRPCError,
+    Tool,
+)
 from pydantic import ValidationError
+
+from reverie.interfaces.mcp.early_answers import ANSWERED
 
 # That requests under way may take once stdin is closed.
 LINGER_SECONDS = 20.0
@@ -48,6 +59,9 @@ ERROR_SENTENCES = {
 class StrictServer(MCPServer[Any]):
     """A server whose tools take the arguments that they name and no others."""
 
+    # Arguments as the tools may have them: without what their session gave away before.
+    prepare_arguments: Callable[[dict[str, Any]], dict[str, Any]] = dict
+
     async def list_tools(self) -> list[Tool]:
         """All tools, with schemas that allow no other arguments."""
         return [
@@ -74,7 +88,7 @@ class StrictServer(MCPServer[Any]):
                     f"It takes: {', '.join(taken) or 'nothing'}"
                 )
         try:
-            return await super().call_tool(name, arguments, context)
+            return await super().call_tool(name, self.prepare_arguments(arguments), context)
         except ToolError as err:
             if isinstance(err.__cause__, ValidationError):
                 errors = dict.fromkeys(map(describe_argument_error, err.__cause__.errors()))
@@ -126,6 +140,10 @@ async def open_draining_streams(incoming: Any, outgoing: Any) -> AsyncIterator[S
     async def read() -> None:
         async with to_us:
             async for item in incoming:
+                if isinstance(item, Exception):
+                    # The SDK would pass over it, and its writer would wait for ever.
+                    await outgoing.send(SessionMessage(describe_bad_line(item)))
+                    continue
                 message: Any = getattr(item, "message", None)
                 if hasattr(message, "method") and hasattr(message, "id"):
                     under_way.add(message.id)
@@ -141,8 +159,12 @@ async def open_draining_streams(incoming: Any, outgoing: Any) -> AsyncIterator[S
         nonlocal answered
         async with outgoing:
             async for item in from_us:
-                await outgoing.send(item)
-                message = getattr(item, "message", None)
+                message: Any = getattr(item, "message", None)
+                # A greeting that was answered before this server was loaded, and read once more.
+                if not hasattr(message, "method") and getattr(message, "id", None) in ANSWERED:
+                    ANSWERED.remove(message.id)
+                else:
+                    await outgoing.send(item)
                 if not hasattr(message, "method"):
                     under_way.discard(getattr(message, "id", None))
                     # An event can be set once: whoever waits next waits for a new one.
@@ -157,3 +179,22 @@ async def open_draining_streams(incoming: Any, outgoing: Any) -> AsyncIterator[S
         # Reading may wait for a line that never comes; writing ends with what is still to be sent.
         reading.cancel_scope.cancel()
         await writes.aclose()
+
+
+def describe_bad_line(err: Exception) -> JSONRPCError:
+    """What JSON-RPC answers to a line that is no JSON, or no message; its id is not known."""
+    faults = err.errors(include_url=False) if isinstance(err, ValidationError) else []
+    is_json = not any(fault["type"] == "json_invalid" for fault in faults)
+    return JSONRPCError(
+        jsonrpc="2.0",
+        id=None,
+        error=ErrorData(
+            code=INVALID_REQUEST if is_json else PARSE_ERROR,
+            message=(
+                "This line is JSON, but no JSON-RPC 2.0 message: send one object a line, with "
+                '"jsonrpc": "2.0" and a method'
+                if is_json
+                else "This line is no JSON: send one JSON-RPC 2.0 message a line"
+            ),
+        ),
+    )

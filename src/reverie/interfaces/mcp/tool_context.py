@@ -6,6 +6,7 @@ WARMUP_SECONDS for the embedding model.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,7 +20,14 @@ from reverie.core.authorship import Author
 from reverie.core.config import ME, Settings
 from reverie.core.errors import BadInput, NotFound, ReverieError
 from reverie.core.model import Memory, visible_spaces
+from reverie.interfaces.hooks.session_secrets import (
+    load_session_secrets,
+    save_session_secrets,
+)
 from reverie.interfaces.hooks.spool import HookFiles, read_json_object
+from reverie.interfaces.mcp.tool_answers import NOTE, WORDS_ALONE
+from reverie.memory.short_ids import expand_id
+from reverie.privacy.known_secrets import KnownSecrets
 from reverie.privacy.redacted_text import redact_short_text
 
 if TYPE_CHECKING:
@@ -72,6 +80,7 @@ class ToolContext:
         # Over stdio one process serves one conversation.
         self.session = clock.new_id("mcp")
         self._lock = threading.Lock()
+        self._known_secrets = KnownSecrets(clock.new_key())
         self._warmup: EmbedderWarmup | None = None
 
     @cached_property
@@ -114,14 +123,38 @@ class ToolContext:
         """The time zone of times that name none."""
         return config.local_time_zone(self.settings)
 
+    def hide_known_secrets(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """A tool's arguments without the secrets that this conversation gave away before; what
+        they give away is known from now on, also to the hooks of the same conversation.
+        """
+        from reverie.privacy import hide_known_within, redact_value
+
+        files, session = HookFiles(str(self._settings.home)), environment.host_session()
+        shared = bool(session) and files.read_note(session) is not None
+        with self._lock:
+            if shared:
+                self._known_secrets = load_session_secrets(files, session)
+            known = self._known_secrets
+            hidden = hide_known_within(arguments, known)
+            before = len(known)
+            redact_value(arguments, self._settings.policy, known=known)
+            if shared and len(known) > before:
+                save_session_secrets(files, session, known)
+        assert isinstance(hidden, dict)
+        return hidden
+
     def list_redactions(self, *given: Any) -> list[str]:
         """The kinds of secrets and masked data that were redacted from arguments, never their
         values.
         """
         from reverie.memory.memory_validation import redaction_kinds, to_clean_json
-        from reverie.privacy import redact_value
+        from reverie.privacy import MARK_PATTERN, redact_value
 
-        return redaction_kinds(redact_value(to_clean_json(given), self.mind.work.policy)[1])
+        clean = to_clean_json(given)
+        kinds = redaction_kinds(redact_value(clean, self.mind.work.policy)[1])
+        # A secret that the conversation gave away before was hidden before the tool was called.
+        hidden = MARK_PATTERN.findall(json.dumps(clean))
+        return sorted({*kinds, *(mark[len("[REDACTED:") : -1] for mark in hidden)})
 
     def with_redactions(self, answer: Answer, *given: Any) -> Answer:
         """The answer, with the kinds of secrets that were redacted from arguments, if any were."""
@@ -164,10 +197,14 @@ class ToolContext:
         """
         self.settings.check_on(self.space)
         # One answer for what is elsewhere and what is nowhere: ids of others are not confirmed.
-        found = {memory.id: memory for memory in self.mind.get(ids) if memory.space in self.spaces}
+        ids = [expand_id(self.mind.store, id, self._is_visible) for id in ids]
+        found = {memory.id: memory for memory in self.mind.get(ids) if self._is_visible(memory)}
         if missing := [id for id in ids if id not in found]:
             raise NotFound(f"There is no memory with the id {', '.join(missing)}")
         return [found[id] for id in dict.fromkeys(ids)]
+
+    def _is_visible(self, memory: Memory) -> bool:
+        return memory.space in self.spaces
 
     def session_of(self, ctx: Context | None) -> str:
         """The conversation of a request: that of this process, or over HTTP of its session; "" for
@@ -192,6 +229,13 @@ class ToolContext:
             if self._warmup is None or self._warmup.may_retry:
                 self._warmup = EmbedderWarmup(embedder)
         return "auto" if self._warmup.is_ready() else "words"
+
+    def describe_search(self, mode: str) -> str:
+        """The note of an answer that was searched for in this mode; it says where a model would
+        have found more.
+        """
+        needs_model = mode == "words" and self.mind.embedder is not None
+        return f"{NOTE} {WORDS_ALONE}" if needs_model else NOTE
 
     def vouch(
         self,

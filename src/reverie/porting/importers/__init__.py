@@ -51,6 +51,7 @@ FORMATS = (
     ImportFormat("mem0", "what get_all gives, saved as JSON"),
     ImportFormat("claude-code", "~/.claude/projects/PROJECT, or its memory folder"),
     ImportFormat("skills", ".claude/skills, or one skill's folder"),
+    ImportFormat("reverie", "an export that is not known to be your own"),
     ImportFormat("basic-memory", "a folder of notes, or one note"),
 )
 FORMAT_NAMES = tuple(row.name for row in FORMATS)

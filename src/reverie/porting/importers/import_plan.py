@@ -2,9 +2,9 @@
 
 An id follows from the space and the name that a record has there, so that the same record is the
 same memory whenever it is taken in, also by way of `reverie data share`. Secrets are taken out as
-of any other text. What somebody else's file says is believed as far as its program says who said
-it; where whoever imports does not trust the file, it counts as `untrusted`: it waits for approval,
-ranks low and commands nobody (`privacy.untrusted_text`).
+of any other text. Where the user says that a file is theirs (`trusted`), it is believed as far as
+its program says who said what. Else what it holds is `untrusted`: it waits for approval, ranks low
+and commands nobody (`privacy.untrusted_text`), and what it says was done enters no log.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reverie.activity.activity_events import shorten_payload
+from reverie.core.authorship import REVIEWER
 from reverie.core.errors import BadInput, Refused
 from reverie.core.model import (
     TRUST_BY_PROVENANCE,
@@ -26,6 +27,7 @@ from reverie.core.model import (
     Link,
     Memory,
     Retire,
+    Revise,
     visible_spaces,
 )
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
@@ -59,6 +61,8 @@ MAX_TITLE_CHARS = 120
 NOT_UTF8_REMARK = (
     "its file is not UTF-8, or holds the sign for that: � stands for what could not be read"
 )
+# … and those that follow from who is believed: they change when the user says that a file is theirs
+LIFTED_FIELDS = (*USE_FIELDS, "space", "kind", "provenance", "triggers", "trust", "salience")
 # Why somebody here, and no rule, put a memory away: taking in twice must not bring that back.
 PUT_AWAY_REASONS = ("forgotten", "undone")
 # Remarks about single records, and names in one remark: more would bury those that matter.
@@ -75,7 +79,7 @@ class ImportTarget(NamedTuple):
     space: str
     now: float
     zone: str
-    untrusted: bool = False
+    trusted: bool = False
     policy: Policy = DEFAULT_POLICY
 
 
@@ -102,6 +106,11 @@ class ImportPlan(NamedTuple):
         """How many links there are."""
         return sum(isinstance(one, Link) for one in self.changes)
 
+    @property
+    def lifted(self) -> int:
+        """How many that were untrusted are believed from now on."""
+        return sum(isinstance(one, Revise) for one in self.changes)
+
 
 class PlannedRecord(NamedTuple):
     """A record, and the memory that it becomes, or that it became before."""
@@ -109,6 +118,7 @@ class PlannedRecord(NamedTuple):
     found: FoundRecord
     memory: Memory
     new: bool = True
+    copy: Memory | None = None  # what it became elsewhere while its file was not trusted
 
 
 def plan_import(
@@ -123,13 +133,16 @@ def plan_import(
     log.
     """
     records: dict[str, FoundRecord] = {}
-    events, bad, remarks, known = list[Event](), list[BadRecord](), list[str](), 0
+    events, bad, remarks = list[Event](), list[BadRecord](), list[str]()
+    known = untold = 0
     for item in items:
         match item:
             case FoundRecord() if item.key in records:
                 remarks.append(f"{item.where}: {item.key} stands there twice; the first was taken")
             case FoundRecord():
                 records[item.key] = item
+            case DeedRecord() if not target.trusted:
+                untold += 1
             case DeedRecord() if f"{target.system}:{item.key}" in known_deeds:
                 known += 1
             case DeedRecord():
@@ -141,6 +154,10 @@ def plan_import(
                 bad.append(item)
             case ImportRemark():
                 remarks.append(item.text)
+    if untold:
+        remarks.append(
+            f"{untold:,} runs of tools left out: only a trusted file tells what was done"
+        )
     planned, unusable = match_records(records, target, load)
     plan = ImportPlan(
         events=tuple(events),
@@ -160,15 +177,21 @@ def match_records(
 
     What is there already is not made again.
     """
-    ids = {key: make_record_id(one, target) for key, one in records.items()}
-    old = load(list(ids.values()))
+    other = target._replace(trusted=not target.trusted)
+    ids = {
+        key: (make_record_id(one, target), make_record_id(one, other))
+        for key, one in records.items()
+    }
+    old = load([id for both in ids.values() for id in both])
     planned: dict[str, PlannedRecord] = {}
     bad: list[BadRecord] = []
     for key, one in records.items():
-        before = old.get(ids[key])
+        before, elsewhere = map(old.get, ids[key])
+        if not target.trusted:
+            before = before or elsewhere
         try:
             memory = before or build_record_memory(one, target)
-            planned[key] = PlannedRecord(one, memory, new=before is None)
+            planned[key] = PlannedRecord(one, memory, before is None, elsewhere)
         except UNUSABLE_ERRORS as err:
             bad.append(BadRecord(one.where, str(err), isinstance(err, Refused)))
     return planned, bad
@@ -195,10 +218,14 @@ def complete_plan(
         if newer not in (None, memory.id):
             memory = memory._replace(superseded_by=newer)
         changes.append(Add(memory=memory))
+        if one.copy and is_liftable(one.copy):
+            changes.append(Retire(one.copy.id, target.now, "superseded", memory.id))
     for one in before:
+        if target.trusted and is_liftable(one.memory):
+            changes += build_lift(one, target)
         # What came earlier steps back for what comes now, as its program says.
         newer = ids.get(one.found.newer, "")
-        if newer in new_ids and one.memory.active and not target.untrusted:
+        if newer in new_ids and one.memory.active and target.trusted:
             changes.append(Retire(one.memory.id, target.now, "superseded", newer))
     changes += plan_links(planned.values(), ids, new_ids)
     redacted = {kind for one in new for kind in one.memory.details.get("redacted", ())}
@@ -264,7 +291,7 @@ def join_first_names(names: Sequence[str], separator: str) -> str:
 def choose_record_space(found: FoundRecord, target: ImportTarget) -> str:
     """Who may see it: what is the user's own there is so here, unless the file is not trusted."""
     # What is not trusted is let into no space but the one that was named.
-    is_own = found.personal and not target.untrusted
+    is_own = found.personal and target.trusted
     return visible_spaces(target.space)[-1] if is_own else target.space
 
 
@@ -297,7 +324,7 @@ def build_record_memory(found: FoundRecord, target: ImportTarget) -> Memory:
         # what it claims is how sure it is; how far it is believed depends on who says so
         state.setdefault("confidence", trust)
         fields["trust"] = min(trust, TRUST_BY_PROVENANCE[fields["provenance"]])
-    if target.untrusted:
+    if not target.trusted:
         fields, state, origin = disarm_untrusted(fields, state, origin)
     title = fields.get("title", "")
     description = {"description": title} if len(title) > MAX_TITLE_CHARS else {}
@@ -348,6 +375,32 @@ def disarm_untrusted(
     )
 
 
+def is_liftable(memory: Memory) -> bool:
+    """True if it was taken in from a file that was not trusted, and has not been put away."""
+    origin = memory.details.get(ORIGIN)
+    is_foreign = isinstance(origin, Mapping) and bool(origin.get("untrusted"))
+    return memory.active and memory.provenance == UNTRUSTED and is_foreign
+
+
+def build_lift(one: PlannedRecord, target: ImportTarget) -> list[Change]:
+    """A memory as what its file says, now that the file is trusted; who looked at it stays.
+
+    Nothing where either says something else by now.
+    """
+    try:
+        full = build_record_memory(one.found, target)
+    except UNUSABLE_ERRORS:
+        return []
+    if full.text != one.memory.text:
+        return []
+    looked_at = {
+        name: one.memory.details[name] for name in (REVIEWER,) if name in one.memory.details
+    }
+    fields = {name: getattr(full, name) for name in LIFTED_FIELDS}
+    fields |= {"details": {**full.details, **looked_at}, "updated_at": target.now}
+    return [Revise(one.memory.id, fields)]
+
+
 def plan_links(
     planned: Iterable[PlannedRecord],
     ids: Mapping[str, str],
@@ -376,8 +429,9 @@ def plan_links(
 def build_deed_event(deed: DeedRecord, target: ImportTarget) -> Event:
     """An imported activity as an event of the log, without secrets."""
     origin = {"system": target.system, "id": deed.key}
-    payload = {**drop_sensitive_contents(deed.payload, target.policy), ORIGIN: origin}
-    redacted, _ = redact_value(to_clean_json(payload), target.policy)
+    policy = target.policy.within(target.space)
+    payload = {**drop_sensitive_contents(deed.payload, policy), ORIGIN: origin}
+    redacted, _ = redact_value(to_clean_json(payload), policy)
     return Event(
         verb=deed.verb,
         space=target.space,

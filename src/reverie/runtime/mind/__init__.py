@@ -25,6 +25,7 @@ from reverie.runtime.mind.edit_verbs import EditVerbs
 from reverie.runtime.mind.episode_verbs import EpisodeVerbs
 from reverie.runtime.mind.feeling_verbs import FeelingVerbs
 from reverie.runtime.mind.file_verbs import FileVerbs
+from reverie.runtime.mind.guard_verbs import GuardVerbs
 from reverie.runtime.mind.mind_context import MindContext
 from reverie.runtime.mind.plan_verbs import PlanVerbs
 from reverie.runtime.mind.procedure_verbs import ProcedureVerbs
@@ -89,6 +90,7 @@ class Mind:
         self.episodes = EpisodeVerbs(context, self._keeping)
         self.feelings = FeelingVerbs(context)
         self.files = FileVerbs(context, self._keeping, self.data)
+        self.guards = GuardVerbs(context)
         self.procedures = ProcedureVerbs(context, self._keeping)
         self.reminders = ReminderVerbs(context)
         self.review = ReviewVerbs(context)
@@ -180,13 +182,14 @@ class Mind:
                 "use another word, such as tool, read or edit"
             )
         # What a sensitive file holds is dropped as a whole, the rest is redacted.
-        plain = to_clean_json(dict(drop_sensitive_contents(payload or {}, self.context.policy)))
-        redacted, _ = redact_value(plain, self.context.policy)
+        policy = self.context.policy.within(home)
+        plain = to_clean_json(dict(drop_sensitive_contents(payload or {}, policy)))
+        redacted, _ = redact_value(plain, policy)
         event = Event(
             verb=verb,
             space=home,
             at=self.context.now(),
-            session=redact_short_text(session, self.context.policy),
+            session=redact_short_text(session, policy),
             payload=redacted,  # type: ignore[arg-type]
         )
         return self.context.store.append([event])[0]
@@ -254,20 +257,22 @@ class Mind:
         *,
         space: str | None = None,
         session: str = "",
+        folder: str = "",
     ) -> LearnReport:
         """Extract memories from a finished or crashed conversation: its messages, in OpenAI's or
         Anthropic's shape.
 
         A message may say when it was said (`at`). The messages are written down too, under the name
         `session` (default: one that follows from the messages), so that `sessions.browse` has them.
-        The same transcript twice adds nothing. Returns the new memories, and the rejected
-        candidates with the reasons.
+        `folder` is where the agent worked: of files that are ignored there (`.gitignore`,
+        `.secretsignore`) nothing is kept. The same transcript twice adds nothing. Returns the new
+        memories, and the rejected candidates with the reasons.
         """
         from reverie.extraction.transcript_learning import learn_transcript
 
         home = self.context.writable_space(space, session)
         name = redact_short_text(session, self.context.policy)
-        return learn_transcript(self.context.work, transcript, home, name)
+        return learn_transcript(self.context.work, transcript, home, name, folder)
 
     def settle(self) -> SettleReport:
         """Embed, learn from and reconcile what waits, now; waits for another process that is at

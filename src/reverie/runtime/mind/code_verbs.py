@@ -58,7 +58,7 @@ class CodeVerbs(VerbGroup):
         folder = Path(path).expanduser() if path is not None else None
         root = os.path.realpath(folder or config.find_work_tree(config.working_directory()))
         if not Path(root).is_dir():
-            raise BadInput(f"{path} is no folder. Give the folder of a repository")
+            raise BadInput(f"{path} is not a folder. Give the folder of a repository")
         tell = progress or ignore_index_progress
         code, chunks, policy = self._store.code, self._store.code_chunks, self._policy
         # Said before waiting, or the command seems to hang.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reverie.core import config
+from reverie.core.atomic_file import make_private_folder
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.kinds import is_conversation_turn
 from reverie.core.model import Filter, Memory
@@ -37,10 +38,15 @@ class DataVerbs(VerbGroup):
 
     def verify(self, repair: bool = False) -> list[Problem]:
         """Problems of store, indexes and mirror; with `repair`, what can be is rebuilt."""
+        from reverie.erasure import unfinished
         from reverie.mirror.mirror_sync import find_mirror_problems
+        from reverie.storage import Problem, backups
 
+        stopped = [*unfinished.list_unfinished(self._work)]
+        is_finished = bool(stopped) and repair and unfinished.finish_erasure(self._work)
         return [
-            *self._store.verify(repair),
+            *(Problem("erasure", message, is_finished) for message in stopped),
+            *self._store.verify(repair, backups.list_daily_backups(self._settings)),
             *self._check_indexes(repair),
             *find_mirror_problems(self._work, repair),
         ]
@@ -128,7 +134,8 @@ class DataVerbs(VerbGroup):
     def import_(
         self, rows: Iterable[dict[str, Any] | BadInput], *, skip_bad: bool = False
     ) -> ImportReport:
-        """Import rows of `export`; what is already there stays, so importing twice adds nothing.
+        """Import rows of your own `export`; what is already there stays, so importing twice adds
+        nothing. Every row is believed: for a file of somebody else's there is `import_from`.
 
         A row that cannot be imported raises BadInput and nothing is kept of any; with `skip_bad` it
         is left out, counted, and the first twenty are named with their reason. All of it is one
@@ -155,7 +162,7 @@ class DataVerbs(VerbGroup):
         system: str = "",
         *,
         space: str | None = None,
-        untrusted: bool = False,
+        trusted: bool = False,
         dry_run: bool = False,
     ) -> ImportOutcome:
         """Import what another program remembers: a file or folder of one of
@@ -163,9 +170,11 @@ class DataVerbs(VerbGroup):
 
         Without `system` its format is detected. With `dry_run` nothing is written. Twice adds
         nothing. A record that cannot be used is named in `bad` and loses no other. What is the
-        user's own there comes into the user's own space, the rest into `space`. `untrusted`:
-        somebody else's file; its memories wait for approval. `undo` of the `event` retires
-        all memories again; runs of tools stay in the log. BadInput for what is none of these.
+        user's own there comes into the user's own space, the rest into `space`; that, and who said
+        what there, is believed with `trusted` alone. Without it every memory is `untrusted`, comes
+        into `space`, waits for approval, and no run of a tool enters the log; once more with
+        `trusted` lifts what still waits. `undo` of the `event` retires all memories again; runs of
+        tools stay in the log. BadInput for what is none of these.
         """
         from reverie.porting.import_run import import_memories
 
@@ -176,7 +185,7 @@ class DataVerbs(VerbGroup):
             system,
             home,
             list_project_folders(),
-            untrusted=untrusted,
+            trusted=trusted,
             dry_run=dry_run,
         )
 
@@ -184,7 +193,7 @@ class DataVerbs(VerbGroup):
         self,
         *,
         space: str | None = None,
-        untrusted: bool = False,
+        trusted: bool = False,
         dry_run: bool = False,
     ) -> list[NeighbourImport]:
         """Import what other programs remember of this project and its user, from where they keep
@@ -204,7 +213,7 @@ class DataVerbs(VerbGroup):
             found,
             home,
             list_project_folders(),
-            untrusted=untrusted,
+            trusted=trusted,
             dry_run=dry_run,
         )
 
@@ -244,7 +253,7 @@ class DataVerbs(VerbGroup):
         if path is None and once != "import":
             Path(place).parent.mkdir(exist_ok=True)
         if not Path(place).parent.is_dir() or Path(place).is_dir():
-            raise BadInput(f"{path or place} is no file in a folder that is there")
+            raise BadInput(f"{path or place} cannot be a shared file: its folder does not exist")
         refuse_secret_path(place, "file", self._policy)
         if once == "import" and not Path(place).is_file():
             raise NotFound(f"There is no file {path or place}")
@@ -298,7 +307,7 @@ class DataVerbs(VerbGroup):
     def backup(self, target: str | Path) -> Path:
         """A consistent copy of the database, while others go on writing."""
         path = Path(target)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         self._store.backup(path)
         return path
 
@@ -373,7 +382,7 @@ class DataVerbs(VerbGroup):
         the scratch pad) keep the rest of what they say; other memories that repeat it, or ever did,
         stay and are named in `repeated`. What somebody wrote on pages and in shared files by then
         is taken in first. Cannot be undone. `unreached` names the files of the home that may still
-        hold it; a purge that was stopped is finished by the worker or the next one.
+        hold it; a purge that was stopped is finished by whoever opens the home next.
 
         The id of a passage of a past conversation ("said_…") stands for its words: they go from
         the log and from all that repeats it, and no import of that conversation brings them back.
@@ -413,32 +422,26 @@ class DataVerbs(VerbGroup):
         What is taken out is gone for good, from the history too; all else about a memory stays.
         `copies`: with `write`, backups are cleaned as well, and damaged files and versions of files
         that hold it are deleted; else they are only named. `on` is told (stage, done, total). The
-        answer never holds a secret. A run that is interrupted keeps what it did; the next one goes
-        on.
+        answer never holds a secret. A run that is interrupted or killed keeps what it did, and
+        whoever opens the home next does the rest.
         """
         from reverie.erasure import scrub
         from reverie.privacy.scrub_rules import TextScrubber
-        from reverie.storage import backups
 
         # A single text is a sequence of its letters, none of which is meant.
         sought = (texts,) if isinstance(texts, str) else tuple(texts)
         scrubber = TextScrubber(sought, self._policy)
         self._flush()
         tell = on or (lambda *_: None)
-        report = scrub.run_scrub(self._work, scrubber, self._now, tell, write=write)
+        report = scrub.scrub_everywhere(
+            self._work, scrubber, self._now, tell, write=write, copies=copies
+        )
         if write:
             # Their texts have changed, so blocks that wait must not show the old ones.
             scrubbed = [find.name for find in report.finds if find.what == "memory"]
             self._context.no_longer_active += scrubbed
         self._context.withdraw_inactive()
-        tell("Looking through the copies", 0, None)
-        copies_found = [
-            *backups.find_copies_holding(self._settings, self._store, scrubber),
-            *scrub.find_versions_holding(self._work, scrubber),
-        ]
-        if write and copies:
-            copies_found = backups.scrub_copies(self._settings, copies_found, scrubber)
-        return report._replace(copies=tuple(copies_found))
+        return report
 
 
 def default_share_path() -> Path:

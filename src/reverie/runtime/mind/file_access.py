@@ -34,7 +34,7 @@ def find_file(
     except (OSError, ValueError, RuntimeError) as err:
         why = getattr(err, "strerror", None) or str(err)
         shown = ascii(str(path))[:MAX_SHOWN_PATH]
-        raise BadInput(f"{shown} is no file that could be read or written: {why}") from err
+        raise BadInput(f"{shown} is not a file that can be read or written: {why}") from err
 
 
 def refuse_secret_path(

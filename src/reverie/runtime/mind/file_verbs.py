@@ -73,7 +73,8 @@ class FileVerbs(VerbGroup):
         home = self._writable_space(space)
         real = os.path.realpath(Path(path).expanduser())
         if not Path(real).is_dir():
-            raise BadInput(f"{path} is no folder")
+            is_file = Path(real).exists()
+            raise BadInput(f"{path} is not a folder" if is_file else f"There is no folder {path}")
         refuse_secret_path(real, "folder", self._policy)
         # Reverie's own files would be found as notes, and each sync would change them.
         own = self._settings.home.resolve()

@@ -131,7 +131,10 @@ class RememberVerbs(VerbGroup):
             *intention.build_trigger_patterns(paths, typed, topics),
         )
         if when is None and not every and not triggers:
-            raise BadInput("Remind of it when? Give when=, every=, context=, files= or commands=")
+            raise BadInput(
+                "Remind of it when? Give a time (when, every) or what calls it up (context, "
+                "files, commands)"
+            )
         zone = more.pop("zone", "")
         details = {
             **more.pop("details", {}),

@@ -72,7 +72,7 @@ class ReminderVerbs(VerbGroup):
         wanted = check_text_list(status, "status")
         if unknown := set(wanted) - set(intention.STATUSES):
             raise BadInput(
-                f"{', '.join(sorted(unknown))} is no status; "
+                f"{', '.join(sorted(unknown))} is not a status; "
                 f"there are {', '.join(intention.STATUSES)}"
             )
         # Those that are over have been retired.

@@ -35,6 +35,7 @@ from reverie.text.argument_checks import (
 )
 
 if TYPE_CHECKING:
+    from reverie.erasure.source_influence import Influence
     from reverie.extraction.knowledge_gaps import KnowledgeGap
     from reverie.extraction.provenance_check import Claim
     from reverie.reconciliation.review_questions import ReviewCase
@@ -295,6 +296,35 @@ class ReviewVerbs(VerbGroup):
         return provenance_check.determine_provenance(
             check_question(text, "text"), kind, evidence.merged_with(recent)
         )
+
+    def influence(self, source: str) -> Influence:
+        """What came into memory by way of a source, in all spaces. Changes nothing.
+
+        A source is a session, a person or an agent, the address of a page or the path of a file
+        that a tool read, a program or file that was imported, or the number of an event.
+        """
+        from reverie.erasure.source_influence import find_influence
+
+        return find_influence(self._store, check_question(source, "source"))
+
+    @run_exclusively
+    def blast(self, source: str) -> Influence:
+        """Take back what came by way of a source, with all that grew from it, as one event that
+        `undo` takes back; what had stepped back for any of it counts again.
+
+        What was said elsewhere too stays. `event` is 0 where there was nothing to take back.
+        """
+        from reverie.erasure.source_influence import find_influence, plan_blast
+
+        now = self._now()
+        found = find_influence(self._store, check_question(source, "source"))
+        changes = plan_blast(self._store, found, now)
+        if not changes:
+            return found
+        space = (*found.roots, *found.grown)[0].space
+        named = self._redact(found.source)
+        event = self._apply_changes(changes, "forget", space, now, source=named)
+        return found._replace(event=event)
 
     def _build_case(
         self,

@@ -15,6 +15,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any
 
+from reverie.core.atomic_file import create_private_file
 from reverie.core.errors import BadInput, StoreDamaged, StoreError, StoreReadOnly
 from reverie.core.model import Change, Event
 from reverie.storage import Names, Problem, Stats
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from reverie.storage.sqlite.code_index import SqliteCodeIndex
     from reverie.storage.sqlite.column_shards import ShardCache
     from reverie.storage.sqlite.file_index import SqliteFileIndex
+    from reverie.storage.sqlite.memory_purge import RepeatPlaces
     from reverie.storage.sqlite.transcript_index import SqliteTranscriptIndex
 
 # A lease that ends later than this many times its length from now was taken before the clock
@@ -141,14 +143,23 @@ class SqliteStore(StoreReading, SqliteScrubbing):
         with self._db.writing() as db:
             write_changes.advance_cursor(db, cursor, seq)
 
-    def purge(self, ids: Names, more: Collection[str] = ()) -> int:
+    def find_repeats(self, ids: Names, more: Collection[str] = ()) -> RepeatPlaces:
+        from reverie.storage.sqlite.memory_purge import find_repeat_places
+
+        with self._db.reading() as db:
+            return find_repeat_places(db, ids, more)
+
+    def purge(
+        self, ids: Names, more: Collection[str] = (), found: RepeatPlaces | None = None
+    ) -> int:
         from reverie.storage.sqlite.memory_purge import erase_memories
 
         with self._db.writing() as db:
-            erased = erase_memories(db, ids, more)
+            erased = erase_memories(db, ids, more, found)
             self._writes += 1
         if erased:
-            # What was erased must not live on in the journal.
+            # What was erased must not live on among the words, or in the journal.
+            self.merge_words()
             self._db.checkpoint()
         return erased
 
@@ -249,15 +260,19 @@ class SqliteStore(StoreReading, SqliteScrubbing):
 
     # Trust
 
-    def verify(self, repair: bool = False) -> list[Problem]:
+    def verify(self, repair: bool = False, backups: Sequence[Path] = ()) -> list[Problem]:
         from reverie.storage.sqlite.integrity_checks import verify_database
+        from reverie.storage.sqlite.row_checksums import seal_older_rows
 
         if self._db.read_only and not repair:
             with self._db.reading() as db:
                 return verify_database(db, repair)
         with self._db.writing() as db:
             self._writes += 1
-            return verify_database(db, repair)
+            problems = verify_database(db, repair, backups)
+            if not any(problem.what == "file" for problem in problems):
+                seal_older_rows(db)
+            return problems
 
     def stats(self, model: str | None = None) -> Stats:
         by = "select {0}, count(*) from memory where retired_at is null group by {0}"
@@ -289,6 +304,7 @@ class SqliteStore(StoreReading, SqliteScrubbing):
             raise BadInput(f"{target} exists already; choose another name")
         half = target.with_name(target.name + ".part")
         half.unlink(missing_ok=True)
+        create_private_file(half)
         try:
             with (
                 self._db.snapshot() as db,
@@ -361,6 +377,7 @@ def repair_store(
     damaged = path.with_name(f"{path.name}.damaged-{stamp}")
     half = path.with_name(path.name + ".part")
     half.unlink(missing_ok=True)
+    create_private_file(half)
     try:
         problems = salvage_database(half, path, list(backups))
         for tail in ("-wal", "-shm", ""):

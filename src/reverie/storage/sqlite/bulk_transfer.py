@@ -14,6 +14,7 @@ from typing import Any
 from reverie.core.errors import BadInput, ReverieError
 from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.reading import EVENT_COLUMNS
+from reverie.storage.sqlite.row_checksums import checksum_row
 from reverie.storage.sqlite.row_codec import (
     COLUMNS,
     memory_from_dict,
@@ -22,6 +23,7 @@ from reverie.storage.sqlite.row_codec import (
     to_json,
     to_memory,
 )
+from reverie.storage.sqlite.row_repair import accept_losses
 from reverie.storage.sqlite.write_changes import (
     HAS_VECTOR,
     INSERT_CHANGE,
@@ -193,15 +195,15 @@ class RowImporter:
         changes = row.get("changes", ())
         if self.empty:
             self.db.execute(
-                f"insert into event ({EVENT_COLUMNS}) values (?, ?, ?, ?, ?, ?)",
-                (row["seq"], *values),
+                f"insert into event ({EVENT_COLUMNS}, checksum) values (?, ?, ?, ?, ?, ?, ?)",
+                (row["seq"], *values, checksum_row(values)),
             )
             # Cursors name events by number, so in an empty log they keep theirs.
             seq = row["seq"]
         elif self.has_event(values, changes):
             return False
         else:
-            seq = self.db.execute(INSERT_EVENT, values).lastrowid
+            seq = self.db.execute(INSERT_EVENT, (*values, checksum_row(values))).lastrowid
         for memory, place, op, before, after in changes:
             self.db.execute(INSERT_CHANGE, (memory, seq, place, op, before, after))
         return True
@@ -255,6 +257,8 @@ class RowImporter:
 
         What was learned from those need not be learned again here.
         """
+        # History of what was left out is no loss.
+        accept_losses(self.db)
         if self.empty:
             return
         last = fetch_value(self.db, "select coalesce(max(seq), 0) from event")

@@ -6,6 +6,7 @@ journal is WAL and `synchronous` is FULL: what was acknowledged survives a power
 crash (measured: 0.25 ms a commit against 0.02 ms with NORMAL; bulk writes share one commit).
 """
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -14,11 +15,20 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
 
+from reverie.core.atomic_file import create_private_file, make_private_folder
 from reverie.core.clock import sleep, ticks
-from reverie.core.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreReadOnly
+from reverie.core.errors import (
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreGone,
+    StoreReadOnly,
+)
 
 # Seconds to wait for other processes. Transactions are short, so this is ample.
 BUSY_TIMEOUT = 60.0
+BUSY_POLL_SECONDS = 0.002
 
 ERROR_CLASSES: tuple[tuple[int, type[StoreError]], ...] = (
     (sqlite3.SQLITE_BUSY, StoreBusy),
@@ -32,9 +42,28 @@ ERROR_CLASSES: tuple[tuple[int, type[StoreError]], ...] = (
 )
 
 
+def execute_when_free(db: sqlite3.Connection, statement: str) -> None:
+    """Execute a statement for which SQLite itself does not wait, once no other process is in its
+    way.
+    """
+    end = ticks() + BUSY_TIMEOUT
+    while True:
+        try:
+            db.execute(statement)
+        except sqlite3.OperationalError as err:
+            code = getattr(err, "sqlite_errorcode", 0)
+            if code & 0xFF != sqlite3.SQLITE_BUSY or ticks() > end:
+                raise
+            sleep(BUSY_POLL_SECONDS)
+        else:
+            return
+
+
 def translate_error(err: sqlite3.Error, path: str) -> StoreError:
     """The error that a person can act on."""
     code = getattr(err, "sqlite_errorcode", None)
+    if str(err).startswith(("no such table", "Could not decode")):
+        code = sqlite3.SQLITE_CORRUPT  # all are made with the file
     for known, error_class in ERROR_CLASSES:
         # The low byte of SQLite's extended code is the primary one.
         if code is not None and code & 0xFF == known:
@@ -59,6 +88,15 @@ def fetch_value(db: Connection, sql: str, *args: object) -> Any:
     return row[0] if row else None
 
 
+def identify_file(path: str) -> tuple[int, int] | None:
+    """(device, inode) of a file, by which another one of the same name is told; None if gone."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - with every commit, and it is quicker
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 class SqliteConnections:
     """The connections of this process to one database."""
 
@@ -74,6 +112,7 @@ class SqliteConnections:
         self._readers: dict[threading.Thread, Connection] = {}
         self._extras: list[Connection] = []
         self.writer = self._open_writer()
+        self._file = None if self.private else identify_file(path)
 
     def _connect(self, target: str, uri: bool = False) -> Connection:
         db = sqlite3.connect(
@@ -97,11 +136,8 @@ class SqliteConnections:
         db = None
         try:
             if not self.private:
-                Path(self.path).parent.mkdir(
-                    parents=True,
-                    exist_ok=True,
-                    mode=0o700,
-                )
+                make_private_folder(Path(self.path).parent)
+                create_private_file(self.path)
             db = self._connect(self.path)
             self._switch_to_wal(db)
             db.execute("pragma synchronous = full")
@@ -121,16 +157,7 @@ class SqliteConnections:
         """Switch a new file to WAL."""
         # The one moment at which SQLite does not wait for others: several processes may create the
         # same file at once.
-        end = ticks() + BUSY_TIMEOUT
-        while True:
-            try:
-                db.execute("pragma journal_mode = wal")
-            except sqlite3.OperationalError as err:
-                if err.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or ticks() > end:
-                    raise
-                sleep(0.01)
-            else:
-                return
+        execute_when_free(db, "pragma journal_mode = wal")
 
     def _open_read_only(self, err: Exception) -> Connection:
         """A connection to a file that cannot be written, if there is one; else StoreReadOnly.
@@ -206,9 +233,12 @@ class SqliteConnections:
                 self._roll_back_orphan()
                 # A deferred transaction would fail at once when another process writes first,
                 # and no timeout helps; an immediate one queues up.
-                self.writer.execute("begin immediate")
+                self._begin()
                 self._owner = threading.get_ident()
                 yield self.writer
+                # An open file goes on without its name, and a commit would be nobody's.
+                if not self.private and identify_file(self.path) != self._file:
+                    raise StoreGone
                 self.writer.execute("commit")
             except sqlite3.Error as err:
                 raise translate_error(err, self.path) from err
@@ -220,6 +250,20 @@ class SqliteConnections:
                     # Twice: Ctrl-C may have interrupted the first, and an open transaction blocks
                     # everybody else.
                     self._roll_back_orphan()
+
+    def is_in_transaction(self) -> bool:
+        """True within `writing` of this thread."""
+        return self._owner == threading.get_ident()
+
+    def _begin(self) -> None:
+        """Begin to write as soon as nobody else does."""
+        # SQLite's own waiting looks every tenth of a second after a while, and whoever came later
+        # is let in meanwhile: of eight writers one waited for seconds.
+        self.writer.execute("pragma busy_timeout = 0")
+        try:
+            execute_when_free(self.writer, "begin immediate")
+        finally:
+            self.writer.execute(f"pragma busy_timeout = {int(BUSY_TIMEOUT * 1000)}")
 
     def _roll_back_orphan(self) -> None:
         """Roll back a transaction without owner: it failed, or its rollback was interrupted."""
@@ -240,8 +284,11 @@ class SqliteConnections:
     def _connect_query_only(self) -> Connection:
         if self._closed:
             raise StoreError(f"The memory store at {self.path} has been closed")
-        db = self._connect(self.path)
-        db.execute("pragma query_only = on")
+        try:
+            db = self._connect(self.path)
+            db.execute("pragma query_only = on")
+        except sqlite3.Error as err:
+            raise translate_error(err, self.path) from err
         return db
 
     @contextmanager

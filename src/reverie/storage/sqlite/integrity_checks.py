@@ -1,19 +1,23 @@
 """Checks that everything is as it should be. Each check is a function that yields problems.
 
-Repairs rebuild what is derived. Canonical rows are never altered by a repair: what is wrong with
-them is reported and left to a person.
+Repairs rebuild what is derived. Canonical rows are altered by a repair only where their checksum
+says that they are not what was written (`row_repair`); what else is wrong with them is reported and
+left to a person.
 """
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
+from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
 
 from reverie.core.model import Memory
 from reverie.storage import Problem
 from reverie.storage.sqlite.connection import fetch_value
+from reverie.storage.sqlite.row_checksums import EVENT, MEMORY, find_altered_rows
 from reverie.storage.sqlite.row_codec import COLUMNS, to_memory
+from reverie.storage.sqlite.row_repair import find_lost_memories, restore_rows
 from reverie.storage.sqlite.sql_conditions import tag_node
 from reverie.storage.sqlite.write_changes import (
     AWAITED,
@@ -30,6 +34,8 @@ UNREADABLE = (ValueError, TypeError, AttributeError)
 
 MAX_WORD_PROBLEMS = 20  # reported one by one
 
+SCHEMA = Path(__file__).with_name("schema.sql")
+LIST_SCHEMA = "select type, name from sqlite_master where name not like 'sqlite_%'"
 Check = Callable[[Connection, bool], Iterator[Problem]]
 
 ORPHAN_WORDS = "select rowid from words where rowid not in (select num from memory)"
@@ -61,6 +67,17 @@ def check_file(db: Connection, _repair: bool) -> Iterator[Problem]:
             yield Problem("file", message)
 
 
+def check_schema(db: Connection, _repair: bool) -> Iterator[Problem]:
+    """Tables and indexes that are not there."""
+    with closing(sqlite3.connect(":memory:")) as model:
+        model.executescript(SCHEMA.read_text("utf-8"))
+        wanted = model.execute(LIST_SCHEMA).fetchall()
+    there = set(db.execute(LIST_SCHEMA))
+    for kind, name in wanted:
+        if (kind, name) not in there:
+            yield Problem("file", f"the {kind} {name} is missing")
+
+
 def to_memory_or_none(row: Sequence[Any]) -> Memory | None:
     """The memory of a row, or None for a row that is none: `check_memories` reports those."""
     with suppress(*UNREADABLE):
@@ -79,6 +96,16 @@ def check_memories(db: Connection, _repair: bool) -> Iterator[Problem]:
         yield Problem("memories", f"{id} is superseded by {newer}, which is not there")
     for (id,) in db.execute(LOOSE_CHANGES):
         yield Problem("history", f"{id} was changed by an event that is not there")
+
+
+def check_checksums(db: Connection, _repair: bool) -> Iterator[Problem]:
+    """Rows that are not what was written: a disk, or another program, has altered them."""
+    for num, _, id, *_ in find_altered_rows(db, MEMORY):
+        yield Problem("memories", f"{id} (number {num}) is not what was written")
+    for id, _ in find_lost_memories(db):
+        yield Problem("memories", f"{id} is gone, though its history is there")
+    for seq, *_ in find_altered_rows(db, EVENT):
+        yield Problem("history", f"event {seq} is not what was written")
 
 
 def check_words(db: Connection, repair: bool) -> Iterator[Problem]:
@@ -198,7 +225,9 @@ def check_cursors(db: Connection, repair: bool) -> Iterator[Problem]:
 
 CHECKS: tuple[Check, ...] = (
     check_file,
+    check_schema,
     check_memories,
+    check_checksums,
     check_words,
     check_vectors,
     check_edges,
@@ -206,16 +235,26 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def verify_database(db: Connection, repair: bool) -> list[Problem]:
-    """Run every check in order. A check that fails is a problem too and stops no other."""
+def verify_database(db: Connection, repair: bool, backups: Sequence[Path] = ()) -> list[Problem]:
+    """Run every check in order. A check that fails is a problem too and stops no other.
+
+    With `repair`, rows that were altered or lost come from the `backups`.
+    """
     problems: list[Problem] = []
+    if repair:
+        # A file with broken pages is salvaged, and this is done there.
+        with suppress(sqlite3.DatabaseError):
+            problems += restore_rows(db, backups)
     for check in CHECKS:
         try:
             problems += check(db, repair)
-        except sqlite3.OperationalError:
-            # Busy, full, read-only: not the file's fault.
-            raise
         except sqlite3.DatabaseError as err:
+            # A text that is none comes without a code.
+            code = getattr(err, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+            is_plain = code & 0xFF == sqlite3.SQLITE_ERROR
+            if isinstance(err, sqlite3.OperationalError) and not is_plain:
+                # Busy, full, read-only: not the file's fault. A missing table is.
+                raise
             what = check.__name__.removeprefix("check_")
             problems.append(Problem("file", f"{what} cannot be checked: {err}"))
     if any(problem.repaired for problem in problems):

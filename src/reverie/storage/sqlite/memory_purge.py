@@ -10,10 +10,11 @@ are blanked as events are.
 """
 
 import json
+import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from sqlite3 import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
 from reverie.core.doubt import DOUBT
 from reverie.core.kinds import RECORD_KINDS
@@ -32,6 +33,7 @@ from reverie.storage.erased_texts import (
 )
 from reverie.storage.sqlite import text_scan
 from reverie.storage.sqlite.connection import fetch_value
+from reverie.storage.sqlite.row_checksums import EVENT, MEMORY, seal_rows
 from reverie.storage.sqlite.row_codec import to_column, to_json
 from reverie.storage.sqlite.sql_conditions import split_batches, sql_placeholders
 from reverie.storage.sqlite.write_changes import DELETE_PENDING, bump_generation
@@ -46,31 +48,71 @@ SELECT_RECORDS = f"select id from memory where kind in ({sql_placeholders(RECORD
 # Where an event names what it gave: in "turn", and in "prepared".
 GIVEN_IDS = ("given", "ids")
 # Values in `meta` that only say where something is.
-NOTES_OF_PLACES = ("anchored", "mirror_roots", "mirror_spaces", "shares")
+NOTES_OF_PLACES = (
+    "anchored",
+    "home_copied",
+    "home_place",
+    "mirror_roots",
+    "mirror_spaces",
+    "shares",
+)
+
+
+class RepeatPlaces(NamedTuple):
+    """Where ids and texts stand that are to be erased, as of the event `seq`.
+
+    Finding them takes as long as reading the whole store, and needs no transaction: within one,
+    only what was written since is looked through.
+    """
+
+    seq: int
+    ids: frozenset[str]
+    texts: frozenset[str]
+    events: tuple[int, ...]
+    memories: tuple[int, ...]  # that name one of the ids
+    changes: tuple[tuple[str, int, int], ...]
+
+    def covers(self, ids: Collection[str], texts: Collection[str]) -> bool:
+        """True if all of these were looked for."""
+        return self.ids.issuperset(ids) and self.texts.issuperset(texts)
+
+
+def find_repeat_places(
+    db: Connection, ids: Collection[str], more: Collection[str] = ()
+) -> RepeatPlaces:
+    """Where these memories, their texts and those of `more` stand in the whole store."""
+    _, texts = collect_texts(db, ids, more)
+    return RepeatPlaces(
+        fetch_value(db, "select max(seq) from event") or 0,
+        frozenset(ids),
+        frozenset(texts),
+        tuple(list_holding_events(db, ids, texts)),
+        tuple(list_naming_memories(db, ids)),
+        tuple(list_naming_changes(db, ids)),
+    )
 
 
 def erase_memories(
     db: Connection,
     ids: Sequence[str],
     more: Collection[str] = (),
+    found: RepeatPlaces | None = None,
 ) -> int:
     """Erase memories and everything that repeats their texts or those of `more`.
 
-    No history is kept: that is the point. Returns how many memories there were.
+    No history is kept: that is the point. Returns how many memories there were. `found` is what was
+    looked for before the transaction began.
     """
-    numbers: dict[str, int] = {}
-    texts = clean_texts(more)
-    for id in dict.fromkeys(ids):
-        row = db.execute("select num, text, title from memory where id = ?", (id,)).fetchone()
-        if row:
-            numbers[id] = row[0]
-            texts |= clean_texts({*row[1:], *collect_past_texts(db, id)})
+    numbers, texts = collect_texts(db, ids, more)
     if not texts:
         return 0
     # The sources are found through `change`, so before its rows go.
     blank_sources(db, list(numbers), texts)
-    blank_events(db, {*ids}, texts)
+    if found is None or not found.covers(ids, texts):
+        found = find_repeat_places(db, ids, more)
+    blank_events(db, found, {*ids}, texts)
     blank_records(db, set(numbers), texts)
+    delete_words_for_good(db)
     for id, num in numbers.items():
         db.execute("delete from change where memory = ?", (id,))
         db.execute("delete from edge where src = ? or dst = ?", (id, id))
@@ -81,11 +123,31 @@ def erase_memories(
             "delete from memory where num = ?",
         ):
             db.execute(sql, (num,))
-    forget_ids(db, numbers.keys())
-    # FTS5 keeps deleted words in its segments until they are merged.
-    db.execute("insert into words (words) values ('optimize')")
+    forget_ids(db, found, numbers.keys())
     bump_generation(db)
     return len(numbers)
+
+
+def delete_words_for_good(db: Connection) -> None:
+    """Have FTS5 take deleted words out of its segments at once, where this SQLite can; else they
+    stay there until `compact` has merged the segments.
+    """
+    if sqlite3.sqlite_version_info >= text_scan.DELETES_WORDS:
+        db.execute("insert into words (words, rank) values ('secure-delete', 1)")
+
+
+def collect_texts(
+    db: Connection, ids: Iterable[str], more: Iterable[str]
+) -> tuple[dict[str, int], set[str]]:
+    """(the numbers of memories by id, every text that any of them ever had and those of `more`)."""
+    numbers: dict[str, int] = {}
+    texts = clean_texts(more)
+    for id in dict.fromkeys(ids):
+        row = db.execute("select num, text, title from memory where id = ?", (id,)).fetchone()
+        if row:
+            numbers[id] = row[0]
+            texts |= clean_texts({*row[1:], *collect_past_texts(db, id)})
+    return numbers, texts
 
 
 def clean_texts(texts: Iterable[str]) -> set[str]:
@@ -112,23 +174,35 @@ def list_said(values: Mapping[str, Any]) -> list[str]:
 # Events
 
 
+def list_holding_events(
+    db: Connection, ids: Collection[str], texts: Collection[str], after: int = 0
+) -> Iterator[int]:
+    """The numbers of events that may hold one of the ids or texts."""
+    prefilter = build_prefilter(ids, texts)
+    held, patterns = text_scan.sql_holds(["payload"], prefilter.find_needles())
+    sql = f"select seq, payload from event where seq > ? and payload is not null and {held}"
+    for seq, payload in db.execute(sql, (after, *patterns)):
+        # Nearly every payload fails this test, and parsing them all would take far longer.
+        if prefilter.may_match_json(payload):
+            yield seq
+
+
 def blank_events(
     db: Connection,
+    found: RepeatPlaces,
     ids: Collection[str],
     texts: Collection[str],
 ) -> None:
     """Blank texts and ids in all events that hold them."""
-    prefilter = build_prefilter(ids, texts)
     id_filter = TextPrefilter((id.lower(), id) for id in ids)
     clean = partial(
         blank_value,
         ids=id_filter,
         texts=PassageEraser(texts),
     )
-    sql = "select seq, payload from event where payload is not null"
-    for seq, payload in db.execute(sql).fetchall():
-        # Nearly every payload fails this test, and parsing them all would take far longer.
-        if prefilter.may_match_json(payload):
+    for seq in (*found.events, *tuple(list_holding_events(db, ids, texts, found.seq))):
+        payload = fetch_value(db, "select payload from event where seq = ?", seq)
+        if payload is not None:
             rewrite_payload(db, seq, payload, clean)
 
 
@@ -145,7 +219,13 @@ def blank_records(
     clean = PassageEraser(texts)
     records = {id for (id,) in db.execute(SELECT_RECORDS, RECORD_KINDS)}
     records -= set(ids)
-    for table, old in iter_repeating_rows(db, texts, ("memory", "change", "meta")):
+    among = ", ".join(f"'{kind}'" for kind in sorted(RECORD_KINDS))
+    tables = {
+        "memory": f"kind in ({among})",
+        "change": f"memory in (select id from memory where kind in ({among}))",
+        "meta": "true",
+    }
+    for table, old in iter_repeating_rows(db, texts, tables):
         is_note = table.name == "meta" and old["name"] not in NOTES_OF_PLACES
         if old[table.named] not in records and not is_note:
             continue
@@ -159,14 +239,16 @@ def blank_records(
 def iter_repeating_rows(
     db: Connection,
     texts: Collection[str],
-    tables: Collection[str],
+    tables: Mapping[str, str],
 ) -> Iterator[tuple[text_scan.TextTable, dict[str, Any]]]:
-    """The rows of these tables that may hold one of the texts."""
+    """The rows of these tables that meet their condition and may hold one of the texts."""
     prefilter = build_prefilter((), texts)
+    needles = prefilter.find_needles()
     for table in text_scan.TEXT_TABLES:
         if table.name not in tables:
             continue
-        for row in text_scan.read_text_rows(db, table):
+        only = tables[table.name]
+        for row in text_scan.read_text_rows(db, table, needles=needles, only=only):
             strings = (value for value in row.values() if isinstance(value, str))
             if any(map(prefilter.may_match_json, strings)):
                 yield table, row
@@ -182,7 +264,7 @@ def find_repeating_ids(db: Connection, texts: Collection[str]) -> set[str]:
     every = PassageEraser(erased)
     distinctive = PassageEraser([text for text in erased if is_distinctive(text)])
     found = set()
-    for table, row in iter_repeating_rows(db, erased, ("memory", "change")):
+    for table, row in iter_repeating_rows(db, erased, {"memory": "true", "change": "true"}):
         if table.name == "memory":
             versions = [row]
         else:
@@ -242,11 +324,14 @@ def rewrite_payload(
     try:
         value = json.loads(payload)
     except ValueError:
-        db.execute("update event set payload = null where seq = ?", (seq,))
-        return
-    cleaned = clean(value)
-    if cleaned != value:
-        db.execute("update event set payload = ? where seq = ?", (to_json(cleaned), seq))
+        cleaned = None
+    else:
+        cleaned = clean(value)
+        if cleaned == value:
+            return
+    written = None if cleaned is None else to_json(cleaned)
+    db.execute("update event set payload = ? where seq = ?", (written, seq))
+    seal_rows(db, EVENT, [seq])
 
 
 def blank_value(
@@ -299,45 +384,73 @@ def keep_reasons(payload: Mapping[str, Any], is_gone: Callable[[Any], bool]) -> 
 # Other memories
 
 
-def forget_ids(db: Connection, ids: Collection[str]) -> None:
-    """Take erased ids out of the other memories and their history, which can still be undone."""
-    db.executemany(
-        "update memory set superseded_by = null where superseded_by = ?", [(id,) for id in ids]
-    )
+def list_naming_memories(db: Connection, ids: Collection[str], after: int = 0) -> Iterator[int]:
+    """The numbers of memories that name one of the ids: what took their place, what contradicts
+    them, what they are in doubt for.
+    """
     erased = TextPrefilter((id.lower(), id) for id in ids)
-    forget_doubts(db, erased)
-    sql = "select num, conflicts_with from memory where conflicts_with <> '[]'"
-    for num, others in db.execute(sql).fetchall():
-        if erased.may_match_json(others):
-            left = tuple(other for other in json.loads(others) if other not in ids)
-            db.execute(
-                "update memory set conflicts_with = ? where num = ?",
-                (to_column("conflicts_with", left), num),
-            )
-    sql = "select memory, seq, place, op, before, after from change"
-    for *key, op, before, after in db.execute(sql).fetchall():
-        versions = (before, after)
+    since = "id in (select memory from change where seq > ?)" if after else "?"
+    sql = (
+        f"select num, superseded_by, conflicts_with, details from memory where {since} and "
+        "(superseded_by is not null or conflicts_with <> '[]' or instr(details, ?) > 0)"
+    )
+    for num, *named in db.execute(sql, (after or 1, f'"{DOUBT}"')):
+        if any(erased.may_match_json(one) for one in named if one):
+            yield num
+
+
+def list_naming_changes(
+    db: Connection, ids: Collection[str], after: int = 0
+) -> Iterator[tuple[str, int, int]]:
+    """The keys of changes that may name one of the ids."""
+    erased = TextPrefilter((id.lower(), id) for id in ids)
+    held, patterns = text_scan.sql_holds(["before", "after"], erased.find_needles())
+    yield from db.execute(
+        f"select memory, seq, place from change where seq > ? and {held}", (after, *patterns)
+    )
+
+
+def forget_ids(db: Connection, found: RepeatPlaces, ids: Collection[str]) -> None:
+    """Take erased ids out of the other memories and their history, which can still be undone."""
+    erased = TextPrefilter((id.lower(), id) for id in ids)
+    for num in {*found.memories, *list_naming_memories(db, ids, found.seq)}:
+        forget_in_memory(db, num, erased, ids)
+    for key in {*found.changes, *list_naming_changes(db, ids, found.seq)}:
+        where = "where memory = ? and seq = ? and place = ?"
+        row = db.execute(f"select op, before, after from change {where}", key).fetchone()
+        op, *versions = row or ("",)
         named: set[str] = set()
         for version in filter(None, versions):
             named.update(erased.find_candidates(version))
         # An edge to what is erased cannot come back, so there is nothing to undo.
         if named and op == "link":
-            db.execute("delete from change where memory = ? and seq = ? and place = ?", key)
+            db.execute(f"delete from change {where}", key)
         elif named:
             left_values = [drop_naming_values(version, named) for version in versions]
             db.execute(FORGET_CHANGE, (*left_values, *key))
 
 
-def forget_doubts(db: Connection, erased: TextPrefilter) -> None:
-    """Take what quotes erased memories out of the details of those that rested on them."""
-    sql = "select num, details from memory where instr(details, ?) > 0"
-    for num, written in db.execute(sql, (f'"{DOUBT}"',)).fetchall():
-        details = json.loads(written)
-        if DOUBT in details and set(erased.find_candidates(to_json(details[DOUBT]))):
-            del details[DOUBT]
-            db.execute(
-                "update memory set details = ? where num = ?", (to_column("details", details), num)
-            )
+def forget_in_memory(db: Connection, num: int, erased: TextPrefilter, ids: Collection[str]) -> None:
+    """Take erased ids out of one memory; of its details what quotes one that it rested on."""
+    sql = "select superseded_by, conflicts_with, details from memory where num = ?"
+    row = db.execute(sql, (num,)).fetchone()
+    if row is None:
+        return
+    successor, others, written = row
+    left: dict[str, Any] = {}
+    if successor in ids:
+        left["superseded_by"] = None
+    if others and erased.may_match_json(others):
+        kept = tuple(other for other in json.loads(others) if other not in ids)
+        left["conflicts_with"] = to_column("conflicts_with", kept)
+    details = json.loads(written or "{}")
+    if DOUBT in details and set(erased.find_candidates(to_json(details[DOUBT]))):
+        del details[DOUBT]
+        left["details"] = to_column("details", details)
+    for name, value in left.items():
+        db.execute(f"update memory set {name} = ? where num = ?", (value, num))
+    if left:
+        seal_rows(db, MEMORY, [num])
 
 
 def drop_naming_values(text: str | None, ids: Collection[str]) -> str | None:

@@ -70,6 +70,13 @@ class StoreReading:
                 found[row[0]] = to_memory(row)
         return [found[id] for id in ids if id in found]
 
+    def match_ids(self, part: str, limit: int) -> list[str]:
+        sql = (
+            "select id from memory where substr(id, 5, ?1) = ?2 or substr(id, -?1) = ?2 "
+            "order by id desc limit ?3"
+        )
+        return [row[0] for row in self._db.fetch_all(sql, len(part), part, limit)]
+
     def browse(self, where: Filter) -> list[Memory]:
         conditions = build_filter_conditions(where)
         order = "at desc, num desc" if where.by_time else "num desc"

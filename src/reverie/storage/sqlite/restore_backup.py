@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from sqlite3 import Connection
 
+from reverie.core.atomic_file import create_private_file
 from reverie.core.clock import ticks
 from reverie.core.errors import BadInput, StoreBusy, StoreDamaged
 from reverie.storage.sqlite.connection import connect_read_only, fetch_value, translate_error
@@ -34,6 +35,7 @@ def restore_database(
     """
     half = Path(path).with_name(f"{Path(path).name}.restoring")
     half.unlink(missing_ok=True)
+    create_private_file(half)
     try:
         with closing(sqlite3.connect(half, isolation_level=None)) as ready:
             with connect_read_only(source, immutable=False) as old:

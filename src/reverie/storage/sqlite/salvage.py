@@ -1,19 +1,29 @@
 """Rescuing everything readable from a damaged file. The damaged file itself is kept.
 
 Rows are read table by table; where a page is broken, the range of row numbers is halved until only
-the rows on that page are lost. What is lost is taken from the newest backup, if there is one.
+the rows on that page are lost. A file whose first page is broken is read with that of a backup, or
+with a header made anew: whichever reads most. What is lost is taken from the backups and brought up
+to date from the log (`row_repair`).
 """
 
+import shutil
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from sqlite3 import Connection
 
 from reverie.storage import UNLOGGED, Problem
-from reverie.storage.sqlite.bulk_transfer import dump_rows, load_rows
 from reverie.storage.sqlite.connection import connect_read_only
-from reverie.storage.sqlite.integrity_checks import verify_database
+from reverie.storage.sqlite.integrity_checks import rebuild_words, verify_database
+from reverie.storage.sqlite.row_checksums import seal_older_rows
+from reverie.storage.sqlite.row_repair import (
+    open_backups,
+    restore_altered_rows,
+    restore_lost_rows,
+    take_missing,
+)
 from reverie.storage.sqlite.schema_migration import migrate
 
 # Tables with row numbers, and an index that has these too.
@@ -25,6 +35,7 @@ KEYED = {
     "cursor": 2,
     "meta": 2,
 }
+HEADER_BYTES, PAGE_BYTES = 100, 4_096
 # Row numbers up to here are tried where nothing tells how many rows there were.
 MAX_BLIND_NUMBER = 1 << 14
 
@@ -34,34 +45,97 @@ def salvage_database(
     damaged: Path,
     backups: list[Path],
 ) -> list[Problem]:
-    """Make a new database at `path` from `damaged` and, for what is lost, the newest backup."""
+    """Make a new database at `path` from `damaged` and, for what is lost, the backups."""
     problems = [Problem("file", "the file was damaged; a copy of it is kept", repaired=True)]
-    with closing(sqlite3.connect(path, isolation_level=None)) as fresh:
+    with (
+        closing(sqlite3.connect(path, isolation_level=None)) as fresh,
+        open_backups(backups) as olds,
+    ):
         migrate(fresh)
         fresh.execute("begin immediate")
-        lost = copy_readable(damaged, fresh)
+        lost = copy_readable(damaged, fresh, backups)
         if lost:
             message = f"could not be read: {', '.join(lost)}"
-            problems.append(Problem("file", message, repaired=False))
-        for backup in backups[:1]:
-            taken = load_from_backup(backup, fresh)
-            message = f"{taken} memories came from the backup {backup.name}"
-            problems.append(Problem("file", message, repaired=True))
-        found = verify_database(fresh, repair=True)
-        problems += [problem for problem in found if not problem.repaired]
+            problems.append(Problem("file", message))
+        rebuild_words(fresh)
+        problems += restore_altered_rows(fresh, olds)
+        problems += restore_lost_rows(fresh, olds)
+        fill_small_tables(fresh, olds, whole=not lost)
+        verify_database(fresh, repair=True)
+        # A repair may leave something that the next check sees, such as an edge to what is lost.
+        left = verify_database(fresh, repair=True)
+        problems += [problem for problem in left if not problem.repaired]
+        seal_older_rows(fresh)
         fresh.execute("insert or replace into meta (name, value) values (?, 'yes')", (UNLOGGED,))
         fresh.execute("commit")
     return problems
 
 
-def copy_readable(damaged: Path, fresh: Connection) -> list[str]:
+def fill_small_tables(fresh: Connection, olds: Sequence[Connection], *, whole: bool) -> None:
+    """Take cursors, notes and edges from the newest backup that has them, where some were lost.
+
+    An edge that was taken back since then may come back with it.
+    """
+    for old in olds[:1] if not whole else ():
+        for table in ("cursor", "meta", "edge"):
+            take_missing(fresh, old, table)
+
+
+def copy_readable(damaged: Path, fresh: Connection, backups: Sequence[Path]) -> list[str]:
     """Copy every readable canonical row. Returns what was lost, in words."""
     with connect_read_only(damaged, immutable=False) as old:
+        old.text_factory = decode_damaged
         try:
+            old.execute("select count(*) from memory").fetchone()
             old.execute("select count(*) from sqlite_master").fetchone()
         except sqlite3.Error as err:
-            return [f"the whole file ({err})"]
-        return copy_tables(old, fresh)
+            reason = str(err)
+        else:
+            return copy_tables(old, fresh)
+    tried = fresh.execute("select count(*) from memory").fetchone()[0]
+    lost = [f"the whole file ({reason})"]
+    for first in iter_first_pages(damaged, backups):
+        with tempfile.TemporaryDirectory(dir=damaged.parent) as folder:
+            mended = Path(folder) / "mended.db"
+            shutil.copyfile(damaged, mended)
+            with mended.open("r+b") as file:
+                file.write(first)
+            with connect_read_only(mended, immutable=True) as old:
+                old.text_factory = decode_damaged
+                try:
+                    old.execute("select count(*) from sqlite_master").fetchone()
+                except sqlite3.Error:
+                    continue
+                found = copy_tables(old, fresh)
+        if fresh.execute("select count(*) from memory").fetchone()[0] > tried:
+            return [*found, "the head of the file"]
+    return lost
+
+
+def iter_first_pages(damaged: Path, backups: Sequence[Path]) -> Iterator[bytes]:
+    """What may stand at the beginning of a file whose own beginning is broken.
+
+    A header made anew, where the tables' page behind it is whole; the first page of a backup, whose
+    tables begin on the same pages unless the file was written anew since.
+    """
+    size = damaged.stat().st_size
+    with closing(sqlite3.connect(":memory:")) as model:
+        model.execute("create table one (a)")
+        header = bytearray(model.serialize()[:HEADER_BYTES])
+    header[28:32] = (size // PAGE_BYTES).to_bytes(4, "big")  # pages
+    header[18:20] = b"\1\1"  # read without a journal
+    yield bytes(header)
+    for backup in backups:
+        first = bytearray(backup.read_bytes()[:PAGE_BYTES])
+        first[28:32] = header[28:32]
+        first[32:40] = bytes(8)  # no free pages: theirs are others
+        first[18:20] = b"\1\1"
+        yield bytes(first)
+
+
+def decode_damaged(data: bytes) -> str:
+    """A text that may be none any more; its row's checksum tells."""
+    return data.decode("utf-8", "replace")
 
 
 def copy_tables(old: Connection, fresh: Connection) -> list[str]:
@@ -91,7 +165,12 @@ def insert_row(
 ) -> None:
     """Insert one row as it was, unless its key is there already."""
     marks = ", ".join("?" * len(row))
-    fresh.execute(f"insert or ignore into {table} values ({marks})", row)
+    # An older file has fewer columns, and new ones come last.
+    names = [name for _, name, *_ in fresh.execute(f"pragma table_info({table})")][: len(row)]
+    sql = f"insert or ignore into {table} ({', '.join(names)}) values ({marks})"
+    # What does not fit, such as a text that is missing, is damaged too.
+    with suppress(sqlite3.IntegrityError, sqlite3.InterfaceError):
+        fresh.execute(sql, row)
 
 
 def copy_keyed_table(
@@ -165,20 +244,3 @@ def iter_row_range(
         yield from iter_row_range(old, table, key, middle + 1, high)
         return
     yield from rows
-
-
-def load_from_backup(backup: Path, fresh: Connection) -> int:
-    """Load what the backup has and the salvaged file lacks. Returns how many memories came.
-
-    Memories with their edges; everything, if no event was salvaged.
-    """
-    has_events = fresh.execute("select 1 from event limit 1").fetchone()
-    wanted = {"memory", "edge"}
-    if not has_events:
-        wanted |= {"event", "vector", "cursor"}
-    try:
-        with connect_read_only(backup, immutable=True) as old:
-            rows = (row for row in dump_rows(old) if row["type"] in wanted)
-            return load_rows(fresh, rows).get("memory", 0)
-    except sqlite3.Error:
-        return 0

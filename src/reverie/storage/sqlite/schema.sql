@@ -1,5 +1,6 @@
 -- One thing worth knowing later. `num` is internal: the word index and the vectors use it.
--- Lists are JSON, null when empty. Times are seconds since 1970.
+-- Lists are JSON, null when empty. Times are seconds since 1970. `checksum` is of all other columns
+-- (row_checksums), here and in `event`.
 create table memory (
     num              integer primary key,
     id               text not null unique,
@@ -32,7 +33,7 @@ create table memory (
     retired_why      text not null default '',
     superseded_by    text,
     conflicts_with   text
-);
+    , checksum integer);
 create index memory_by_space on memory (space);    -- SQLite appends num
 create index memory_by_session on memory (session, num) where session <> '';
 create index memory_by_kind on memory (kind, space);    -- few of one kind among very many, such as reminders
@@ -56,7 +57,7 @@ create table event (
     space   text not null,
     session text not null default '',
     payload text
-);
+    , checksum integer);
 create index event_by_session on event (session, seq) where session <> '';
 create index event_by_verb on event (verb, seq);
 

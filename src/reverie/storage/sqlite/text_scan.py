@@ -6,9 +6,10 @@ inserted under the new key; a row that is there already stays.
 """
 
 # Not `from __future__ import annotations`: a NamedTuple would compile each of them once more.
+import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from reverie.storage.sqlite.connection import (
     fetch_value,
     translate_error,
 )
+from reverie.storage.sqlite.row_checksums import SUMMED_TABLES, seal_rows
 from reverie.storage.sqlite.row_codec import STRUCTURED, from_json, to_json
 from reverie.storage.sqlite.sql_conditions import sql_placeholders
 from reverie.storage.sqlite.write_changes import bump_generation, refresh_derived
@@ -65,6 +67,8 @@ TEXT_TABLES = (
     TextTable("cursor", "note", ("name",), "name", ("name",)),
     TextTable("lease", "note", ("name",), "name", ("name", "holder")),
 )
+# Of a word of fewer letters another may be made.
+WORD = re.compile(r"\w{5,}")
 JSON_COLUMNS = {*STRUCTURED, "before", "after", "payload", "value"}
 FIXED_COLUMNS = {
     "memory": {"id", "kind", "provenance", "messages", "superseded_by", "conflicts_with"},
@@ -75,6 +79,11 @@ FIXED_COLUMNS = {
     "embedder": {"model"},
     "pending": {"model"},
 }
+
+# The SQLite whose FTS5 can take a deleted word out of its segments at once.
+DELETES_WORDS = (3, 42)
+# pages of words that are merged in one transaction
+MERGED_PAGES = 500
 
 # Where a scan goes on: the place of a table in TEXT_TABLES, and the last key that was seen.
 After = tuple[int, tuple[Any, ...]]
@@ -117,9 +126,41 @@ class SqliteScrubbing:
                 db.execute("insert into words (words) values ('optimize')")
             return step
 
-    def compact(self) -> tuple[Path, ...]:
+    def compact(self, texts: Collection[str] = ()) -> tuple[Path, ...]:
         """See `ScrubbableStore`."""
+        self.merge_words()
+        if texts and not self._db.read_only and not self._db.private:
+            from reverie.storage.sqlite.raw_bytes import is_text_left
+
+            with self._db.reading() as db:
+                words = list_unused_words(db, texts)
+            if self._db.checkpoint() and not is_text_left(Path(self.path), (*texts, *words)):
+                return ()
         return () if self._db.compact() else (Path(self.path),)
+
+    def merge_words(self) -> None:
+        """Merge the segments of words, in which an older FTS5 leaves deleted ones, into one: as
+        "optimize" does, but others may write in between. Not within a transaction.
+        """
+        is_needless = sqlite3.sqlite_version_info >= DELETES_WORDS
+        if is_needless or self._db.read_only or self._db.is_in_transaction():
+            return
+        pages = -MERGED_PAGES  # the first step puts all segments on one level
+        while True:
+            with self._db.writing() as db:
+                before = db.total_changes
+                db.execute("insert into words (words, rank) values ('merge', ?)", (pages,))
+                # What FTS5 says of a merge that found nothing to do.
+                if db.total_changes - before < 2 and pages > 0:
+                    return
+            pages = MERGED_PAGES
+
+
+def list_unused_words(db: Connection, texts: Collection[str]) -> list[str]:
+    """The words of erased texts that no memory holds: they should stand nowhere any more."""
+    found = {word for text in texts for word in WORD.findall(text.lower())}
+    sql = "select 1 from words where words match ? limit 1"
+    return [one for one in sorted(found) if not db.execute(sql, (f'"{one}"',)).fetchone()]
 
 
 def scan_copy(path: Path, clean: TextCleaner) -> Iterator[ScrubFinding]:
@@ -171,17 +212,36 @@ def read_text_rows(
     table: TextTable,
     key: Sequence[Any] = (),
     limit: int = -1,
+    needles: Sequence[str] | None = None,
+    only: str = "true",
 ) -> list[dict[str, Any]]:
-    """The rows of a table beyond a key, in the order of the key: key, name and texts."""
+    """The rows of a table beyond a key, in the order of the key: key, name and texts.
+
+    With `needles`, those that hold one of them, in any letter case, and meet the condition `only`.
+    """
     wanted = (*table.key, table.named, *table.columns)
     names = tuple(dict.fromkeys(wanted))
     order = ", ".join(table.key)
-    beyond = f"where ({order}) > ({sql_placeholders(key)})" if key else ""
+    where = f"({order}) > ({sql_placeholders(key)})" if key else "true"
+    held, patterns = sql_holds(table.columns, needles)
     found = db.execute(
-        f"select {', '.join(names)} from {table.name} {beyond} order by {order} limit ?",
-        (*key, limit),
+        f"select {', '.join(names)} from {table.name} where {where} and {only} and {held} "
+        f"order by {order} limit ?",
+        (*key, *patterns, limit),
     )
     return [dict(zip(names, row, strict=True)) for row in found]
+
+
+def sql_holds(columns: Sequence[str], needles: Sequence[str] | None) -> tuple[str, tuple[str, ...]]:
+    """(a condition that one of the columns holds one of the needles, what to fill in); all rows
+    without needles.
+    """
+    if needles is None:
+        return "true", ()
+    # Column by column: a null is passed over, and nothing is put together.
+    conditions = [f"{name} like ?" for name in columns for _ in needles]
+    patterns = tuple(f"%{one}%" for _ in columns for one in needles)
+    return f"({' or '.join(conditions) or 'false'})", patterns
 
 
 def clean_row(
@@ -237,6 +297,9 @@ def write_row(
         sets = ", ".join(f"{name} = ?" for name in changed)
         values = [new[name] for name in changed]
         db.execute(f"update {table.name} set {sets} where {where}", [*values, *key])
+    for summed in SUMMED_TABLES:
+        if table.name == summed.name:
+            seal_rows(db, summed, [old[summed.key]])
     if table.name == "memory":
         refresh_derived(db, old["num"], changed)
 

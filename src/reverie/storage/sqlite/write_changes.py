@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from reverie.core.errors import BadInput, Conflict, NotFound
 from reverie.core.model import Add, Change, Edge, Event, Link, Memory, Retire, Revise
 from reverie.storage.sqlite.connection import fetch_value
+from reverie.storage.sqlite.row_checksums import carry_checksum, checksum_row
 from reverie.storage.sqlite.row_codec import (
     COLUMNS,
     FIELDS,
@@ -24,11 +25,15 @@ from reverie.storage.sqlite.row_codec import (
 from reverie.storage.sqlite.sql_conditions import tag_node
 from reverie.text.tokenization import to_index_text
 
-INSERT_EVENT = "insert into event (at, verb, space, session, payload) values (?, ?, ?, ?, ?)"
+INSERT_EVENT = (
+    "insert into event (at, verb, space, session, payload, checksum) values (?, ?, ?, ?, ?, ?)"
+)
 INSERT_CHANGE = (
     "insert into change (memory, seq, place, op, before, after) values (?, ?, ?, ?, ?, ?)"
 )
-INSERT_MEMORY = f"insert into memory ({COLUMNS}) values ({', '.join('?' * len(FIELDS))})"
+INSERT_MEMORY = (
+    f"insert into memory ({COLUMNS}, checksum) values ({', '.join('?' * len(FIELDS))}, ?)"
+)
 INSERT_WORDS = "insert into words (rowid, body) values (?, ?)"
 # The models whose vectors a text waits for; '' stands for any.
 AWAITED = "select '' as model union all select model from embedder"
@@ -43,7 +48,7 @@ UNQUEUED = f"""
       and not exists (select 1 from pending p where p.model = a.model and p.memory = m.num)
 """
 QUEUE_MISSING = f"insert or ignore into pending (model, memory) {UNQUEUED}"
-SELECT_MEMORY = f"select num, {COLUMNS} from memory where id = ?"
+SELECT_MEMORY = f"select num, checksum, {COLUMNS} from memory where id = ?"
 UPSERT_EDGE = """
     insert into edge (src, rel, dst, weight) values (?, ?, ?, ?)
     on conflict (src, rel, dst) do update set weight = excluded.weight
@@ -72,10 +77,8 @@ def to_words_body(memory: Memory) -> str:
 def insert_event(db: Connection, event: Event) -> int:
     """Append one event and return its number."""
     payload = to_json(event.payload) if event.payload else None
-    cursor = db.execute(
-        INSERT_EVENT,
-        (event.at, event.verb, event.space, event.session, payload),
-    )
+    values = (event.at, event.verb, event.space, event.session, payload)
+    cursor = db.execute(INSERT_EVENT, (*values, checksum_row(values)))
     assert cursor.lastrowid is not None
     return cursor.lastrowid
 
@@ -153,7 +156,8 @@ def record_change(
 def insert_memory(db: Connection, memory: Memory) -> None:
     """Insert a memory with its words and tag edges, and queue its text for vectors."""
     try:
-        num = db.execute(INSERT_MEMORY, to_row(memory)).lastrowid
+        row = to_row(memory)
+        num = db.execute(INSERT_MEMORY, (*row, checksum_row(row))).lastrowid
     except sqlite3.IntegrityError as err:
         raise Conflict(f"There is already a memory with the id {memory.id}") from err
     db.execute(INSERT_WORDS, (num, to_words_body(memory)))
@@ -173,24 +177,27 @@ def revise_memory(
     unknown = set(fields) - (set(FIELDS) - {"id"})
     if unknown:
         raise BadInput(f"A memory has no field {', '.join(sorted(unknown))} that can be changed")
-    num, old = fetch_memory(db, id)
+    num, stored, row = fetch_memory(db, id)
+    old = to_memory(row)
     changed = {name: value for name, value in fields.items() if getattr(old, name) != value}
     if changed:
         sets = ", ".join(f"{name} = ?" for name in changed)
-        values = [to_column(name, value) for name, value in changed.items()]
-        db.execute(f"update memory set {sets} where num = ?", (*values, num))
+        columns = {name: to_column(name, value) for name, value in changed.items()}
+        new_row = [columns.get(name, value) for name, value in zip(FIELDS, row, strict=True)]
+        values = (*columns.values(), carry_checksum(stored, row, new_row), num)
+        db.execute(f"update memory set {sets}, checksum = ? where num = ?", values)
         refresh_derived(db, num, changed)
     before = {name: to_plain(name, getattr(old, name)) for name in changed}
     after = {name: to_plain(name, value) for name, value in changed.items()}
     record_change(db, id, at, op, before, after)
 
 
-def fetch_memory(db: Connection, id: str) -> tuple[int, Memory]:
-    """A memory and the number of its row. Raises NotFound."""
+def fetch_memory(db: Connection, id: str) -> tuple[int, int | None, tuple[Any, ...]]:
+    """The number of a memory's row, its checksum, its values. Raises NotFound."""
     row = db.execute(SELECT_MEMORY, (id,)).fetchone()
     if row is None:
         raise NotFound(f"There is no memory with the id {id}")
-    return row[0], to_memory(row[1:])
+    return row[0], row[1], row[2:]
 
 
 def refresh_derived(

@@ -286,14 +286,11 @@ def describe_tool_stats(found: "WorkStatistics") -> Iterator[str]:
 
 def learn_histories(cli: CliContext, repositories: Sequence[Path]) -> None:
     """Take in the histories of repositories."""
+    done: dict[str, Any] = {}
     with cli.open_mind() as mind:
-        done = {
-            str(path): mind.activity.learn_git(
-                path,
-                space=cli.space,
-            )
-            for path in repositories
-        }
+        for path in repositories:
+            cli.progress("reading the history", len(done), len(repositories))
+            done[str(path)] = mind.activity.learn_git(path, space=cli.space)
     cli.answer(
         {"space": cli.space, "repositories": done},
         (

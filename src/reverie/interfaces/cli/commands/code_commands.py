@@ -23,6 +23,7 @@ from reverie.interfaces.cli.terminal_output import (
     print_note,
 )
 from reverie.interfaces.cli.user_input import read_text_or_stdin
+from reverie.memory.short_ids import shorten_id
 
 if TYPE_CHECKING:
     from reverie import Mind
@@ -282,7 +283,7 @@ def list_outdated(cli: CliContext, found: "list[Memory]") -> None:
 
 def describe_outdated(memory: "Memory") -> Iterator[str]:
     """A memory that speaks of code as it was, and where that code went."""
-    yield f"{memory.id}  {outdated_notice(memory)}: {one_line(memory.text, 100)}"
+    yield f"{shorten_id(memory.id)}  {outdated_notice(memory)}: {one_line(memory.text, 100)}"
     for anchor in anchors_of(memory):
         if anchor.was:
             yield f"    {anchor.was} is {anchor.location} now"

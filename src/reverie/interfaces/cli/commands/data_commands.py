@@ -1,4 +1,4 @@
-"""Commands that look after the store: status, stats, verify, export, backup, settle, llm."""
+"""Commands that look after the store: privacy, stats, verify, export, backup, settle, llm."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reverie.core import clock
-from reverie.core.errors import BadInput, ModelUnavailable, StoreDamaged
+from reverie.core import clock, config
+from reverie.core.errors import BadInput, ModelUnavailable, ReverieError, StoreDamaged
+from reverie.core.privacy_policy import describe_policy
 from reverie.interfaces.cli import memory_view
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands import activity_commands
 from reverie.interfaces.cli.terminal_output import (
     one_line,
+    print_json,
     print_note,
 )
 from reverie.memory.history_text import format_moment
+from reverie.memory.short_ids import shorten_id
 from reverie.storage import Problem, Stats
 
 if TYPE_CHECKING:
@@ -115,7 +118,7 @@ def describe_usage(found: "Usage") -> Iterator[str]:
     )
     for memory in found.best:
         times = f"used {memory.access_count:,}, said {memory.strength:,}"
-        yield f"{memory.id}  {times}: {one_line(memory.text, 90)}"
+        yield f"{shorten_id(memory.id)}  {times}: {one_line(memory.text, 90)}"
 
 
 def render_stats(values: dict[str, Any], spent: str) -> "View":
@@ -160,11 +163,11 @@ def format_amounts(values: dict[str, Any]) -> dict[str, str]:
         f"; texts that wait for one: {values['waiting']:,}" if values["waiting"] else ", none waits"
     )
     return {
-        "memories": f"{values['memories']:,} that count, {values['forgotten']:,} let go",
+        "memories": f"{values['memories']:,} active, {values['forgotten']:,} forgotten",
         "log": f"{values['events']:,} events, {values['edges']:,} links",
         "extraction": format_extraction(values["learned"], values["rejected"], values["junk_rate"]),
         "vectors": f"{values['vectors']:,}{waiting}",
-        "to decide": f"{values['to_decide']:,} pairs: reverie review"
+        "to decide": f"pairs: {values['to_decide']:,} (reverie review)"
         if values["to_decide"]
         else "",
         "size": f"{values['bytes'] / 1e6:,.1f} MB",
@@ -187,7 +190,7 @@ def format_extraction(
 @commands.add("verify", spaced=False)
 def verify_store(
     cli: CliContext,
-    repair: Annotated[bool, "Mend what can be mended."] = False,
+    repair: Annotated[bool, "Repair what can be repaired."] = False,
 ) -> None:
     """Check the store.
 
@@ -198,7 +201,7 @@ def verify_store(
     cli.answer({"problems": problems}, view if problems else "Everything is as it should be.")
     if any(not problem.repaired for problem in problems):
         if not repair:
-            print_note("Mend with: reverie data verify --repair")
+            print_note("Repair with: reverie data verify --repair")
         raise typer.Exit(1)
 
 
@@ -206,7 +209,7 @@ def verify_or_salvage(cli: CliContext, repair: bool) -> list[Problem]:
     """What is wrong; a file that cannot be read is salvaged if it may be repaired."""
     try:
         # A damaged file cannot even be opened; that is a finding, unless it may be repaired.
-        with cli.open_mind() as mind:
+        with cli.open_mind(as_found=True) as mind:
             problems = mind.data.verify(repair)
     except StoreDamaged as err:
         if not repair:
@@ -300,6 +303,55 @@ def back_up_store(
     )
 
 
+@commands.add("privacy")
+def choose_privacy(
+    cli: CliContext,
+    choices: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CHOICE…",
+            help="Such as contact=refuse intimate=mask; personal, contact or intimate, each off "
+            "(kept), mask or refuse. Without one: what holds.",
+        ),
+    ] = None,
+    everywhere: Annotated[
+        bool, typer.Option("--everywhere", help="For all spaces without choices of their own.")
+    ] = False,
+    clear: Annotated[
+        bool, typer.Option("--clear", help="Forget what was chosen for the space.")
+    ] = False,
+) -> None:
+    """Show or set what is kept of a person in a space.
+
+    It holds for all spaces below it, too.
+
+    It holds for what is written from then on; what is there already: reverie data scrub.
+    """
+    rules = {rule.partition(" ")[0]: rule for rule in cli.settings.space_privacy}
+    if choices and everywhere:
+        values: dict[str, Any] = dict(one.partition("=")[::2] for one in choices)
+        config.check_space_privacy(f"all {' '.join(choices)}")
+        config.save_settings(cli.settings, **values)
+        cli.settings = cli.settings._replace(**values)
+    elif choices or clear:
+        before = {} if clear else read_choices(rules.get(cli.space, ""))
+        chosen = before | read_choices(f"{cli.space} {' '.join(choices or ())}")
+        rules.pop(cli.space, "")
+        if chosen:
+            written = " ".join(f"{name}={value}" for name, value in chosen.items())
+            rules[cli.space] = config.check_space_privacy(f"{cli.space} {written}")
+        config.save_settings(cli.settings, space_privacy=tuple(rules.values()))
+        cli.settings = cli.settings._replace(space_privacy=tuple(rules.values()))
+    holds = cli.settings.policy.within(cli.space)
+    done = {name: getattr(holds, name) for name in config.PRIVACY_SETTINGS}
+    cli.answer({"space": cli.space, **done}, f"In {cli.space}: {describe_policy(holds)}")
+
+
+def read_choices(rule: str) -> dict[str, str]:
+    """The choices of a rule by their names."""
+    return {name: value for name, _, value in (one.partition("=") for one in rule.split()[1:])}
+
+
 @commands.add("settle", spaced=False)
 def settle_pending(cli: CliContext) -> None:
     """Embed and learn what is waiting, now.
@@ -342,12 +394,76 @@ def fetch_model(cli: CliContext, mind: "Mind") -> str:
 @commands.add("llm", spaced=False)
 def show_llm(
     cli: CliContext,
-    check: Annotated[bool, "Ask it something small now, even if it rests."] = False,
+    check: Annotated[bool, "Ask it something small now, even if it is paused."] = False,
+    tokens_per_day: Annotated[
+        int | None,
+        typer.Option(metavar="NUMBER", min=0, help="Let a day take so many tokens; 0: no limit."),
+    ] = None,
+    dollars_per_day: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", min=0, help="Let a day cost so much; 0: no limit."),
+    ] = None,
 ) -> None:
     """How the language model does.
 
-    Today's tokens and cost, how its calls ended, whether it rests.
+    Today's tokens and cost, how its calls ended, whether it rests. What a day may take.
     """
     from reverie.interfaces.cli import llm_status
 
+    limits = {"llm_tokens_per_day": tokens_per_day, "llm_dollars_per_day": dollars_per_day}
+    chosen = {name: limit for name, limit in limits.items() if limit is not None}
+    if chosen:
+        config.save_settings(cli.settings, **chosen)
+        cli.settings = config.load_settings(cli.settings.home)
+
     llm_status.report_llm_status(cli, check)
+
+
+@commands.add("worker", spaced=False)
+def work_until_idle(
+    cli: CliContext,
+    holder: Annotated[
+        str, typer.Option(help="The name under which the lease was taken.", hidden=True)
+    ] = "",
+    lock: Annotated[
+        int | None,
+        typer.Option(help="The open file of the lock held for this worker.", hidden=True),
+    ] = None,
+    restart: Annotated[bool, "End the one in the background, and start another there."] = False,
+) -> None:
+    """Take in what hooks left, stay a while for more.
+
+    Hooks start one in the background by themselves, and it leaves when there is nothing to do.
+    """
+    if restart:
+        restart_worker(cli)
+        return
+    from reverie.interfaces.hooks.spool import HookFiles
+    from reverie.interfaces.worker import is_embedder_ready, run_worker
+    from reverie.interfaces.worker_start import note_worker_exit
+
+    if lock is not None and not is_embedder_ready(cli.settings):
+        # Without the model's files the worker still learns; vectors wait for `reverie data settle`.
+        cli.settings = cli.settings._replace(embedder="none")  # a hook asks for no download
+    try:
+        with cli.open_mind(watched=False) as mind:
+            done = run_worker(mind, cli.settings.idle, holder, lock)
+    except ReverieError:
+        note_worker_exit(HookFiles(str(cli.settings.home)).lock, True)
+        raise
+    if cli.as_json:
+        print_json(done)
+
+
+def restart_worker(cli: CliContext) -> None:
+    """End the worker of hooks, also one that hangs, and start another."""
+    from reverie.interfaces.hooks.spool import HookFiles
+    from reverie.interfaces.worker import stop_worker
+    from reverie.interfaces.worker_start import note_worker_exit, wake_worker
+
+    files = HookFiles(str(cli.settings.home))
+    if not stop_worker(files.lock):
+        raise BadInput("The worker does not end, and does not say which process it is. End it")
+    note_worker_exit(files.lock, failed=False)  # no rest after what went wrong before
+    wake_worker(files.home, files.lock)
+    cli.answer({"waiting": len(files.list_events())}, "Another worker takes in what waits.")

@@ -17,6 +17,7 @@ from reverie.interfaces.cli.terminal_output import (
     one_line,
 )
 from reverie.interfaces.cli.user_input import parse_as_of_time, parse_time_ago, read_text_or_stdin
+from reverie.memory.short_ids import shorten_id
 
 if TYPE_CHECKING:
     pass
@@ -147,7 +148,10 @@ def show_chain(
         found = mind.episodes.chain(id, limit=limit)
     cli.answer(
         {"chain": found},
-        (f"{'→' if one.id == id else ' '} {one.id}  {one_line(one.text, 100)}" for one in found),
+        (
+            f"{'→' if one.id == id else ' '} {shorten_id(one.id)}  {one_line(one.text, 100)}"
+            for one in found
+        ),
     )
 
 

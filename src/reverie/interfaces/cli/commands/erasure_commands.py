@@ -217,7 +217,7 @@ def erase_memories(
     )
     if done.repeated:
         print_note(
-            "Others say it too. To erase them as well: "
+            "Other memories say the same. To erase them as well: "
             f"reverie data purge {' '.join(done.repeated)}"
         )
     for left in done.unreached:

@@ -110,9 +110,12 @@ def search_folders(
 
     Path, lines, text, score, why.
     """
+    question = read_text_or_stdin(query)
+    if not question.strip():
+        raise BadInput("The question is empty: say what to look for")
     with cli.open_mind() as mind:
         found = mind.files.search(
-            read_text_or_stdin(query),
+            question,
             space=cli.space,
             limit=limit,
             mode=mode,

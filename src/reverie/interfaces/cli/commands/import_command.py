@@ -1,6 +1,5 @@
 """The command import: what `export` wrote, and what other programs remember."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,14 +22,13 @@ if TYPE_CHECKING:
 
 commands = CommandTable()
 
-EXPORT_BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{[^{}]*"type":\s*"reverie"')
-HEAD_BYTES = 4_096  # that are looked at to tell an export
 TRANSCRIPT_HEAD_BYTES = 1 << 20  # and to tell a conversation
 MAX_NAMED_RECORDS = 20  # bad records that are named one by one
 # How it ends where nothing could be read: as with other input that cannot be used.
 EXIT_UNREADABLE = 2
 CLAUDE = "claude-code"
 CONVERSATION = "conversation"  # of Claude Code's: it is learned from
+OWN = "reverie"
 
 
 @commands.add("import")
@@ -57,10 +55,12 @@ def import_paths(
         bool,
         typer.Option("--dry-run", help="Of another program: only tell what would come."),
     ] = False,
-    untrusted: Annotated[
+    trusted: Annotated[
         bool,
         typer.Option(
-            "--untrusted", help="Somebody else's memories: each waits until it is approved."
+            "--trusted/--untrusted",
+            help="They are your own: what they say of who said what is believed, and an export of "
+            "Reverie comes in to the letter. Without it each waits until it is approved.",
         ),
     ] = False,
     skip_bad: Annotated[
@@ -74,25 +74,36 @@ def import_paths(
     if not files:
         if system or skip_bad:
             raise BadInput("Name what to take in: reverie data import PATH")
-        import_known_places(cli, dry_run, untrusted)
+        import_known_places(cli, dry_run, trusted)
         return
     found = {file: detect_program(file, system) for file in files}
+    if not trusted:
+        refuse_unsaid_files(found)
+        found = {file: OWN if name is None else name for file, name in found.items()}
     others = {file: name for file, name in found.items() if name is not None}
-    if others or dry_run or untrusted:
+    if others or dry_run:
         refuse_unknown_files(file for file, name in found.items() if name is None)
     if others and len(others) < len(found):
-        raise BadInput(
-            "An export of Reverie and memories of another program, one after the other please"
-        )
+        raise BadInput("Import an export of Reverie and another program's memories in two commands")
     if others:
-        import_from_programs(cli, others, dry_run, untrusted)
+        import_from_programs(cli, others, dry_run, trusted)
         return
-    if dry_run or untrusted:
-        raise BadInput(
-            "--dry-run and --untrusted are for memories of other programs; this is an export "
-            "of Reverie"
-        )
+    if dry_run:
+        raise BadInput("--dry-run is not for an export of Reverie that is your own")
     import_exports(cli, files, skip_bad)
+
+
+def refuse_unsaid_files(found: Mapping[Path, str | None]) -> None:
+    """Raise BadInput for what is believed or not taken at all, and for what nobody knows."""
+    for file, name in found.items():
+        if str(file) == "-":
+            raise BadInput("An export that comes through a pipe must be your own: say --trusted")
+        if name == CONVERSATION:
+            raise BadInput(
+                f"{file} is a conversation, and what it teaches counts as your word. If it is "
+                f"yours: reverie data import {file} --trusted"
+            )
+    refuse_unknown_files(file for file, name in found.items() if name is None)
 
 
 def refuse_unknown_files(files: Iterable[Path]) -> None:
@@ -126,8 +137,10 @@ def detect_program(file: Path, system: str) -> str | None:
 
 def describe_unknown_file(file: Path) -> str:
     """A message: a file is nothing that we know, and what to do."""
+    if not (config.working_directory() / file.expanduser()).stat().st_size:
+        return f"There is nothing in {file}"
     return (
-        f"{file} is no export of Reverie, nor does it look like anything of "
+        f"{file} is not an export of Reverie, nor does it look like anything of "
         f"{', '.join(FORMAT_NAMES)}. If it is, say "
         "which with --from"
     )
@@ -135,10 +148,9 @@ def describe_unknown_file(file: Path) -> str:
 
 def is_export(place: Path) -> bool:
     """True if a file begins as an export of Reverie does."""
-    if not place.is_file():
-        return False
-    with place.open("rb") as opened:
-        return bool(EXPORT_BEGINNING.match(opened.read(HEAD_BYTES)))
+    from reverie.porting.importers.reverie import fits
+
+    return fits(place)
 
 
 def is_claude_transcript(place: Path) -> bool:
@@ -160,7 +172,7 @@ def import_from_programs(
     cli: CliContext,
     files: Mapping[Path, str],
     dry_run: bool,
-    untrusted: bool,
+    trusted: bool,
 ) -> None:
     """Take along what other programs remember; conversations of Claude Code's are learned from."""
     told: list[dict[str, Any]] = []
@@ -176,7 +188,7 @@ def import_from_programs(
                 place,
                 system,
                 space=cli.space,
-                untrusted=untrusted,
+                trusted=trusted,
                 dry_run=dry_run,
             )
             cli.progress.clear()
@@ -184,6 +196,7 @@ def import_from_programs(
             empty |= is_unreadable_plan(done.plan)
             if not cli.as_json:
                 print_import(file, done, dry_run)
+                print_waiting(file, done, trusted)
         if not dry_run:
             hand_to_worker(cli, mind)
     if cli.as_json:
@@ -208,13 +221,13 @@ def is_unreadable_plan(plan: "ImportPlan") -> bool:
 def import_known_places(
     cli: CliContext,
     dry_run: bool,
-    untrusted: bool,
+    trusted: bool,
 ) -> None:
     """Take along what lies where other programs keep it; say what was left, and why."""
     with cli.open_mind() as mind:
         found = mind.data.import_beside(
             space=cli.space,
-            untrusted=untrusted,
+            trusted=trusted,
             dry_run=dry_run,
         )
         if not dry_run:
@@ -237,7 +250,9 @@ def import_known_places(
         return
     for place in found:
         print_import(place.path, place.done, dry_run or place.left)
-        if place.left:
+        if not place.left:
+            print_waiting(place.path, place.done, trusted)
+        else:
             print_note(
                 "  Left as it is, for there are memories here already. To add them: reverie "
                 f"data import {place.path}"
@@ -267,7 +282,9 @@ def learn_conversation(
         raise BadInput(
             f"{file} is a conversation. See what it would teach with: reverie session replay {file}"
         )
-    for result in learn_recording(cli, mind, file):
+    results = learn_recording(cli, mind, file)
+    cli.progress.clear()
+    for result in results:
         if not cli.as_json:
             tell_learned(result)
 
@@ -282,6 +299,7 @@ def import_to_json(done: "ImportOutcome") -> dict[str, Any]:
         "links": plan.links,
         "deeds": len(plan.events),
         "known": plan.known,
+        "lifted": plan.lifted,
         "redacted": list(plan.redacted),
         "bad": [one._asdict() for one in plan.bad],
         "remarks": list(plan.remarks),
@@ -303,8 +321,9 @@ def print_import(
         f"{plan.links:,} {pluralize('link', plan.links)}",
     ]
     if plan.events:
-        parts.append(f"{len(plan.events):,} {pluralize('deed', len(plan.events))} for the log")
+        parts.append(f"{len(plan.events):,} {pluralize('event', len(plan.events))} for the log")
     before = f" {plan.known:,} were there already." if plan.known else ""
+    before += f" {plan.lifted:,} of them count as yours now." if plan.lifted else ""
     back = f" Back: reverie undo {done.event}" if done.event else ""
     print_line(
         f"{file} ({done.system}): {'would bring' if dry_run else 'new:'} "
@@ -315,6 +334,21 @@ def print_import(
     if plan.redacted:
         print_note(f"  Taken out before anything was kept: {', '.join(plan.redacted)}.")
     print_bad_records(plan)
+
+
+def print_waiting(
+    file: Path,
+    done: "ImportOutcome",
+    trusted: bool,
+) -> None:
+    """Say that what came waits for a look, and how somebody whose own it is says so."""
+    if trusted or not done.plan.kinds:
+        return
+    back = f"reverie undo {done.event or 'N'}, then " if done.system == OWN else ""
+    print_note(
+        "  Not known to be yours: each waits for reverie memory curate. If it is: "
+        f"{back}reverie data import {file} --trusted"
+    )
 
 
 def print_bad_records(plan: "ImportPlan") -> None:

@@ -11,6 +11,7 @@ import typer
 
 from reverie.core import config
 from reverie.core.errors import BadInput
+from reverie.core.privacy_policy import describe_policy
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
 from reverie.interfaces.hosts import HOST_MODULES, load_host
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 commands = CommandTable()
 
-Host = Annotated[str, "HOST", f"One of: {', '.join(HOST_MODULES)}."]
+Host = Annotated[str, "|".join(HOST_MODULES), "The agent."]
 Project = Annotated[
     bool, typer.Option("--project/--user", help="For this project only, or for all (default).")
 ]
@@ -36,7 +37,7 @@ Whole = Annotated[bool, typer.Option("--diff", help="Show every line that change
 Printed = Annotated[
     bool, typer.Option("--print", help="Write nothing: print the entries, for wiring by hand.")
 ]
-Only = Annotated[bool, typer.Option("--no-mcp", help="Hooks only, without the MCP server.")]
+Only = Annotated[bool, typer.Option("--no-mcp", help="Without the MCP server.")]
 Past = Annotated[
     bool | None,
     typer.Option(
@@ -64,7 +65,7 @@ def install_host(
     options: InstallOptions,
     project: Project = False,
 ) -> None:
-    """Wire Reverie into an agent.
+    """Set up Reverie in Claude Code, Codex or Cursor.
 
     Its hooks and the MCP server. Shows what it would write, and asks. Then it says what past
     sessions of that agent lie on this machine, and offers to take them in.
@@ -72,7 +73,7 @@ def install_host(
     found = [
         target
         for target in find_targets(cli, host, project)
-        if target.what == "hooks" or not options.no_mcp
+        if target.what != "server" or not options.no_mcp
     ]
     if options.by_hand:
         print_targets(cli, found)
@@ -92,7 +93,11 @@ def install_host(
         done = f"{load_host(host).title} is wired already."
     if not cli.as_json:
         print_line(done)
-        note_shortcomings(cli, project=project, no_mcp=options.no_mcp)
+        policy = cli.settings.policy.within(cli.space)
+        print_note(
+            f"Secrets are masked; {describe_policy(policy)}. Other choices: reverie data privacy"
+        )
+        note_shortcomings(cli, found, project=project, no_mcp=options.no_mcp)
     past = offer_past_sessions(cli, host, project, options)
     values = {"host": host, "written": [str(edit.path) for edit in edits]}
     cli.answer(values | ({"past": past.values} if past else {}), past.view if past else ())
@@ -129,6 +134,7 @@ def offer_past_sessions(
 
 def note_shortcomings(
     cli: CliContext,
+    found: Sequence[SettingsTarget],
     *,
     project: bool,
     no_mcp: bool,
@@ -137,16 +143,17 @@ def note_shortcomings(
     from reverie.interfaces.worker import is_model_missing
 
     if is_model_missing(cli.settings):
-        print_note("Until `reverie data settle` has fetched the model, words decide what comes up.")
+        print_note("Until `reverie data settle` has fetched the model, search goes by words alone.")
     if not no_mcp and find_spec("mcp") is None:
         print_note(
             "Its MCP server needs the package mcp, and does not start without: pip install "
             "'reverie[mcp]'. "
             "Memory comes by the hooks all the same; --no-mcp leaves the server out."
         )
-    if project and not no_mcp and not shutil.which("reverie"):
+    is_by_name = any(target.what != "hooks" for target in found)
+    if project and is_by_name and not shutil.which("reverie"):
         print_note(
-            "The project's MCP server is the command `reverie`, which is not on your path. "
+            "What the project's files start is the command `reverie`, which is not on your path. "
             "Install Reverie with "
             "pipx or uv tool, or add its folder to PATH."
         )
@@ -211,7 +218,7 @@ def confirm_edits(
     if not edits:
         return False
     if not yes and (cli.as_json or not sys.stdin.isatty()):
-        raise BadInput("Nothing was written: there is nobody to ask. Add --yes")
+        raise BadInput("Nothing was written: there is no terminal to ask on. Confirm with --yes")
     if not cli.as_json:
         for edit in edits:
             print_note(edit.diff if diff else "\n".join(describe_edit(edit)))
@@ -226,8 +233,11 @@ def describe_edit(edit: SettingsEdit) -> Iterator[str]:
     if edit.before is None:
         what = " (a new file)"
     elif edit.after is None:
-        what = " (the file goes)"
+        what = " (the file is deleted)"
     yield f"{edit.path}{what}"
+    if edit.path.suffix == ".md":
+        yield f"  {'-' if edit.after is None else '+'} command /reverie:{edit.path.stem}"
+        return
     before, after = list_our_entries(edit.before), list_our_entries(edit.after)
     yield from (f"  - {line}" for line in before if line not in after)
     yield from (f"  + {line}" for line in after if line not in before)
@@ -288,7 +298,7 @@ def run_doctor(cli: CliContext) -> None:
 
 @commands.add("tour", spaced=False)
 def take_tour(cli: CliContext) -> None:
-    """See Reverie at work in a throw-away home.
+    """See Reverie at work, in a temporary home.
 
     On this repository's history and a sample conversation.
     """

@@ -33,7 +33,7 @@ def learn_conversations(
     git: Annotated[bool, "Take in a repository's history (default: the one here)."] = False,
     past: Annotated[bool, "Take in all past sessions that lie on this machine."] = False,
 ) -> None:
-    """Take memories out of conversations or a git history.
+    """Learn from past conversations or a git history.
 
     Finished or crashed conversations, or with --git what a repository went through. Twice adds
     nothing. Without anything it says what past sessions lie on this machine, and asks whether to
@@ -49,13 +49,18 @@ def learn_conversations(
         learn_past_sessions(cli, [str(name) for name in files or ()], sure=past)
         return
     results: list[dict[str, Any]] = []
+    recordings = [one for given in files for one in list_recordings(given)]
+    sizes = [path.stat().st_size if path.is_file() else 0 for path in recordings]
     with cli.open_mind() as mind:
-        for file in (one for given in files for one in list_recordings(given)):
-            results += learn_recording(cli, mind, file)
+        for place, file in enumerate(recordings):
+            results += learn_recording(cli, mind, file, sum(sizes[:place]), sum(sizes))
+        cli.progress.clear()
     view = (line for result in results for line in describe_learned(result))
     cli.answer({"space": cli.space, "sessions": results}, view)
     # The others were learned from all the same; the code tells a script that one was not.
     if any(result["error"] for result in results):
+        if len(results) > 1:
+            cli.note("The other conversations are not affected.")
         raise typer.Exit(2)
 
 
@@ -92,23 +97,28 @@ def learn_recording(
     cli: CliContext,
     mind: Any,
     file: Path,
+    done: int = 0,
+    total: int = 0,
 ) -> list[dict[str, Any]]:
     """What each conversation of a file taught, as JSON values. One that cannot be learned from does
-    not disturb the others.
+    not disturb the others. A bar shows progress, after files of `done` bytes and of `total` in all.
     """
     from reverie.extraction.transcript_learning import LearnReport
     from reverie.interfaces.cli.replay_run import read_content
     from reverie.porting.transcript_formats import read_transcript
 
     name = file.stem if str(file) != "-" else "stdin"
+    cli.progress("learning", done, max(done, total, 1))
     try:
-        recording = read_transcript(read_content(file), name)
+        content = read_content(file)
+        recording = read_transcript(content, name)
     except (BadInput, OSError) as err:
         return [learned_to_json(LearnReport(name), str(err))]
     conversations = recording.conversations
     results: list[dict[str, Any]] = []
     for conversation in conversations:
-        cli.progress(f"learning from {conversation.session}", len(results), len(conversations))
+        part = len(content) * len(results) // len(conversations)
+        cli.progress("learning", done + part, max(done + len(content), total))
         messages = [
             {
                 "role": one.role,
@@ -124,6 +134,7 @@ def learn_recording(
                         messages,
                         space=cli.space,
                         session=conversation.session,
+                        folder=recording.folder,
                     )
                 )
             )
@@ -131,7 +142,6 @@ def learn_recording(
             results.append(
                 learned_to_json(LearnReport(conversation.session, messages=len(messages)), str(err))
             )
-    cli.progress.clear()
     results[0]["remarks"] = recording.remarks  # a recording has a conversation at least
     return results
 
@@ -161,7 +171,7 @@ def describe_learned(result: dict[str, Any]) -> Iterator[str]:
     for remark in result["remarks"]:
         print_note(f"{name}: {remark}.")
     if result["error"]:
-        print_error(f"{name}: {result['error']}. The other conversations are not affected")
+        print_error(f"{name}: {result['error']}")
     elif result["known"]:
         yield f"{name}: learned from already, nothing new."
     else:

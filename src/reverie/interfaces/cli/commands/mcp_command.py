@@ -31,6 +31,9 @@ def serve_mcp(
             help="Of --http; 0 takes a free one.",
         ),
     ] = DEFAULT_PORT,
+    no_token: Annotated[
+        bool, "With --http: answer every program on this machine, also those without the token."
+    ] = False,
 ) -> None:
     """Serve memory to an agent by MCP.
 
@@ -46,12 +49,17 @@ def serve_mcp(
 
     room = ToolContext(cli.settings, cli.space)
     if http:
-        server.serve_http(
-            room,
-            profile,
-            port,
-            lambda address: print_note(f"Serving {room.space} at {address}. Ctrl-C stops."),
-        )
+        token, place = ("", "") if no_token else server.load_http_token(room.settings)
+
+        def say_address(address: str) -> None:
+            print_note(f"Serving {room.space} at {address}. Ctrl-C stops.")
+            if token:
+                print_note(
+                    "Clients need the header `Authorization: Bearer TOKEN`; the token stands in "
+                    f"{place}. --no-token serves whoever asks."
+                )
+
+        server.serve_http(room, profile, port, say_address, token)
     else:
         if sys.stdin.isatty():
             print_note(

@@ -11,6 +11,7 @@ from reverie import Hit, Memory
 from reverie.core import clock, config
 from reverie.core.code_anchors import outdated_notice
 from reverie.core.doubt import describe_doubt
+from reverie.core.errors import BadInput, NotFound
 from reverie.core.kinds import KINDS, MATURITIES, maturity_of
 from reverie.core.model import MEMORY_RELATIONS, Record
 from reverie.interfaces.cli import memory_view
@@ -22,6 +23,7 @@ from reverie.interfaces.cli.cli_context import (
     OptionalMemoryId,
 )
 from reverie.interfaces.cli.commands.remember_commands import (
+    MemoryIds,
     hand_to_worker,
     require_memory,
 )
@@ -44,6 +46,7 @@ from reverie.interfaces.cli.user_input import (
     parse_time_ahead,
 )
 from reverie.memory.feelings import INTENSITIES
+from reverie.memory.short_ids import shorten_id
 
 commands = CommandTable()
 
@@ -81,7 +84,34 @@ def tag_memory(
         )
     cli.answer(
         {"memory": memory},
-        f"{id}: {', '.join(f'#{t}' for t in memory.tags) or 'no tags'}",
+        f"{shorten_id(id)}: {', '.join(f'#{t}' for t in memory.tags) or 'no tags'}",
+    )
+
+
+@commands.add("move")
+def move_memories(cli: CliContext, ids: MemoryIds) -> None:
+    """Put memories into another space, by --space.
+
+    --space me is all your projects. All of them move, or none if one is unknown. `reverie undo`
+    lists what can be taken back.
+    """
+    if not cli.named_space:
+        raise BadInput("Say where to: --space me for all your projects, or --space me/PROJECT")
+    with cli.open_mind() as mind:
+        here = [require_memory(mind, id) for id in ids]
+        moved = [
+            memory if memory.space == cli.space else mind.revise(memory.id, space=cli.space)
+            for memory in here
+        ]
+        hand_to_worker(cli, mind)
+    cli.answer(
+        {"memories": moved},
+        (
+            f"{shorten_id(old.id)} was in {cli.space} already."
+            if old.space == cli.space
+            else f"Moved {shorten_id(old.id)} from {old.space} to {cli.space}."
+            for old in here
+        ),
     )
 
 
@@ -99,10 +129,10 @@ def link_two_memories(
     ] = "relates_to",
     weight: Annotated[
         float | None,
-        "How strongly, 0 to 1; 0 unties. None: 0.5, and stronger each time.",
+        "How strongly, 0 to 1; 0 removes the link. None: 0.5, and stronger each time.",
     ] = None,
 ) -> None:
-    """Tie two memories together.
+    """Link two memories.
 
     Or say that one supersedes or contradicts the other.
     """
@@ -117,7 +147,7 @@ def link_two_memories(
         },
         f"{src} {rel.replace('_', ' ')} {dst} ({now:.2f})."
         if now
-        else f"{src} and {dst} are untied.",
+        else f"{src} and {dst} are no longer linked.",
     )
 
 
@@ -136,7 +166,7 @@ def give_feedback(
         memory = mind.feedback(id, helpful, session=session)
     cli.answer(
         {"memory": memory},
-        f"{id} is now believed at {memory.confidence:.0%}, strength {memory.strength}.",
+        f"{shorten_id(id)} is now believed at {memory.confidence:.0%}, strength {memory.strength}.",
     )
 
 
@@ -162,9 +192,9 @@ def restore_memories(
     cli.answer(
         {"memories": back},
         (
-            f"{memory.id} counts already."
+            f"{shorten_id(memory.id)} was not forgotten."
             if before[memory.id].active
-            else f"{memory.id} counts again: {one_line(memory.text, 60)}"
+            else f"Restored {shorten_id(memory.id)}: {one_line(memory.text, 60)}"
             for memory in back
         ),
     )
@@ -198,18 +228,18 @@ def curate_or_list(
                 by=by,
                 note=note,
             )
-            cli.answer({"memory": memory}, f"{id} is {state}.")
+            cli.answer({"memory": memory}, f"{shorten_id(id)} is {state}.")
             return
         waiting = mind.review.pending(space=cli.space, limit=limit)
     view = map(describe_waiting, waiting)
-    cli.answer({"memories": waiting}, view if waiting else "Nothing waits for a look.")
+    cli.answer({"memories": waiting}, view if waiting else "Nothing waits for approval.")
 
 
 def describe_waiting(memory: Memory) -> str:
     """What waits for a look, and how it stands."""
     standing = (maturity_of(memory), memory.provenance, *list_origin_notes(memory))
     why = outdated_notice(memory) or describe_doubt(memory) or ", ".join(standing)
-    return f"{memory.id}  {why}: {one_line(memory.text, 100)}"
+    return f"{shorten_id(memory.id)}  {why}: {one_line(memory.text, 100)}"
 
 
 def list_origin_notes(memory: Memory) -> list[str]:
@@ -240,7 +270,7 @@ def promote_to_page(
         )
     cli.answer(
         {"memory": memory},
-        f"Written: {memory.details['reference']}. {id} is approved and names it.",
+        f"Written: {memory.details['reference']}. {shorten_id(id)} is approved and names it.",
     )
 
 
@@ -256,8 +286,10 @@ def list_hints(
     Give the prompt; `reverie memory retrieve ID` reads what is hinted.
     """
     text = " ".join(prompt)
+    if not text.strip():
+        raise BadInput("The prompt is empty: say what is to be done")
     with cli.open_mind() as mind:
-        if choose_search_mode(cli, mind, text, "auto") == "words":
+        if choose_search_mode(cli, mind, text, "auto")[0] == "words":
             mind.context.embedder = None
         found = mind.hints(
             text,
@@ -288,6 +320,8 @@ def retrieve_memories(
 ) -> None:
     """Read memories by ids or by tags; each counts as used."""
     with cli.open_mind() as mind:
+        if unknown := {*(ids or ())} - {memory.id for memory in mind.get(ids or ())}:
+            raise NotFound(f"There is no memory with the id {', '.join(sorted(unknown))}")
         found = mind.retrieve(
             ids or (),
             tags=tag or (),
@@ -430,7 +464,7 @@ def list_neighbours(
     limit: Limit = 20,
     depth: Depth = None,
 ) -> None:
-    """Show what a memory is tied to, nearest first.
+    """Show what a memory is linked to, nearest first.
 
     By links, tags and clusters.
     """
@@ -443,7 +477,7 @@ def list_neighbours(
                 depth=depth,
                 limit=limit,
             ),
-            "It is tied to nothing.",
+            "It is linked to nothing.",
         )
 
 
@@ -533,7 +567,7 @@ def set_season(
     ] = "",
     end: Annotated[bool, "It is over."] = False,
 ) -> None:
-    """Say what the present time is called here.
+    """Name the present period, such as release-week.
 
     What was kept in a time of the same name is favoured.
     """

@@ -10,11 +10,14 @@ from typing import Annotated, Any
 import typer
 
 from reverie import Mind
+from reverie.core import config
+from reverie.core.atomic_file import make_private_folder
 from reverie.core.errors import BadInput
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
 from reverie.interfaces.cli.mirror_status import find_unsynced_shares, format_mirror_question
 from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
+from reverie.mirror.home_place import forget_original, is_originals_mirror, read_original
 
 commands = CommandTable()
 
@@ -31,17 +34,25 @@ def mirror_pages(
     forget: Annotated[
         bool | None,
         typer.Option(
-            "--yes/--no", help="Many lines are gone from a page: forget them, or write them anew."
+            "--yes/--no", help="Many lines are gone from a page: forget them, or write them again."
         ),
     ] = None,
-    watch: Annotated[bool, "Stay, and do so whenever a page is saved."] = False,
+    watch: Annotated[bool, "Keep running, and do it whenever a page is saved."] = False,
     where: Annotated[bool, "Only say where the pages are."] = False,
     afresh: Annotated[bool, "Look at every memory and page."] = False,
+    own: Annotated[
+        bool, "A home that was copied goes on by itself, with pages of its own."
+    ] = False,
 ) -> None:
     """Bring memories and their Markdown pages in step.
 
     MEMORY.md and memory/<day>.md are yours to edit.
     """
+    if own:
+        part_from_original(cli)
+        if cli.settings.mirror_root is None:
+            cli.answer({"spaces": []}, "This home goes on by itself. It has no pages.")
+            return
     with cli.open_mind() as mind:
         root = require_mirror_root(mind)
         if where:
@@ -62,6 +73,21 @@ def mirror_pages(
         print_mirror_report(reports, quiet=watch)
         if watch:
             watch_mirror(mind, cli, root)
+
+
+def part_from_original(cli: CliContext) -> None:
+    """Forget that a home is a copy; its pages are within it, if they were the original's."""
+    with cli.open_mind() as mind:
+        root = mind.settings.mirror_root
+        if not read_original(mind.store):
+            raise BadInput(f"{mind.settings.home} is no copy of another home")
+        theirs = root is not None and is_originals_mirror(mind.store, mind.settings, root)
+    if theirs:
+        # Written first: killed in between, the original's pages are still left alone.
+        config.save_settings(cli.settings, mirror=config.Settings(cli.settings.home).mirror)
+        cli.settings = config.load_settings(cli.settings.home)
+    with cli.open_mind() as mind:
+        forget_original(mind.store)
 
 
 @commands.add("share")
@@ -183,7 +209,7 @@ def ask_about_gone_lines(
     for report in reports:
         for name, gone, of in report.questions:
             print_note(f"{report.folder / name}: {gone:,} of {of:,} lines are gone.")
-    forget = typer.confirm("Forget them? No writes them anew.", err=True)
+    forget = typer.confirm("Forget them? (No writes them to the page again.)", err=True)
     return mind.data.mirror(cli.named_space, forget=forget)
 
 
@@ -205,7 +231,7 @@ def print_mirror_report(reports: Sequence[Any], *, quiet: bool = False) -> None:
             is_any_done = True
         for id in report.clashes:
             print_note(
-                f"{id} had been altered or let go meanwhile: your line holds; see: reverie "
+                f"{id} was changed or forgotten meanwhile: your line was taken; see: reverie "
                 f"memory history {id}"
             )
         for trouble in report.troubles:
@@ -226,11 +252,7 @@ def watch_mirror(
     """
     from watchfiles import watch
 
-    root.mkdir(
-        parents=True,
-        exist_ok=True,
-        mode=0o700,
-    )
+    make_private_folder(root)
     print_note(
         f"Watching {root}. Ctrl-C ends it; what is saved later is taken in by the next one "
         "who looks."

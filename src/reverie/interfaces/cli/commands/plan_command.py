@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reverie.core import config
+from reverie.core.errors import BadInput
 from reverie.interfaces.cli.cli_context import (
     CliContext,
     CommandTable,
@@ -52,6 +53,8 @@ def plan_task(
     """
     with cli.open_mind() as mind:
         text = read_text_or_stdin(task)
+        if not text.strip():
+            raise BadInput("The task is empty: say what is to be done")
         if not as_it_is:
             mind.code.index(
                 config.find_work_tree((root or config.working_directory()).resolve()), cli.progress
@@ -69,7 +72,7 @@ def plan_task(
             limit=limit,
             tokens=tokens,
         )
-    cli.answer(plan_to_json(plan), plan.text or "Nothing is known that this could be about.")
+    cli.answer(plan_to_json(plan), plan.text or "Nothing that is known matches this task.")
     if plan.files and not plan.known:
         cli.note("No past tasks are known. Take in the history: reverie learn --git")
 

@@ -24,6 +24,7 @@ from reverie.interfaces.cli.terminal_output import (
     print_note,
 )
 from reverie.interfaces.cli.user_input import read_text_or_stdin
+from reverie.memory.short_ids import shorten_id
 
 commands = CommandTable()
 
@@ -55,7 +56,7 @@ def teach_procedure(
         )
         hand_to_worker(cli, mind)
     print_remembered(cli, [kept], many=False)
-    note_likely_slips(kept.kind, trigger or ())
+    note_likely_slips(trigger or ())
 
 
 @commands.add("outcome", spaced=False)
@@ -72,7 +73,8 @@ def report_outcome(
     record = read_practice_record(memory)
     cli.answer(
         {"memory": memory, "chance": record.chance},
-        f"{id}: worked {record.worked} times, failed {record.failed}; lately {record.rate:.0%}.",
+        f"{shorten_id(id)}: worked {record.worked} times, failed {record.failed}; "
+        f"lately {record.rate:.0%}.",
     )
 
 

@@ -33,7 +33,7 @@ def prove_worth(
         ),
     ] = None,
 ) -> None:
-    """What memory is worth, measured where it is silent.
+    """Measure whether memory helps, by sessions without it.
 
     In a share that you choose it says nothing by itself, warnings and reminders apart.
     """

@@ -9,8 +9,8 @@ import typer
 
 from reverie import Mind
 from reverie.core import clock
-from reverie.core.errors import BadInput, NotFound, ReverieError
-from reverie.core.kinds import KINDS, NEGATIVE
+from reverie.core.errors import BadInput, Conflict, NotFound, ReverieError
+from reverie.core.kinds import NEGATIVE
 from reverie.core.model import Memory
 from reverie.interfaces.cli import memory_view
 from reverie.interfaces.cli.cli_context import (
@@ -27,19 +27,21 @@ from reverie.interfaces.cli.terminal_output import (
     print_line,
     print_note,
 )
+from reverie.interfaces.cli.text_editor import SEPARATOR, edit_fields, parse_edited_page
 from reverie.interfaces.cli.user_input import (
-    edit_fields,
     parse_time_ago,
     parse_time_ahead,
     read_stdin_lines,
     read_text_or_stdin,
 )
+from reverie.interfaces.kind_check import require_new_kind
+from reverie.memory.short_ids import shorten_id
 
 commands = CommandTable()
 # Lines of --each-line that are kept in one transaction.
 LINES_PER_BATCH = 200
-# Of difflib's likeness: "negativ" and "fcat" are slips, "recipe" is a kind of one's own.
-MIN_LIKENESS = 0.75
+# Verbs of events that `undo` does not list: a working note, and that a memory was read.
+NO_CHANGES = ("hold", "retrieve")
 # What is written for an end of a memory's validity that there is not.
 ALWAYS = "always"
 TRIGGER_FORMS = {
@@ -132,37 +134,30 @@ def remember_text(
     each_line: Annotated[bool, "Every line of stdin is a memory of its own."] = False,
 ) -> None:
     """Keep something. Secrets are taken out first."""
-    from reverie.extraction.stated_kind import find_stated_kind
+    from reverie.extraction.stated_kind import find_stated_kind, find_stated_space
 
     item = options.to_fields(clock.now())
     if each_line and text not in (None, [], ["-"]):
         raise BadInput("--each-line reads from stdin; leave the text out")
     words = "" if each_line else read_text_or_stdin(text)
     with cli.open_mind() as mind:
+        require_new_kind(mind, options.kind, cli.space)
         if each_line:
             kept = remember_lines(mind, cli, item)
         else:
             item["kind"] = options.kind or find_stated_kind(words)
-            kept = [mind.remember(words, space=cli.space, **item)]
+            # A space that is named is meant.
+            space = cli.space if cli.named_space else find_stated_space(words, cli.space)
+            kept = [mind.remember(words, space=space, **item)]
         hand_to_worker(cli, mind)
     print_remembered(cli, kept, each_line)
-    note_likely_slips(kept[0].kind, options.trigger or ())
+    note_likely_slips(options.trigger or ())
     if not each_line and not options.trigger:
-        note_triggers(kept[0])
+        note_triggers(kept[0], cli.settings.guards)
 
 
-def note_likely_slips(kind: str, triggers: Sequence[str]) -> None:
-    """What was probably meant. It is kept as it was written: kinds and literals of one's own are
-    welcome.
-    """
-    from difflib import get_close_matches
-
-    near = [] if kind in KINDS else get_close_matches(kind, KINDS, 1, MIN_LIKENESS)
-    if near:
-        print_note(
-            f"There is no kind {kind}; it is kept as one of your own. Did you mean --kind "
-            f"{near[0]}?"
-        )
+def note_likely_slips(triggers: Sequence[str]) -> None:
+    """What was probably meant. It is kept as it was written."""
     for trigger in triggers:
         head, _, rest = trigger.strip().partition(":")
         if rest and head.lower() in TRIGGER_FORMS:
@@ -170,16 +165,19 @@ def note_likely_slips(kind: str, triggers: Sequence[str]) -> None:
             print_note(f"{head}: in a trigger is looked for as it is. Did you mean {meant}?")
 
 
-def note_triggers(memory: Memory) -> None:
-    """What something forbidden was understood to be called up by, or how to say it."""
+def note_triggers(memory: Memory, guards: str) -> None:
+    """What happens when a tool is about to do something forbidden, or how to say what it is."""
+    from reverie.core.forbidden_calls import stopping_triggers
+    from reverie.memory.guards import DOES, decide_guard
     from reverie.memory.memory_validation import DERIVED_TRIGGERS
 
     if memory.kind == NEGATIVE and memory.details.get(DERIVED_TRIGGERS):
-        print_note(f"It will warn before: {', '.join(memory.triggers)}")
+        watched = ", ".join(stopping_triggers(memory.triggers))
+        print_note(f"Before a tool does it, {DOES[decide_guard(memory, guards)]}: {watched}")
     elif memory.kind == NEGATIVE and not memory.triggers:
         print_note(
-            "It will not warn before a tool runs: its text names nothing to watch for. "
-            f'Say what to watch for: reverie edit {memory.id} --trigger "tool:Bash(git '
+            "Nothing happens before a tool does it: the text names nothing to watch for. "
+            f'Say what to watch for: reverie edit {shorten_id(memory.id)} --trigger "tool:Bash(git '
             'push*--force*)"'
         )
 
@@ -229,7 +227,7 @@ def print_remembered(
         {**values, "redacted": redacted},
         f"Kept {len(kept)} memories in {cli.space}."
         if many
-        else f"Kept as {kept[0].id} in {cli.space} ({kept[0].kind}).",
+        else f"Kept as {shorten_id(kept[0].id)} in {kept[0].space} ({kept[0].kind}).",
     )
     if redacted:
         print_note(f"Taken out before it was kept: {', '.join(redacted)}.")
@@ -261,7 +259,7 @@ class EditOptions:
     ] = None
     trigger: Annotated[
         list[str] | None,
-        typer.Option(help="A pattern that calls it up when it is met, instead of those it has."),
+        typer.Option(help="What brings it up, instead of what it has."),
     ] = None
     valid_from: Annotated[
         str | None,
@@ -301,25 +299,44 @@ def edit_memory(
 
     What was there before stays in its history.
     """
+    fields = options.to_fields(clock.now())
+    if text is not None:
+        given = read_text_or_stdin([text])
+        # A page that an interrupted editor left has the other fields too.
+        fields |= parse_edited_page(given) if SEPARATOR in given else {"text": given}
+    if fields:
+        change_memory(cli, id, fields)
+        return
     with cli.open_mind() as mind:
         old = require_memory(mind, id)
-        fields = options.to_fields(clock.now())
-        if text is not None:
-            fields["text"] = read_text_or_stdin([text])
-        if not fields:
-            fields = edit_fields(old)
+    with edit_fields(old) as fields:
+        change_memory(cli, id, fields, old)
+
+
+def change_memory(
+    cli: CliContext,
+    id: str,
+    fields: dict[str, Any],
+    seen: Memory | None = None,
+) -> None:
+    """Change what differs, and say so; Conflict if somebody else has changed what was `seen`."""
+    with cli.open_mind() as mind:
+        old = require_memory(mind, id)
         fields = {name: value for name, value in fields.items() if getattr(old, name) != value}
+        if seen and any(getattr(old, name) != getattr(seen, name) for name in fields):
+            raise Conflict(f"{shorten_id(id)} was changed by somebody else while you edited it")
+        require_new_kind(mind, fields.get("kind", ""), old.space)
         new = mind.revise(id, **fields) if fields else old
         if "text" in fields:
             hand_to_worker(cli, mind)
     if cli.as_json:
         print_json({"memory": memory_to_json(new), "changed": sorted(fields)})
     elif fields:
-        print_line(f"Changed {', '.join(sorted(fields))} of {id}. Undo: reverie undo")
+        print_line(f"Changed {', '.join(sorted(fields))} of {shorten_id(id)}. Undo: reverie undo")
     else:
         print_line("Nothing was changed.")
     if not {"text", "kind"}.isdisjoint(fields):
-        note_triggers(new)
+        note_triggers(new, cli.settings.guards)
     before, after = (set(memory.details.get("redacted", ())) for memory in (old, new))
     redacted = after - before
     if redacted:
@@ -347,15 +364,15 @@ def forget_memories(
     ids: MemoryIds,
     why: Annotated[str, "Why, for its history."] = "forgotten",
 ) -> None:
-    """Let memories go. They can be brought back."""
+    """Forget memories. They can be brought back."""
     with cli.open_mind() as mind:
         count = mind.forget(ids, why)
         hand_to_worker(cli, mind)
     cli.answer(
         {"forgotten": count, "ids": ids},
-        f"Forgot {count}. Bring back with: reverie memory restore {' '.join(ids)}"
+        f"Forgot {count}. Bring back with: reverie memory restore {' '.join(map(shorten_id, ids))}"
         if count
-        else "They did not count any more; nothing was changed.",
+        else "They were forgotten already; nothing was changed.",
     )
 
 
@@ -417,13 +434,13 @@ def require_sleep_run(mind: Mind, event: int | None) -> int:
     if event is not None:
         if not (run := find_run_of_event(mind.store, event)):
             raise NotFound(
-                f"Event {event} is no run of sleep. "
+                f"Event {event} is not a run of sleep. "
                 "reverie activity log --verb sleeping lists the runs"
             )
         return run
     if not (run := find_last_run(mind.store)):
         raise NotFound(
-            "There is no run of sleep to take back: nobody has slept yet, or all is taken back"
+            "There is no run of sleep to take back: none has been made, or all are taken back"
         )
     return run
 
@@ -435,7 +452,7 @@ def list_undoable_events(
     """The last events that changed memories: (event, ids, what the first one says)."""
     listed: list[tuple[Any, list[str], str]] = []
     for event in mind.store.events(newest=True, limit=400):
-        if event.verb != "hold" and (records := mind.store.changes_of(event.seq)):
+        if event.verb not in NO_CHANGES and (records := mind.store.changes_of(event.seq)):
             ids = list(dict.fromkeys(record.memory_id for record in records))
             memories = mind.get(ids[:1])
             listed.append((event, ids, memories[0].text if memories else ""))

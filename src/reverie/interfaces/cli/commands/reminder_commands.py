@@ -19,6 +19,7 @@ from reverie.interfaces.cli.terminal_output import (
     one_line,
 )
 from reverie.interfaces.cli.user_input import read_text_or_stdin
+from reverie.memory.short_ids import shorten_id
 
 if TYPE_CHECKING:
     from reverie.core.model import Memory
@@ -81,6 +82,12 @@ def add_reminder(
     """
     if options.at and options.within:
         raise BadInput("Give --at or --in, not both")
+    called_up = (options.every, options.topic, options.when_file, options.when_command)
+    if not (options.at or options.within or any(called_up)):
+        raise BadInput(
+            "Say when to remind of it: --at, --in or --every for a time; --topic, --when-file or "
+            "--when-command for an occasion"
+        )
     within = f"in {options.within.removeprefix('in ')}" if options.within else None
     with cli.open_mind() as mind:
         memory = mind.remind(
@@ -97,7 +104,7 @@ def add_reminder(
             provenance="user_stated",
         )
         hand_to_worker(cli, mind)
-    print_reminder(cli, memory, f"Kept as {memory.id} in {cli.space}. Understood as: ")
+    print_reminder(cli, memory, f"Kept as {shorten_id(memory.id)} in {cli.space}. Understood as: ")
 
 
 @commands.add("due")
@@ -151,7 +158,7 @@ def list_reminders(
             space=cli.space, **({"status": STATUSES} if every_one else {})
         )
     view = (
-        f"{memory.id}  {reminder_status(memory):9}  {one_line(memory.text)}  "
+        f"{shorten_id(memory.id)}  {reminder_status(memory):9}  {one_line(memory.text)}  "
         f"({one_line(describe_due(memory))})"
         for memory in found
     )
@@ -202,7 +209,7 @@ def change_reminder(cli: CliContext, verb: "Callable[[Mind], Memory]") -> None:
     print_reminder(
         cli,
         memory,
-        f"{memory.id} is {reminder_status(memory)}"
+        f"{shorten_id(memory.id)} is {reminder_status(memory)}"
         + (". Due: " if memory.active else ". Undo: reverie memory restore "),
     )
 

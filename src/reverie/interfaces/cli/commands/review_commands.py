@@ -1,7 +1,9 @@
 """Commands for a person to decide: review, about pairs of memories; curate, about single ones."""
 
+import shlex
 import sys
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,14 +19,20 @@ from reverie.interfaces.cli.cli_context import (
     Limit,
     OptionalMemoryId,
 )
+from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
 from reverie.interfaces.cli.terminal_output import (
+    one_line,
     print_json,
     print_line,
     print_note,
     print_view,
 )
 from reverie.interfaces.cli.user_input import read_text_or_stdin
+from reverie.memory.short_ids import shorten_id
 from reverie.reconciliation.review_questions import DECISIONS, ReviewCase
+
+if TYPE_CHECKING:
+    from reverie.erasure.source_influence import Influence
 
 commands = CommandTable()
 ANSWER_KEYS = {
@@ -89,6 +97,59 @@ def review_pairs(
             list_questions(cases, doubted)
         for line in lines:
             cli.note(line)
+
+
+@commands.add("blast", spaced=False)
+def show_influence(
+    cli: CliContext,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A session, a person or agent, a page's address, a file's path, an imported "
+            "program or file, or an event's number.",
+        ),
+    ],
+    take_back: Annotated[
+        bool, typer.Option("--undo", help="Take all of it back, without asking.")
+    ] = False,
+) -> None:
+    """Show all that came from a source, and take it back.
+
+    With all that grew from it, in all spaces, as one event that undo takes back.
+    """
+    with cli.open_mind() as mind:
+        found = mind.review.influence(source)
+        counting = len(found.counting)
+        asks = counting and not take_back and not cli.as_json
+        if asks and sys.stdin.isatty() and sys.stderr.isatty():
+            print_view(describe_influence(found))
+            take_back = typer.confirm(f"Take these {counting} back?", err=True)
+        if take_back and counting:
+            found = mind.review.blast(source)
+            hand_to_worker(cli, mind)
+    cli.answer(found._asdict(), describe_influence(found), f"Nothing came by way of {source}.")
+
+
+def describe_influence(found: "Influence") -> Iterator[str]:
+    """A line for each memory under what it has to do with the source, and what can be done."""
+    for heading, memories in (
+        ("Came from it", found.roots),
+        ("Grew from that", found.grown),
+        ("Stays, for it was known without it", found.kept),
+        ("Had stepped back for it" if not found.event else "Counts again", found.freed),
+    ):
+        if memories:
+            yield f"{heading}:"
+        for memory in memories:
+            state = "" if memory.active else f"  ({memory.retired_why})"
+            yield f"  {shorten_id(memory.id)}  {one_line(memory.text, 70)}{state}"
+    if found.event:
+        yield f"Took back {len(found.counting)}. Undo: reverie undo {found.event}"
+    elif found.counting:
+        yield f"Take them back: reverie blast {shlex.quote(found.source)} --undo"
+    elif found.roots:
+        yield "None of it counts any more."
 
 
 def list_questions(cases: list[ReviewCase], doubted: list[Memory]) -> None:

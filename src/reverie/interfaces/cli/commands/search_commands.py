@@ -30,6 +30,7 @@ from reverie.interfaces.cli.terminal_output import (
     print_note,
     print_view,
 )
+from reverie.interfaces.kind_check import require_used_kinds
 from reverie.interfaces.recall_use import count_recall
 from reverie.retrieval.search_query import MODES
 
@@ -123,17 +124,19 @@ def recall_memories(
     *,
     which: MemoryFilter,
     how: SearchOptions,
-    explain: Annotated[bool, "Say more about why."] = False,
+    explain: Annotated[bool, "Say in more detail why."] = False,
 ) -> None:
     """Find memories for a question, best first."""
     text = " ".join(query or ())
     with cli.open_mind() as mind:
+        require_used_kinds(mind, which.kind or (), cli.space)
+        mode, note = choose_search_mode(cli, mind, text, how.mode)
         found = mind.recall(
             text,
             space=cli.space,
             limit=limit,
             **which.to_arguments(),
-            mode=choose_search_mode(cli, mind, text, how.mode),
+            mode=mode,
             as_of=parse_as_of(how.as_of),
             depth=how.depth,
         )
@@ -144,6 +147,7 @@ def recall_memories(
             "query": text,
             "space": cli.space,
             "hits": found,
+            **({"note": note} if note else {}),
         },
         memory_view.render_hits(found, clock.now(), cli.space, more=explain),
         describe_nothing_found(cli),
@@ -164,24 +168,25 @@ def choose_search_mode(
     mind: Mind,
     text: str,
     mode: str,
-) -> str:
-    """The mode to search in: words, and one line about it, where there is no model."""
+) -> tuple[str, str]:
+    """The mode to search in: words, and a note that says so, where there is no model."""
     needs_no_model = mode == "words" or not text.strip()
     if needs_no_model or mind.embedder is None or cli.settings.is_off(cli.space):
-        return mode
+        return mode, ""
     if mode == "auto" and not mind.browse(space=cli.space, limit=1):
         # Where nothing is kept there is nothing to compare, and no model is fetched for it.
-        return "words"
+        return "words", ""
     try:
         # The embedder keeps the vector: recall does not work it out again.
         mind.embedder.embed([text])
         embed_few_waiting(mind)
     except (ModelUnavailable, EmbedderUnavailable, ExtraMissing) as err:
         cli.progress.clear()
-        print_note(f"Searching by words alone: {str(err).splitlines()[0]}")
-        return "words"
+        note = f"Words alone were searched: {str(err).splitlines()[0]}"
+        print_note(note)
+        return "words", note
     cli.progress.clear()
-    return mode
+    return mode, ""
 
 
 def embed_few_waiting(mind: Mind) -> None:
@@ -214,14 +219,17 @@ def list_memories(
     which: MemoryFilter,
     session: Annotated[str, "Only from this conversation."] = "",
     after: Annotated[str, typer.Option(metavar="ID", help="Go on after this id.")] = "",
-    forgotten: Annotated[bool, "What no longer counts, instead."] = False,
+    forgotten: Annotated[bool, "Only what was forgotten or superseded."] = False,
     everything: Annotated[
-        bool, typer.Option("--all", "-a", help="Also what no longer counts.")
+        bool, typer.Option("--all", "-a", help="Also what was forgotten or superseded.")
     ] = False,
 ) -> None:
     """List what is remembered here, newest first."""
     active = None if everything else not forgotten
     with cli.open_mind() as mind:
+        require_used_kinds(mind, which.kind or (), cli.space)
+        if after and not mind.get([after]):
+            raise NotFound(f"There is no memory with the id {after}")
         found = mind.browse(
             space=cli.space,
             **which.to_arguments(),
@@ -288,10 +296,10 @@ def show_explanation(
     cli: CliContext,
     id: MemoryId,
     everything: Annotated[
-        bool, typer.Option("--all", "-a", help="Each wording, tie and event by itself.")
+        bool, typer.Option("--all", "-a", help="Each wording, link and event by itself.")
     ] = False,
 ) -> None:
-    """Where a memory came from, why believed, when given."""
+    """Where a memory came from, and when it was brought up."""
     with cli.open_mind() as mind:
         story = mind.explain(id, whole=everything)
         rests_on = mind.sessions.source(id, around=0)

@@ -15,6 +15,7 @@ from reverie.interfaces.cli.terminal_output import (
     print_note,
 )
 from reverie.interfaces.cli.user_input import read_text_or_stdin
+from reverie.memory.short_ids import shorten_id
 from reverie.memory.working_memory import DEFAULT_MINUTES
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def describe_session(found: "PastConversation") -> Iterator[str]:
     for memory in found.memories:
         state = "" if memory.active else f" ({memory.retired_why or 'retired'})"
         text = one_line(memory.text, MAX_MESSAGE_CHARS)
-        yield f"   + {memory.kind}: {text} [{memory.id}]{state}"
+        yield f"   + {memory.kind}: {text} [{shorten_id(memory.id)}]{state}"
 
 
 @commands.add("rejected", spaced=False)

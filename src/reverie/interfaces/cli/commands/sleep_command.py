@@ -1,5 +1,6 @@
 """The command that tidies up: sleep, and what it would do as a diff."""
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -8,8 +9,10 @@ import typer
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.shell_completion import complete_passes
 from reverie.interfaces.cli.terminal_output import one_line, print_note
+from reverie.memory.short_ids import shorten_id
 
 commands = CommandTable()
+WHOLE_ID = re.compile("mem_[0-9a-z]{26}")
 
 
 @commands.add("sleep", spaced=False)
@@ -40,10 +43,10 @@ def sleep_now(
     ] = False,
     no_model: Annotated[
         bool,
-        "Do not ask the language model for merged texts, names and ties.",
+        "Do not ask the language model for merged texts, names and links.",
     ] = False,
 ) -> None:
-    """Tidy up now: merge, flag, archive, tie, group.
+    """Tidy up now: merge, flag, archive, link, group.
 
     All of it can be taken back.
     """
@@ -70,7 +73,7 @@ def advise_on_vectors(offline: bool) -> str:
     """What to do about texts without vectors: where no model can be had, settling does not help."""
     if offline:
         return (
-            "Offline no model can be fetched: words decide. "
+            "The model cannot be fetched offline, so words alone are compared. "
             "Once with a connection: reverie data settle"
         )
     return "First: reverie data settle"
@@ -104,7 +107,7 @@ def describe_plan(slept: Any) -> Iterator[str]:
         for change in steps:
             yield f"  {change.step.why}"
             for line in step_diff_lines(change):
-                yield f"    {line}"
+                yield f"    {WHOLE_ID.sub(lambda found: shorten_id(found[0]), line)}"
     if not any(sleep_pass.steps for sleep_pass in slept.passes):
         print_note("There is nothing to tidy up.")
 
@@ -123,7 +126,7 @@ def describe_sleep(slept: Any) -> Iterator[str]:
         goes_on = (
             "The next reverie sleep goes on there"
             if slept.run
-            else "If it died at it, try again in a minute"
+            else "If that process has crashed, try again in a minute"
         )
         print_note(f"{begun}: {slept.stopped}. {goes_on}.")
 

@@ -1,4 +1,4 @@
-"""Commands that switch memory off and on, and the hidden one that is the detached worker."""
+"""Commands that switch memory off and on, and say how things stand."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reverie.core import clock, config, environment
-from reverie.core.errors import BadInput, ReverieError
+from reverie.core.errors import BadInput
 from reverie.interfaces.cli import memory_view
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.data_commands import (
@@ -17,7 +17,6 @@ from reverie.interfaces.cli.commands.data_commands import (
     stats_to_json,
 )
 from reverie.interfaces.cli.terminal_output import (
-    print_json,
     print_note,
 )
 
@@ -38,6 +37,18 @@ Name = Annotated[
     "ID",
     "With --session: its name, if it is not the present one.",
 ]
+
+
+@commands.add("statusline", spaced=False)
+def print_status_line(cli: CliContext) -> None:
+    """A line for a host's status line, from JSON on stdin.
+
+    In Claude Code's settings: "statusLine": {"type": "command", "command": "reverie statusline"}.
+    """
+    # Without options `reverie.__main__` says it at once, before the command line is loaded.
+    from reverie.interfaces.hooks.status_line import print_status
+
+    print_status(str(cli.settings.home))
 
 
 @commands.add("off")
@@ -167,37 +178,6 @@ def print_memory_state(cli: CliContext, everywhere: bool) -> None:
         )
 
 
-@commands.add(
-    "worker",
-    spaced=False,
-    hidden=True,
-)
-def work_until_idle(
-    cli: CliContext,
-    holder: Annotated[str, "The name under which the lease was taken."] = "",
-    lock: Annotated[
-        int | None,
-        "The open file of the lock that is held for this worker.",
-    ] = None,
-) -> None:
-    """Settle what is waiting, stay a while for more, leave."""
-    from reverie.interfaces.hooks.spool import HookFiles
-    from reverie.interfaces.worker import is_embedder_ready, run_worker
-    from reverie.interfaces.worker_start import note_worker_exit
-
-    if lock is not None and not is_embedder_ready(cli.settings):
-        # Without the model's files the worker still learns; vectors wait for `reverie data settle`.
-        cli.settings = cli.settings._replace(embedder="none")  # a hook asks for no download
-    try:
-        with cli.open_mind() as mind:
-            done = run_worker(mind, cli.settings.idle, holder, lock)
-    except ReverieError:
-        note_worker_exit(HookFiles(str(cli.settings.home)).lock, True)
-        raise
-    if cli.as_json:
-        print_json(done)
-
-
 @commands.add("status")
 def show_status(cli: CliContext) -> None:
     """What there is, where it lives, whether it works."""
@@ -273,7 +253,7 @@ def render_status(values: dict[str, Any]) -> "View":
             "off in sessions": ", ".join(values["off_sessions"]),
             **format_amounts(values),
             "conversations": describe_conversations(values["conversations"]),
-            "settling": "somebody is at it" if values["settling"] else "nobody just now",
+            "settling": "running" if values["settling"] else "not running",
             "model": f"{values['embedder']}: {model}",
             "providers": f"{', '.join(values['providers_missing'])}: not in this ONNX Runtime, so "
             "the processor computes"

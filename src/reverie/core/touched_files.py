@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from reverie.core.trigger_patterns import MAX_CONTEXT_CHARS, split_commands
+from reverie.core.shell_commands import MAX_CONTEXT_CHARS, split_commands
 
 # What tools call the file that they are given.
 PATH_ARGUMENTS = ("file_path", "path", "notebook_path", "filePath", "target_file")
@@ -51,8 +51,12 @@ class TouchedFile(NamedTuple):
         return not (self.rooted and "/" not in name and stem in COMMON_STEMS)
 
 
-def find_touched_files(tool: str, given: Any, root: str = "") -> list[TouchedFile]:
-    """The files that a tool call reads or changes, at most MAX_FILES."""
+def find_touched_files(
+    tool: str, given: Any, root: str = "", *, foreign: bool = False
+) -> list[TouchedFile]:
+    """The files that a tool call reads or changes, at most MAX_FILES; with `foreign`, code that
+    others wrote too.
+    """
     found: dict[TouchedFile, None] = {}
     writes = any(part in tool.lower() for part in WRITING_TOOLS)
     if isinstance(given, str):
@@ -70,6 +74,8 @@ def find_touched_files(tool: str, given: Any, root: str = "") -> list[TouchedFil
         if isinstance(command, str) and not found:
             for path, written in find_command_files(command[:MAX_CONTEXT_CHARS]):
                 found[to_touched(path, written, root)] = None
+    if foreign:
+        return list(found)[:MAX_FILES]
     mine = [file for file in found if not any(one in f"/{file.path}" for one in FOREIGN_FOLDERS)]
     return mine[:MAX_FILES]
 

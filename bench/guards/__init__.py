@@ -1,0 +1,1 @@
+"""Prohibitions as people word them, and the calls of tools that they forbid."""
