@@ -3,7 +3,14 @@
 Ctrl-C while it is still importing ends it as quietly as later.
 """
 
+import atexit
+import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+INTERRUPTED = 130
 
 
 def main() -> None:
@@ -18,11 +25,42 @@ def main() -> None:
         from reverie.interfaces.mcp.early_answers import answer_early
 
         answer_early(sys.argv[2:], load_server)
-    try:
+    with leave_at_once():
         from reverie.interfaces.cli.app import main as run
-    except KeyboardInterrupt:
-        sys.exit(130)
-    return run()
+    try:
+        run()
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            atexit.register(hold_back_interrupts)
+        raise
+
+
+@contextmanager
+def leave_at_once() -> Iterator[None]:
+    """Ctrl-C within ends the process with code 130, there and then.
+
+    As an exception it may be raised in a callback of the import system, which drops it: the
+    program would go on as if nothing had been said. Nothing is open yet that could be lost.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:  # a host that has Ctrl-C ignored
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def hold_back_interrupts() -> None:
+    """End with our exit code, also where Ctrl-C was raised in code made of a string (a dataclass).
+
+    CPython holds such an interrupt for unhandled, though it was handled, and at its end sends
+    SIGINT to itself; while that is held back, it ends with 130 instead (`exit_sigint`, main.c).
+    """
+    if hasattr(signal, "pthread_sigmask"):  # not on Windows, which has no such end
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 def load_server() -> None:

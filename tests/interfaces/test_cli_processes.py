@@ -372,3 +372,23 @@ def test_a_home_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     out = run(tmp_path / "file", "remember", "x", "--space", "me")
     assert out.returncode in (7, 12) and out.stderr.count(b"\n") == 1
+
+
+def test_interrupt_in_generated_code_ends_with_130(tmp_path):
+    """Python itself would end by SIGINT where Ctrl-C met code made of a string, as dataclasses are."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys, types\n"
+        "def run():\n"
+        "    try:\n"
+        "        exec('import os; os.kill(os.getpid(), 2); [n for n in range(10**6)]')\n"
+        "    except KeyboardInterrupt:\n"
+        "        sys.exit(130)\n"
+        "app = types.ModuleType('reverie.interfaces.cli.app')\n"
+        "app.main = run\n"
+        "sys.modules[app.__name__] = app\n"
+        "from reverie.__main__ import main\n"
+        "main()\n"
+    )
+    ended = subprocess.run([sys.executable, program], check=False, capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (130, b"")
