@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from reverie.__main__ import main as program
 from tests.support.helpers import open_mind, toy_home, wait_until
 
 
@@ -137,16 +136,14 @@ def test_an_edited_page_that_cannot_be_used_is_kept(home, tmp_path):
         assert mind.get([id])[0].text == "other"
 
 
-def test_ctrl_c_while_it_still_loads(monkeypatch):
+def test_ctrl_c_while_it_still_loads(tmp_path):
     """Before there is a command: 130, and nothing of Python's."""
-
-    class Loading:
-        def __getattr__(self, name):
-            raise KeyboardInterrupt
-
-    monkeypatch.setitem(sys.modules, "reverie.interfaces.cli.app", Loading())
-    with pytest.raises(SystemExit, match="130"):
-        program()
+    ended = run_with_commands(
+        tmp_path,
+        "    import os\n    os.kill(os.getpid(), 2)\n    raise AttributeError(name)\n",
+        named="__getattr__(name)",
+    )
+    assert (ended.returncode, ended.stderr) == (130, b"")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that takes nothing")
@@ -374,21 +371,32 @@ def test_a_home_that_cannot_be_written(tmp_path):
     assert out.returncode in (7, 12) and out.stderr.count(b"\n") == 1
 
 
-def test_interrupt_in_generated_code_ends_with_130(tmp_path):
-    """Python itself would end by SIGINT where Ctrl-C met code made of a string, as dataclasses are."""
-    program = tmp_path / "program.py"
-    program.write_text(
-        "import sys, types\n"
-        "def run():\n"
+def test_ctrl_c_in_generated_code_ends_with_130(tmp_path):
+    """Python itself would end by SIGINT where it met code made of a string, as dataclasses are."""
+    ended = run_with_commands(
+        tmp_path,
         "    try:\n"
         "        exec('import os; os.kill(os.getpid(), 2); [n for n in range(10**6)]')\n"
         "    except KeyboardInterrupt:\n"
-        "        sys.exit(130)\n"
-        "app = types.ModuleType('reverie.interfaces.cli.app')\n"
-        "app.main = run\n"
-        "sys.modules[app.__name__] = app\n"
-        "from reverie.__main__ import main\n"
-        "main()\n"
+        "        sys.exit(130)\n",
+        named="main()",
     )
-    ended = subprocess.run([sys.executable, program], check=False, capture_output=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (130, b"")
+
+
+def run_with_commands(tmp_path, body, *, named):
+    """The program `reverie` with a function in the place of its commands, in a process of its own
+    that does not have Ctrl-C ignored.
+    """
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import signal, sys, types\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"def {named}:\n{body}"
+        "app = types.ModuleType('reverie.interfaces.cli.app')\n"
+        f"app.{named.partition('(')[0]} = {named.partition('(')[0]}\n"
+        "sys.modules[app.__name__] = app\n"
+        "from reverie.__main__ import main as start\n"
+        "start()\n"
+    )
+    return subprocess.run([sys.executable, script], check=False, capture_output=True, timeout=60)
