@@ -10,8 +10,8 @@ MODEL  := .cache/home
 run: $(READY)            ## set up, then show Reverie at work on real input
 	@REVERIE_HOME=$(MODEL) $(BIN)/reverie tour
 
-test: $(READY)           ## set up, then run every test
-	REVERIE_TEST_CACHE=$(CURDIR)/$(MODEL)/cache $(BIN)/python -m pytest
+test: $(READY)           ## set up, then run every test, on two or more cores
+	REVERIE_TEST_CACHE=$(CURDIR)/$(MODEL)/cache $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 test-fast: $(READY)      ## the pure tests: no store, file, process or model; within a minute
 	$(BIN)/python -m pytest --tier 0
