@@ -85,8 +85,13 @@ def test_no_test_starts_pytest():
 
 @pytest.mark.proves("E62")
 def test_tests_need_pytest_and_no_plugin_of_it():
-    """`python -m pytest` is enough: no plugin is asked for, by the project or by a conftest."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    extras = [need for needs in project["optional-dependencies"].values() for need in needs]
-    assert [] == [need for need in extras if need.startswith("pytest-")]
+    """`python -m pytest` is enough: no option or conftest asks for a plugin. `make test` has one
+    that spreads the files over the cores.
+    """
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    extras = settings["project"]["optional-dependencies"].values()
+    plugins = [need for needs in extras for need in needs if need.startswith("pytest-")]
+    assert ["pytest-xdist"] == [need.partition(">")[0] for need in plugins]
+    options = settings["tool"]["pytest"]["ini_options"]["addopts"].split()
+    assert not {"-n", "--dist"} & set(options)
     assert "pytest_plugins" not in (TESTS / "conftest.py").read_text("utf-8")
