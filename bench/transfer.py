@@ -21,7 +21,6 @@ from bench.gate.sessions import look
 from bench.retrieval import data, every_set, train
 from bench.retrieval.columns import build_feature_matrix
 from bench.retrieval.fixed_fusion import score_fixed
-from reverie.retrieval.candidate_features import CandidatePool
 from reverie.retrieval.hybrid_search import score_convex, score_rrf
 from reverie.retrieval.rank_fusion import fuse_ranks
 from reverie.retrieval.ranker import (
@@ -32,6 +31,7 @@ from reverie.retrieval.ranker import (
     load_ranker,
 )
 from reverie.retrieval.search_query import SearchQuery
+from reverie.storage.candidates import CandidatePool
 
 MOST_LEARNED = 120
 """Questions of a set that are learned from."""

@@ -6,10 +6,10 @@ import reverie
 from bench.retrieval import stores
 from reverie.core.model import visible_spaces
 from reverie.embedding import Embedder
-from reverie.retrieval import hybrid_search
-from reverie.retrieval.candidate_features import CandidatePool, gather_candidates
-from reverie.retrieval.first_person import put_in_first_person
+from reverie.retrieval.first_person import find_possible_names, put_in_first_person
+from reverie.retrieval.hybrid_search import to_candidate_request
 from reverie.retrieval.search_query import SearchQuery
+from reverie.storage.candidates import CandidatePool
 
 
 class PoolPair(NamedTuple):
@@ -22,8 +22,8 @@ class PoolPair(NamedTuple):
 
 
 def gather_pools(mind: reverie.Mind, embedder: Embedder, text: str) -> PoolPair:
-    corpus = mind.store.corpus(embedder.model, visible_spaces(stores.SPACE))
-    first = put_in_first_person(text, corpus)
+    speakers = mind.store.speakers(find_possible_names(text), visible_spaces(stores.SPACE))
+    first = put_in_first_person(text, speakers)
     typed = gather_pool(mind, embedder, text, text)
     asked = typed if first == text else gather_pool(mind, embedder, text, first)
     return PoolPair(asked, typed)
@@ -35,11 +35,11 @@ def gather_pool(mind: reverie.Mind, embedder: Embedder, text: str, embedded: str
         text=text,
         spaces=visible_spaces(stores.SPACE),
         now=0.0,
+        without=(),
         vector=embedder.embed([embedded])[0],
         model=embedder.model,
     )
-    corpus = mind.store.corpus(query.model, query.spaces)
-    scores = mind.store.scores(query.model, corpus, query.terms)
-    return gather_candidates(
-        corpus, scores, query.vector, hybrid_search.score_identifiers(mind.store, query, corpus)
-    )
+    pool = mind.store.candidates(to_candidate_request(query))
+    if pool is None:
+        raise SystemExit("no memory here has a vector of this model")
+    return pool

@@ -5,8 +5,8 @@ The package folds a pool's contexts into the weights (`LinearRanker.scores`); a 
 
 import numpy as np
 
-from reverie.retrieval.candidate_features import CandidatePool
 from reverie.retrieval.ranker import ALONE_FEATURES, compute_contexts, compute_features
+from reverie.storage.candidates import CandidatePool
 
 CONTEXT_FEATURES = {
     # what is trusted more or less where texts are long

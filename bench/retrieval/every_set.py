@@ -30,14 +30,15 @@ from bench.transcripts import unseen
 from bench.transcripts.labelled_sessions import load_sessions
 from reverie.core.config import Settings
 from reverie.embedding import Embedder
-from reverie.retrieval import candidate_features, first_person
-from reverie.retrieval.candidate_features import CandidatePool
-from reverie.storage import column_cache
+from reverie.retrieval import first_person
+from reverie.storage import candidates
+from reverie.storage.candidates import CandidatePool
+from reverie.storage.sqlite import candidate_columns, column_cache
 
 MAX_CHARS = 2_000
 """Characters of a long message that are kept."""
 MAX_DOCSTRINGS = 700
-GATHERING = (candidate_features, first_person, column_cache, mixed, stores, unseen)
+GATHERING = (candidates, candidate_columns, first_person, column_cache, mixed, stores, unseen)
 """Modules on whose code it depends what the candidates are."""
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")  # of an object, another in each run
 

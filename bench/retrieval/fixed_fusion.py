@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from reverie.retrieval.candidate_features import NEIGHBOUR_OFFSETS, CandidatePool
 from reverie.retrieval.rank_fusion import cap_margins, rank_matches, rank_reciprocally
 from reverie.retrieval.ranker import MIN_SPREAD, compute_features, lift_identified, summarize_groups
+from reverie.storage.candidates import NEIGHBOUR_OFFSETS, CandidatePool
 
 Floats = npt.NDArray[np.float64]
 Column = npt.NDArray[np.floating]

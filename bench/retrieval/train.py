@@ -28,8 +28,8 @@ from bench.retrieval.candidate_pools import gather_pool
 from bench.retrieval.columns import build_feature_matrix
 from reverie.core.config import Settings
 from reverie.retrieval import hybrid_search
-from reverie.retrieval.candidate_features import CandidatePool
 from reverie.retrieval.ranker import compute_outlook
+from reverie.storage.candidates import CandidatePool
 
 FOLDS = 5
 PENALTY = 2e-3

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from bench.reconcile.data import fifties, restatements
@@ -19,12 +18,9 @@ from reverie.extraction.rule_extraction import extract_lessons
 from reverie.memory.short_ids import shorten_id
 from reverie.pipeline.decided_pairs import load_settled_pairs
 from reverie.pipeline.leases import SETTLE_LEASE
-from reverie.reconciliation.merge_rules import MIN_COSINE
-from reverie.reconciliation.neighbour_lookup import find_nearest_rows
 from reverie.reconciliation.reconcile_reader import PATIENCE_SECONDS
 from reverie.runtime.mind import Mind
 from reverie.runtime.settle import READERS, has_work_left, run_settle_step
-from reverie.storage.column_cache import Shard
 from reverie.testing import AbsentEmbedder, make_conversation, memory
 from tests.support.helpers import run_in_threads, wait_until
 
@@ -685,34 +681,6 @@ def test_memory_that_is_off_is_left_alone(clock):
         off = Mind(mind.store, mind.embedder, mind.settings._replace(off=(SPACE,)), clock)
         off.settle()
         assert len(here(mind)) == 2
-
-
-# The nearest
-
-
-def test_the_nearest_are_found_block_by_block(monkeypatch):
-    """Comparing block by block finds the same as comparing all with all; excluded and later rows
-    are left out.
-    """
-    monkeypatch.setattr("reverie.reconciliation.neighbour_lookup.BLOCK_ROWS", 7)
-    rng = np.random.default_rng(1)
-    shard = Shard(8)
-    for n in range(40):
-        shard.extend([f"m{n}"], num=[n + 1], length=[1], session=[0], expires=[np.inf], counts=[1])
-    vectors = rng.standard_normal((40, 8)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    shard.put(range(40), vectors)
-    allowed = rng.random(40) < 0.8
-    own = np.array([39, 12, 0])
-    for older in (True, False):
-        rows, cosines = find_nearest_rows(shard, vectors[own], allowed, own, 4, older=older)
-        for mine, found, likes in zip(own, rows, cosines, strict=True):
-            others = [n for n in range(40) if allowed[n] and n != mine and (n < mine or not older)]
-            best = sorted((float(vectors[mine] @ vectors[n]), n) for n in others)[-4:]
-            assert {n for cosine, n in best if cosine >= MIN_COSINE} == {
-                n for n in found.tolist() if n >= 0
-            }
-            assert all(like >= MIN_COSINE for n, like in zip(found, likes, strict=True) if n >= 0)
 
 
 # On the command line

@@ -12,10 +12,10 @@ import reverie
 from bench.retrieval.columns import build_feature_matrix
 from reverie.core.config import Settings
 from reverie.retrieval import ranker
-from reverie.retrieval.candidate_features import NEIGHBOUR_OFFSETS, CandidatePool
 from reverie.retrieval.hybrid_search import FUSIONS
 from reverie.retrieval.ranker import find_months, load_ranker
 from reverie.retrieval.search_query import SearchQuery
+from reverie.storage.candidates import NEIGHBOUR_OFFSETS, CandidatePool
 from reverie.text.tokenization import fingerprint_text
 
 
@@ -42,6 +42,7 @@ def pool(dense, words, **columns) -> CandidatePool:
         "spread": 0.1,
         "typical": 80.0,
         "sessions": 0,
+        "memories": n,
     }
     return CandidatePool(**{**values, **columns})
 

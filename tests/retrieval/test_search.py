@@ -12,13 +12,14 @@ import pytest
 
 import reverie
 from reverie.core.config import Settings
-from reverie.core.model import Add, Retire, Revise, visible_spaces
+from reverie.core.model import Add, visible_spaces
 from reverie.embedding.toy import ToyEmbedder
 from reverie.retrieval import search_memories
 from reverie.retrieval.hybrid_search import FUSIONS
 from reverie.retrieval.search_query import SearchQuery
 from reverie.retrieval.trigger_search import match_triggers
 from reverie.storage import OPENERS, open_store
+from reverie.storage.candidates import CandidateRequest
 from reverie.testing import NOON, SPACE, make_event, make_memory
 from reverie.text.tokenization import fingerprint_text
 from tests.support.helpers import run_in_threads
@@ -124,8 +125,11 @@ def test_words_of_other_spaces_do_not_decide(store, mode):
 
     for question in ("deploy", "heron deploy"):
         assert ask(store, question, mode, spaces=("me/small",), **model)[0] == small[0]
-    corpus = store.corpus(MODEL, ("me/small",))
-    assert (store.scores(MODEL, corpus, ["heron", "deploy"])[0] > 0).tolist() == [True, False]
+    pool = store.candidates(CandidateRequest(MODEL, vector(0), ("me/small",), ("heron", "deploy")))
+    assert dict(zip(pool.ids, pool.words > 0, strict=True)) == {
+        small[0].id: True,
+        small[1].id: False,
+    }
 
 
 def test_reading_while_another_thread_writes(store):
@@ -148,48 +152,6 @@ def test_reading_while_another_thread_writes(store):
 
     run_in_threads(write, read, read)
     assert trouble == []
-
-
-def test_a_snapshot_does_not_grow(store):
-    """What was handed out stays as it was, also the links between turns."""
-    keep(store, make_memory("one", session="s"))
-    before = store.corpus(MODEL, (SPACE,)).shards[0]
-    keep(store, make_memory("two", session="s"))
-    after = store.corpus(MODEL, (SPACE,)).shards[0]
-
-    assert (before.n, after.n) == (1, 2)
-    assert before.beside(np.array([0]), 1).tolist() == [-1]
-    assert after.beside(np.array([0]), 1).tolist() == [1]
-
-
-def test_columns_follow_a_revised_text(store):
-    """Whether a text asks, and when it expires, follow every change."""
-    (one,) = keep(store, make_memory("is it the heron?"))
-    assert store.corpus(MODEL, (SPACE,)).shards[0].asks[0]
-    store.apply(
-        [Revise(id=one.id, fields={"text": "it is the heron", "expires_at": NOON})],
-        make_event("revise"),
-    )
-    shard = store.corpus(MODEL, (SPACE,)).shards[0]
-
-    assert (bool(shard.asks[0]), shard.expires[0]) == (False, NOON)
-
-
-def test_tagged_memories_are_numbered_as_in_the_columns(store):
-    """All tags, of memories that count, in these spaces."""
-    both, _, gone, _ = keep(
-        store,
-        make_memory("a", tags=("x", "y")),
-        make_memory("b", tags=("x",)),
-        make_memory("c", tags=("x", "y")),
-        make_memory("d", tags=("x", "y"), space="me/other"),
-    )
-    store.apply([Retire(id=gone.id, at=NOON)], make_event("forget"))
-    shard = store.corpus(MODEL, (SPACE,)).shards[0]
-
-    assert [shard.ids[shard.place[num]] for num in store.tagged_numbers(("y", "x"), (SPACE,))] == [
-        both.id
-    ]
 
 
 def test_triggers_keep_the_deadline(store):

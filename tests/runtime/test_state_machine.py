@@ -39,6 +39,7 @@ from reverie.erasure import unfinished
 from reverie.mirror.apply_page_edits import list_past_texts
 from reverie.pipeline.event_reader import RETRY_CURSOR
 from reverie.runtime import background_thread
+from reverie.storage.candidates import CandidateRequest
 from reverie.storage.erased_texts import PassageEraser
 from reverie.testing import Clock, make_conversation, memory
 from tests.support.crash_at_statement import CRASHES, FAILURES, failing_at_statement
@@ -784,10 +785,20 @@ class Reverie(RuleBasedStateMachine):
                 for tag in self.kept[id]["tags"]:
                     counted[tag] = counted.get(tag, 0) + 1
             assert self.mind.tags(space) == counted
-            shards = self.mind.store.corpus("toy/1", seen).shards
-            assert {
-                shard.ids[row] for shard in shards for row in range(shard.n) if shard.counts[row]
-            } - pads == visible
+            self.assert_candidates_are(visible, pads, seen)
+
+    def assert_candidates_are(self, visible, pads, seen):
+        """All that has a vector or one of these words can be an answer, and nothing that is not
+        visible.
+        """
+        store = self.mind.store
+        request = CandidateRequest(
+            "toy/1", self.mind.context.embedder.embed(["heron"])[0], tuple(seen), WORDS, each=999
+        )
+        pool = store.candidates(request)
+        worded = {id for id, _ in store.search_words(WORDS, seen, 999)}
+        findable = (worded | store.vectors("toy/1", sorted(visible)).keys()) - pads
+        assert pool is None or findable <= set(pool.ids) - pads <= visible
 
 
 Reverie.TestCase.settings = settings(

@@ -1,11 +1,13 @@
 # mypy: no-check-untyped-defs
 """What every backend promises. A new backend joins by one row in BACKENDS.
 
-Real databases, no mocks; nothing here knows how a backend keeps things. What is SQLite's own is in
-test_sqlite.py.
+Real databases, no mocks; nothing here knows how a backend keeps things. Where two answers are
+allowed, a class attribute of the store decides (`Store.has_file` and its neighbours). What is
+SQLite's own is in test_sqlite.py and test_column_cache.py.
 """
 
 import json
+import math
 from functools import partial
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 
 from reverie.core.clock import new_id
 from reverie.core.errors import BadInput, Conflict, NotFound, UnknownScheme
+from reverie.core.kinds import EXCERPT
 from reverie.core.model import (
     Add,
     Edge,
@@ -26,13 +29,27 @@ from reverie.core.model import (
     visible_spaces,
 )
 from reverie.storage import open_store
+from reverie.storage.candidates import (
+    EXPANDED_PER_CHANNEL,
+    MAX_IDENTIFIER_MEMORIES,
+    NEIGHBOUR_OFFSETS,
+    CandidateRequest,
+    NeighbourRequest,
+)
 from reverie.testing import NOON, SPACE, make_event, make_memory
 from reverie.text.tokenization import fingerprint_text, tokenize_query
 from tests.support.helpers import run_in_threads
 
+
+def make_folder(request):
+    return request.getfixturevalue("tmp_path_factory").mktemp("store")
+
+
+# Name → the address of a new, empty store, made when a test needs it. It gets pytest's `request`,
+# by which a server's fixture is asked for: nobody starts a server for a test of SQLite.
 BACKENDS = {
-    "sqlite file": lambda folder: f"sqlite:///{folder / 'store.db'}",
-    "sqlite memory": lambda _: "sqlite://:memory:",
+    "sqlite file": lambda request: f"sqlite:///{make_folder(request) / 'store.db'}",
+    "sqlite memory": lambda _request: "sqlite://:memory:",
 }
 PRIVATE = {"sqlite memory"}  # what one of them keeps no other can see: one store, one process
 
@@ -45,8 +62,8 @@ def backend(request):
 
 
 @pytest.fixture
-def url(backend, tmp_path):
-    return BACKENDS[backend](tmp_path)
+def url(backend, request):
+    return BACKENDS[backend](request)
 
 
 @pytest.fixture
@@ -73,9 +90,9 @@ def other_or_same_store(backend, request, store):
 
 
 @pytest.fixture
-def empty_store(tmp_path_factory, backend):
+def empty_store(backend, request):
     """A further store with nothing in it."""
-    store = open_store(BACKENDS[backend](tmp_path_factory.mktemp("empty")))
+    store = open_store(BACKENDS[backend](request))
     yield store
     store.close()
 
@@ -106,17 +123,30 @@ def embed(store, memory, *numbers, model=MODEL):
     )
 
 
+def ask(store, vector, *spaces, **fields):
+    """The candidates of a question in these spaces."""
+    return store.candidates(CandidateRequest(MODEL, vector, spaces or (SPACE,), **fields))
+
+
 def columns(store, spaces=(SPACE,), model=MODEL):
-    """What the corpus says of each memory that counts: None, or its vector's first two numbers."""
+    """What ranking sees of each memory that counts: None, or its vector's first two numbers."""
+    active = store.browse(Filter(spaces=spaces, limit=1_000))
+    words = tuple({word for memory in active for word in memory.text.split()})
     seen = {}
-    for shard in store.corpus(model, spaces).shards:
-        for row in range(shard.n):
-            if shard.counts[row]:
-                known = shard.known[row]
-                seen[shard.ids[row]] = (
-                    tuple(round(float(x), 3) for x in shard.vectors[row][:2]) if known else None
-                )
+    for axis in (vector(1, 0), vector(0, 1)):
+        # Each finds all: by its vector, or by its words.
+        pool = store.candidates(CandidateRequest(model, axis, spaces, words, each=1_000))
+        if pool is None:
+            return dict.fromkeys(memory.id for memory in active)
+        for id, cosine in zip(pool.ids, pool.dense.tolist(), strict=True):
+            known = not math.isnan(cosine)
+            seen[id] = (*(seen.get(id) or ()), round(cosine, 3)) if known else None
     return seen
+
+
+def like(store, numbers):
+    """As near to these numbers as this store keeps them."""
+    return pytest.approx(numbers, abs=max(store.vector_precision, 1e-6))
 
 
 # Atomicity
@@ -980,7 +1010,8 @@ def test_a_text_is_embedded_once(store):
     embed(store, memory, 3, 4)
     hash = fingerprint_text("text")
 
-    np.testing.assert_allclose(store.known_vectors(MODEL, [hash, b"other"])[hash][:2], [0.6, 0.8])
+    known = store.known_vectors(MODEL, [hash, b"other"])
+    assert known.keys() == {hash} and known[hash][:2].tolist() == like(store, [0.6, 0.8])
     assert store.known_vectors("model/2", [hash]) == {} == store.known_vectors(MODEL, [])
 
 
@@ -1014,12 +1045,8 @@ def test_vectors_of_very_many_are_given_at_once(store):
     }
 
 
-@pytest.mark.proves("E38")
 def test_columns_follow_every_change(store):
-    """Added, embedded, revised, retired, restored, moved, purged: the corpus is up to date at once.
-
-    It is what is held in memory of each memory, and no text.
-    """
+    """Added, embedded, revised, retired, restored, moved, purged: ranking sees it at once."""
     one, two = keep(store, "one", "two")
     embed(store, one, 1, 0)
     assert columns(store) == {one.id: (1.0, 0.0), two.id: None}
@@ -1046,7 +1073,6 @@ def test_columns_follow_every_change(store):
     store.purge([three.id])
     assert columns(store) == {one.id: None}
     assert columns(store, ("me/other", SPACE)) == {two.id: (0.0, 1.0), one.id: None}
-    assert "uno" not in repr(store.corpus(MODEL, (SPACE,)))
 
 
 @pytest.mark.proves("CC-12")
@@ -1086,6 +1112,297 @@ def test_many_threads_read_and_write_at_once(store):
 
     assert trouble == []
     assert (store.stats().memories, store.stats().vectors, store.verify()) == (100, 100, [])
+
+
+# Candidates
+
+
+def test_without_a_vector_to_compare_with_there_are_no_candidates(store):
+    """No vector of this model, of this length or in these spaces: the caller asks by words."""
+    one = keep(store, "heron")
+    assert ask(store, vector(1), terms=("heron",)) is None
+
+    embed(store, one, 1, model="model/2")
+    assert ask(store, vector(1), terms=("heron",)) is None
+
+    embed(store, one, 1)
+    assert ask(store, vector(1), "me/other") is None
+    assert ask(store, np.ones(4, np.float32) / 2) is None
+    assert ask(store, vector(1)).ids == [one.id]
+
+
+def test_candidates_come_by_vectors_and_by_words(store):
+    """In each space the nearest and what has the words, each once; nothing else."""
+    near, worded, both, _ = keep(store, "near", "a heron", "the heron", "nothing")
+    above = keep(store, "above", space="me")
+    embed(store, near, 1), embed(store, both, 9, 1), embed(store, above, 1, 9)
+    pool = ask(store, vector(1), SPACE, "me", terms=("heron",), each=2)
+    found = dict(zip(pool.ids, pool.dense.tolist(), strict=True))
+
+    assert len(pool) == 4 and math.isnan(found.pop(worded.id))
+    assert found == like(
+        store, {near.id: 1.0, both.id: float(vector(9, 1)[0]), above.id: float(vector(1, 9)[0])}
+    )
+    by_words = [id for id, bm25 in zip(pool.ids, pool.words, strict=True) if bm25 > 0]
+    assert sorted(by_words) == sorted([worded.id, both.id])
+
+
+def test_so_many_candidates_come_from_each_channel(store):
+    """The best of each in a space, however many there are."""
+    near, worded = [], []
+    for n in range(30):
+        near.append(keep(store, f"near {n}"))
+        embed(store, near[-1], 100, n)
+        worded.append(keep(store, f"heron {'word ' * n}"))
+        embed(store, worded[-1], -1)
+    pool = ask(store, vector(1), terms=("heron",), each=3)
+
+    assert set(pool.ids) == {memory.id for memory in (*near[:3], *worded[:3])}
+
+
+def test_candidates_carry_bm25_of_the_spaces_asked(store):
+    """Robertson's formula, k1 = 1.2 and b = 0.75, lengths in characters over their mean; what is
+    retired counts among the texts, and other spaces do not.
+    """
+    texts = ["the heron and the heron", "a heron", "nothing at all of the kind", "a retired crane"]
+    kept = keep(store, *texts)
+    for memory in kept:
+        embed(store, memory, 1)
+    keep(store, *(f"heron {n}" for n in range(9)), space="me/other")
+    store.apply([Retire(id=kept[3].id, at=NOON)], make_event("forget"))
+    pool = ask(store, vector(1), terms=("heron",))
+    found = dict(zip(pool.ids, pool.words.tolist(), strict=True))
+
+    mean, idf = sum(map(len, texts)) / 4, math.log((4 - 2 + 0.5) / (2 + 0.5))
+    expected = {}
+    for memory, times in zip(kept[:3], (2, 1, 0), strict=True):
+        size = 1.2 * (1 - 0.75 + 0.75 * len(memory.text) / mean)
+        expected[memory.id] = max(idf, 1e-6) * times * 2.2 / (times + size)
+    assert found == pytest.approx(expected, rel=1e-4)
+    assert pool.memories == 4
+
+
+@pytest.mark.parametrize(
+    ("bad", "asked"),
+    [
+        ({"kind": "fact"}, {"kinds": ("preference", "decision")}),
+        ({"kind": "fact"}, {"without": ("fact", "decision")}),
+        ({"tags": ("one",)}, {"tags": ("two", "one")}),
+        ({"expires_at": NOON}, {"now": NOON}),
+        ({"at": NOON + 1}, {"before": NOON}),
+        ({"session": "now"}, {"not_session": "now"}),
+        ({"session": "now"}, {"not_session": "now", "session_in": (SPACE,)}),
+    ],
+)
+def test_what_is_not_allowed_takes_no_place(store, bad, asked):
+    """Neither by vector nor by words, nor as a neighbour or by its name, does it crowd out others."""
+    good = {
+        "kind": "preference",
+        "tags": ("one", "two"),
+        "expires_at": NOON + 1,
+        "session": "then",
+        "at": NOON,
+    }
+    crowd = keep(store, *(f"heron E4021 {n}" for n in range(4)), **{**good, **bad})
+    one = keep(store, "a heron of quite another kind", **good)
+    for memory in crowd:
+        embed(store, memory, 1)
+    embed(store, one, 1, 2)
+    fields = {"terms": ("heron",), "identifiers": ("e4021",), "each": 2}
+
+    assert ask(store, vector(1), **fields, **asked).ids == [one.id]
+    assert set(ask(store, vector(1), **fields, now=0.0).ids) >= {memory.id for memory in crowd}
+
+
+def test_only_the_session_of_these_spaces_is_left_out(store):
+    """Elsewhere its name is another's; an excerpt of it, which has left its context, stays."""
+    own = keep(store, "own", session="now")
+    excerpt = keep(store, "kept", session="now", kind=EXCERPT)
+    other = keep(store, "other", session="now", space="me/other")
+    for memory in (own, excerpt, other):
+        embed(store, memory, 1)
+    pool = ask(store, vector(1), SPACE, "me/other", not_session="now", session_in=(SPACE,))
+
+    assert dict(zip(pool.ids, pool.excerpt.tolist(), strict=True)) == {
+        excerpt.id: True,
+        other.id: False,
+    }
+
+
+def test_an_identifier_finds_what_it_stands_in(store):
+    """Wherever it occurs, if that is in few memories that count; otherwise it names nothing."""
+    rare, *crowd = keep(
+        store, "error E4021", *(f"note E5 {n}" for n in range(MAX_IDENTIFIER_MEMORIES + 1))
+    )
+    near = keep(store, "near")
+    embed(store, near, 1)
+    fields = {"identifiers": ("e4021", "e5", "e6"), "each": 1}
+    pool = ask(store, vector(1), **fields)
+    assert dict(zip(pool.ids, pool.named.tolist(), strict=True)) == {rare.id: 1.0, near.id: 0.0}
+
+    store.apply([Retire(id=crowd[0].id, at=NOON)], make_event("forget"))
+    named = {memory.id for memory in (rare, *crowd[1:])}
+    assert set(ask(store, vector(1), **fields).ids) == named | {near.id}
+
+
+def test_turns_around_a_candidate_are_seen(store):
+    """Cosine and BM25 of the turns beside it, in order of arrival within its session and space."""
+    texts = ("a heron", "is it so?", "yes", "a heron again", "bye")
+    talk = []
+    for n, text in enumerate(texts):
+        talk.append(keep(store, text, session="s", speaker="Ann" if n % 2 else "Ben"))
+        keep(store, f"elsewhere {n}", session="other")
+    keep(store, "of another space", session="s", space="me")
+    for n in (0, 1, 3):
+        embed(store, talk[n], 1, n)
+    pool = ask(store, vector(1), SPACE, "me", terms=("heron",), each=2)
+    place = {id: n for n, id in enumerate(pool.ids)}
+    middle = place[talk[2].id]
+    dense = [1.0, float(vector(1, 1)[0]), float(vector(1, 3)[0]), math.nan]
+
+    assert NEIGHBOUR_OFFSETS == (-2, -1, 1, 2)
+    assert pool.near_dense[middle].tolist() == pytest.approx(
+        dense, abs=max(store.vector_precision, 1e-6), nan_ok=True
+    )
+    assert (pool.near_words[middle] > 0).tolist() == [True, False, True, False]
+    assert np.isnan(pool.near_dense[place[talk[0].id]][:2]).all()
+    flags = [(bool(pool.asks[place[m.id]]), bool(pool.asked[place[m.id]])) for m in talk]
+    assert flags == [(False, False), (True, False), (False, True), (False, False), (False, False)]
+    said = [pool.names[pool.speaker[place[memory.id]]] for memory in talk]
+    assert said == ["Ben", "Ann", "Ben", "Ann", "Ben"]
+    assert len({int(pool.session[place[memory.id]]) for memory in talk}) == 1
+    assert pool.sessions == 1
+
+
+def test_turns_beside_the_very_best_are_candidates(store):
+    """Of the best by each channel, and not of what comes after these; what is retired is none."""
+    texts = ("before", "heron", "gone", "after")
+    first = [keep(store, text, session="s") for text in texts]
+    store.apply([Retire(id=first[2].id, at=NOON)], make_event("forget"))
+    crowd = [keep(store, "heron", session=f"s{n}") for n in range(EXPANDED_PER_CHANNEL + 5)]
+    beside = [keep(store, "beside", session=f"s{n}") for n in range(EXPANDED_PER_CHANNEL + 5)]
+    embed(store, first[1], 1)
+    for n, memory in enumerate(crowd):
+        embed(store, memory, 100, n + 1)
+    found = set(ask(store, vector(1), each=100).ids)
+
+    assert found >= {first[n].id for n in (0, 1, 3)} and first[2].id not in found
+    assert [memory.id in found for memory in beside] == [True] * (EXPANDED_PER_CHANNEL - 1) + [
+        False
+    ] * 6
+
+
+def test_candidates_know_the_background(store):
+    """Mean and spread of the cosines, median length and count, of the space with the most."""
+    kept = keep(store, "one", "three", "thirteen")
+    for memory, numbers in zip(kept, ((1, 0), (0, 1), (-1, 0)), strict=True):
+        embed(store, memory, *numbers)
+    embed(store, keep(store, "a text of another space", space="me"), 1)
+    pool = ask(store, vector(1), SPACE, "me")
+    cosines = np.array([1.0, 0.0, -1.0])
+
+    assert (pool.mean, pool.spread) == like(store, (float(cosines.mean()), float(cosines.std())))
+    assert (pool.typical, pool.memories, pool.sessions) == (5.0, 4, 0)
+    lengths = dict(zip(pool.ids, pool.length.tolist(), strict=True))
+    assert [lengths[memory.id] for memory in kept] == [3, 5, 8]
+    assert set(pool.at.tolist()) == {NOON} and set(pool.session.tolist()) == {0}
+
+
+def test_candidates_follow_a_revised_text(store):
+    """Whether a text asks, how long it is and when it expires follow every change."""
+    one, other = keep(store, "is it the heron?", "other")
+    embed(store, other, 1)
+    pool = ask(store, vector(1), terms=("heron",), each=1)
+    assert dict(zip(pool.ids, pool.asks.tolist(), strict=True)) == {one.id: True, other.id: False}
+
+    changed = {"text": "it is the heron", "expires_at": NOON}
+    store.apply([Revise(id=one.id, fields=changed)], make_event("revise"))
+    pool = ask(store, vector(1), terms=("heron",), each=1, now=NOON - 1)
+    assert dict(zip(pool.ids, pool.asks.tolist(), strict=True)) == {one.id: False, other.id: False}
+    assert sorted(pool.length.tolist()) == [5, 15]
+    assert ask(store, vector(1), terms=("heron",), each=1, now=NOON).ids == [other.id]
+
+
+# Neighbours
+
+
+def near(store, *memories, spaces=(SPACE,), numbers=((1,),), **fields):
+    """The neighbours of memories whose vectors are these."""
+    values = {"floor": 0.5, "limit": 9, **fields}
+    vectors = np.stack([vector(*row) for row in numbers])
+    ids = tuple(memory.id for memory in memories)
+    return store.nearest(NeighbourRequest(MODEL, ids, vectors, spaces, **values))
+
+
+def test_neighbours_are_the_nearest_from_the_least_cosine_on(store):
+    """Best first, ties by id, without the memory itself; of several memories at once."""
+    one, two, far, other = keep(store, "one", "two", "far", "other")
+    for memory, numbers in ((one, (1,)), (two, (3, 4)), (far, (-1,)), (other, (3, 4))):
+        embed(store, memory, *numbers)
+    bare = keep(store, "bare")
+    found = near(store, one, two, bare, numbers=((1,), (3, 4), (0, 0, 1)))
+
+    assert found.keys() == {one.id, two.id, bare.id}
+    assert [n.id for n in found[one.id]] == sorted([two.id, other.id])
+    assert [n.cosine for n in found[one.id]] == like(store, [0.6, 0.6])
+    assert [n.id for n in found[two.id]] == [other.id, one.id] and found[bare.id] == []
+    assert near(store, one, floor=0.7) == {one.id: []}
+    (nearest,) = near(store, one, limit=1, floor=-1.0)[one.id]
+    assert nearest.id in (two.id, other.id)
+    assert len(near(store, one, floor=-1.0)[one.id]) == 3
+
+
+def test_neighbours_are_limited_in_each_space(store):
+    """So many of each space, however near those of another one are."""
+    asked, here, farther = keep(store, "asked", "here", "farther")
+    above = keep(store, "above", space="me")
+    for memory, numbers in ((asked, (1,)), (here, (9, 1)), (farther, (9, 2)), (above, (9, 9))):
+        embed(store, memory, *numbers)
+    found = near(store, asked, spaces=(SPACE, "me"), limit=1)
+
+    assert [n.id for n in found[asked.id]] == [here.id, above.id]
+    assert near(store, asked, spaces=("me/other",)) == {asked.id: []}
+
+
+def test_neighbours_are_active_or_retired(store):
+    """One kind at a time, and only with a vector of this model and length."""
+    asked, active, gone, foreign = keep(store, "asked", "active", "gone", "foreign")
+    for memory in (asked, active, gone):
+        embed(store, memory, 1)
+    embed(store, foreign, 1, model="model/2")
+    store.apply([Retire(id=gone.id, at=NOON)], make_event("forget"))
+
+    assert [n.id for n in near(store, asked)[asked.id]] == [active.id]
+    assert [n.id for n in near(store, asked, retired=True)[asked.id]] == [gone.id]
+    short = NeighbourRequest(MODEL, (asked.id,), np.ones((1, 4), np.float32) / 2, (SPACE,), 0.5, 9)
+    assert store.nearest(short) == {asked.id: []}
+
+
+def test_older_neighbours_were_there_before(store):
+    """In the memory's own space; what lies in another one counts whenever it came."""
+    first, asked, later = keep(store, "first", "asked", "later")
+    above = keep(store, "above", space="me")
+    for memory in (first, asked, later, above):
+        embed(store, memory, 1)
+    found = near(store, asked, first, spaces=(SPACE, "me"), numbers=((1,), (1,)), older=True)
+
+    assert {n.id for n in found[asked.id]} == {first.id, above.id}
+    assert {n.id for n in found[first.id]} == {above.id}
+
+
+def test_speakers_are_known_by_their_names(store):
+    """To the letter, in these spaces, of what is retired too; a session's name is none."""
+    keep(store, "one", speaker="Ann", session="Lyon")
+    gone = keep(store, "two", speaker="Mary Lou", space="me")
+    keep(store, "three", speaker="Ben", space="me/other")
+    store.apply([Retire(id=gone.id, at=NOON)], make_event("forget"))
+    names = ["Ann", "ann", "Ben", "Lyon", "Mary", "Mary Lou"]
+
+    assert store.speakers(names, (SPACE, "me")) == {"Ann", "Mary Lou"}
+    assert store.speakers(names, (SPACE,)) == {"Ann"}
+    assert store.speakers([], (SPACE,)) == store.speakers(["Ann"], ()) == set()
+    keep(store, "four", speaker="Cleo")
+    assert store.speakers(["Cleo"], (SPACE,)) == {"Cleo"}
 
 
 # Trust
@@ -1234,6 +1551,12 @@ def test_a_backup_is_whole_and_refuses_to_overwrite(store, tmp_path):
     """
     filled(store)
     target = tmp_path / "copy.db"
+    if not store.has_file:
+        with pytest.raises(BadInput):
+            store.backup(target)
+        with pytest.raises(BadInput):
+            store.restore_backup(target, tmp_path / "kept.db")
+        return
     store.backup(target)
     keep(store, "later")
     with pytest.raises(BadInput):

@@ -47,7 +47,7 @@ from reverie.text.tokenization import fold_text, tokenize_query
 
 if TYPE_CHECKING:
     from reverie.storage import Store
-    from reverie.storage.column_cache import Floats
+    from reverie.storage.arrays import Floats
 
 STATED_IN = "stated_in"  # a name in the details: of which memory's reason it was made
 # Memories that are compared with a reason, or with news about what others rest on.

@@ -10,10 +10,9 @@ does one in a language whose file has no `first_person`.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection
 
 from reverie.retrieval.ranker import ROLES
-from reverie.storage.column_cache import Corpus
 from reverie.text.prompt_phrases import list_languages, load_language
 
 # Words of the longest name that is looked for, and characters of a question that may name somebody.
@@ -21,28 +20,29 @@ MAX_NAME_WORDS, MAX_QUESTION_CHARS = 3, 400
 _WORD = re.compile(r"[^\W\d_][\w.-]*")
 
 
-def put_in_first_person(question: str, corpus: Corpus) -> str:
-    """The question with "I" and "my" for the one speaker that it names; unchanged if it names none
-    or several.
+def find_possible_names(question: str) -> list[str]:
+    """What may be a speaker's name in a question, in order, each once: up to MAX_NAME_WORDS words
+    of which each begins in upper case, and no role.
     """
     if len(question) > MAX_QUESTION_CHARS:
-        return question
-    named = set(find_speakers(question, corpus))
-    return say_as(named.pop(), question) if len(named) == 1 else question
-
-
-def find_speakers(question: str, corpus: Corpus) -> Iterator[str]:
-    """The speakers of a corpus whose name stands in the question as they write it."""
+        return []
     words = [match for match in _WORD.finditer(question) if match[0][0].isupper()]
-    for first in range(len(words)):
-        for last in words[first : first + MAX_NAME_WORDS]:
-            name = question[words[first].start() : last.end()]
-            code = corpus.codes.get(name)
-            # Codes are of sessions and kinds too.
-            if code is None or name.lower() in ROLES:
-                continue
-            if any((shard.speaker[: shard.n] == code).any() for shard in corpus.shards):
-                yield name
+    names = [
+        question[words[first].start() : last.end()]
+        for first in range(len(words))
+        for last in words[first : first + MAX_NAME_WORDS]
+    ]
+    return [name for name in dict.fromkeys(names) if name.lower() not in ROLES]
+
+
+def put_in_first_person(question: str, speakers: Collection[str]) -> str:
+    """The question with "I" and "my" for the one speaker that it names; unchanged if it names none
+    or several. `speakers` are those of its possible names that speak in the memories asked.
+    """
+    if len(speakers) != 1:
+        return question
+    (name,) = speakers
+    return say_as(name, question)
 
 
 def say_as(name: str, question: str) -> str:

@@ -1,4 +1,4 @@
-"""Words and embedding together: gather the candidates, score them, say why.
+"""Words and embedding together: ask the store for candidates, score them, say why.
 
 Three ways to fuse: `auto`, the learned ranking; `convex`, 0.7 of the cosine and 0.3 of BM25 over
 its highest (Bruch et al., 2023); `rrf`, reciprocal ranks with k = 60 (Cormack et al., 2009).
@@ -11,24 +11,18 @@ from math import isnan
 
 import numpy as np
 
-from reverie.core.kinds import EXCERPT
 from reverie.core.model import Hit, index_memories
 from reverie.retrieval import relevance_gate
-from reverie.retrieval.candidate_features import (
-    CANDIDATES_PER_CHANNEL,
-    CandidatePool,
-    gather_candidates,
-)
 from reverie.retrieval.ranker import (
     MIN_SPREAD,
     load_ranker,
     rank_places,
     small_store_share,
 )
-from reverie.retrieval.search_query import SearchQuery, is_own_session
+from reverie.retrieval.search_query import SearchQuery
 from reverie.retrieval.word_search import search_words
 from reverie.storage import Store
-from reverie.storage.column_cache import Corpus, Shard
+from reverie.storage.candidates import CANDIDATES_PER_CHANNEL, CandidatePool, CandidateRequest
 from reverie.text.tokenization import STOP_WORDS
 
 # The cosine's share of the convex fusion; BM25 has the rest.
@@ -37,8 +31,6 @@ RRF_K = 60
 # Candidates read beyond the limit, or half of it if that is more: priors choose among them, and
 # equal texts fall out.
 EXTRA_CANDIDATES = 10
-# An identifier that stands in more memories than this names nothing in particular.
-MAX_IDENTIFIER_MEMORIES = 5
 # Characters of a question in which identifiers are looked for.
 MAX_QUESTION_CHARS = 2_000
 MAX_IDENTIFIER_CHARS = 100  # what is longer is data
@@ -61,26 +53,37 @@ def rank_hybrid(store: Store, query: SearchQuery) -> list[Hit]:
 
     Judged by the gate if nobody asked.
     """
-    corpus = store.corpus(query.model, query.spaces)
-    dims = len(query.vector)
-    if not any(shard.dims == dims and shard.known.any() for shard in corpus.shards):
+    pool = store.candidates(to_candidate_request(query))
+    if pool is None:
         return search_words(store, query)
-    pool = gather_candidates(
-        corpus,
-        store.scores(query.model, corpus, query.terms),
-        query.vector,
-        score_identifiers(store, query, corpus),
-        build_row_mask(store, query, corpus),
-        max(CANDIDATES_PER_CHANNEL, query.limit),
-    )
     if not len(pool):
         return []
     values = FUSIONS[query.mode](query, pool)
     hits, rows = load_best_hits(store, query, pool, values)
     if not query.automatic:
         return hits
-    signals = to_gate_signals(pool, values, rows, len(corpus))
+    signals = to_gate_signals(pool, values, rows)
     return relevance_gate.judge_hits(hits, signals, query.text)
+
+
+def to_candidate_request(query: SearchQuery) -> CandidateRequest:
+    """What a store is asked for to answer a query."""
+    names = find_identifiers(query.text)[:MAX_IDENTIFIERS]
+    return CandidateRequest(
+        model=query.model,
+        vector=query.vector,
+        spaces=query.spaces,
+        terms=tuple(query.terms),
+        identifiers=tuple(name.lower().replace('"', "") for name in names),
+        each=max(CANDIDATES_PER_CHANNEL, query.limit),
+        kinds=query.kinds,
+        without=query.without,
+        tags=query.tags,
+        now=query.now,
+        before=query.before,
+        not_session=query.not_session,
+        session_in=query.session_in,
+    )
 
 
 def load_best_hits(
@@ -108,12 +111,12 @@ def to_gate_signals(
     pool: CandidatePool,
     values: np.ndarray,
     rows: Sequence[int],
-    memories: int,
 ) -> list[relevance_gate.GateSignals]:
-    """The gate's signals of some candidates; `memories` is how many there are to choose from.
+    """The gate's signals of some candidates.
 
     What has no vector yet counts as alike as an unrelated text.
     """
+    memories = pool.memories
     dense = np.nan_to_num(pool.dense[rows], nan=pool.mean)
     z = (dense - pool.mean) / max(pool.spread, MIN_SPREAD)
     usual = max(0.0, pool.mean - USUAL_LIKENESS) * (memories - 1) / (memories - 1 + FEW_MEMORIES)
@@ -196,28 +199,6 @@ FUSIONS: dict[str, Callable[[SearchQuery, CandidatePool], np.ndarray]] = {
 }
 
 
-def score_identifiers(
-    store: Store,
-    query: SearchQuery,
-    corpus: Corpus,
-) -> list[np.ndarray]:
-    """For each shard, the BM25 of the memories in which an identifier of the question stands.
-
-    An identifier counts if it stands in MAX_IDENTIFIER_MEMORIES at most.
-    """
-    found = [np.zeros(shard.n, np.float32) for shard in corpus.shards]
-    for name in find_identifiers(query.text)[:MAX_IDENTIFIERS]:
-        scores = store.scores(
-            query.model,
-            corpus,
-            [name.lower().replace('"', "")],
-        )
-        memories = sum(int((score > 0).sum()) for score in scores)
-        if 0 < memories <= MAX_IDENTIFIER_MEMORIES:
-            found = list(map(np.maximum, found, scores))
-    return found
-
-
 def find_identifiers(text: str) -> list[str]:
     """What looks like an identifier in a text and says anything, in order, each once.
 
@@ -239,43 +220,6 @@ def has_telling_part(name: str) -> bool:
     """True if a part of a name is a word of more than two letters, and no stop word."""
     parts = re.split(r"\W+", name.lower())
     return any(len(part) > 2 and part not in STOP_WORDS for part in parts)
-
-
-def build_row_mask(
-    store: Store,
-    query: SearchQuery,
-    corpus: Corpus,
-) -> Callable[[Shard], np.ndarray | None]:
-    """A function that says which rows of a shard may be candidates; None where all may.
-
-    What may not is masked before anything is chosen: a thousand expired memories cannot crowd out
-    one that lives.
-    """
-    codes = corpus.codes
-    kinds = [codes[kind] for kind in query.kinds if kind in codes]
-    without = [codes[kind] for kind in query.without if kind in codes]
-    tagged = store.tagged_numbers(query.tags, query.spaces) if query.tags else []
-    session, excerpt = codes.get(query.not_session, 0), codes.get(EXCERPT, -1)
-
-    def mask(shard: Shard) -> np.ndarray | None:
-        # The columns have room for more rows than there are.
-        rows = slice(shard.n)
-        kind = shard.kind[rows]
-        ended = shard.expires[rows] <= query.now
-        tests = [~ended] if ended.any() else []
-        if query.kinds:
-            tests.append(np.isin(kind, kinds))
-        if without:
-            tests.append(~np.isin(kind, without))
-        if query.tags:
-            tests.append(np.isin(shard.num[rows], tagged))
-        if query.before is not None:
-            tests.append(shard.at[rows] <= query.before)
-        if session and is_own_session(query, shard.space):
-            tests.append((shard.session[rows] != session) | (kind == excerpt))
-        return np.logical_and.reduce(tests) if tests else None
-
-    return mask
 
 
 def explain_candidates(

@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from reverie.retrieval.candidate_features import CandidatePool
 from reverie.retrieval.rank_fusion import fuse_ranks
+from reverie.storage.candidates import CandidatePool
 
 Floats = npt.NDArray[np.float64]
 Column = npt.NDArray[np.floating]

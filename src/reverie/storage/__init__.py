@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from reverie.core.errors import UnknownScheme
 from reverie.core.model import EMPTY_MAPPING, Change, Edge, Event, Filter, Memory, Record
@@ -22,7 +22,12 @@ from reverie.storage.scrub_scan import ScrubbableStore
 if TYPE_CHECKING:
     import numpy as np
 
-    from reverie.storage.column_cache import Corpus, Floats
+    from reverie.storage.candidates import (
+        CandidatePool,
+        CandidateRequest,
+        NearMemory,
+        NeighbourRequest,
+    )
     from reverie.storage.indexed_code import CodeIndex
     from reverie.storage.indexed_files import FileIndex
     from reverie.storage.indexed_transcripts import TranscriptIndex
@@ -86,13 +91,28 @@ class Store(ScrubbableStore, Protocol):
 
     url: str
 
+    # In what backends differ. Nothing else may: the contract suite asks these where it allows two
+    # answers.
+
+    has_file: ClassVar[bool]
+    """True if `backup` writes one file that opens as a store and `restore_backup` reads it. False:
+    both raise BadInput, and the database's own tools make copies."""
+
+    keeps_indexes_beside: ClassVar[bool]
+    """True if `files`, `code`, `code_chunks` and `transcripts` are databases of their own beside
+    this one, and no transaction includes both. False: they are tables of the same database."""
+
+    vector_precision: ClassVar[float]
+    """How far a number of a vector that is read back, or a cosine, may differ from what it is in
+    float32. 0.0: not at all."""
+
     @property
     def files(self) -> "FileIndex":
-        """The index of watched files, in a database of its own beside this store's."""
+        """The index of watched files."""
 
     @property
     def code(self) -> "CodeIndex":
-        """The index of code, in a database of its own."""
+        """The index of code."""
 
     @property
     def code_chunks(self) -> "FileIndex":
@@ -100,7 +120,7 @@ class Store(ScrubbableStore, Protocol):
 
     @property
     def transcripts(self) -> "TranscriptIndex":
-        """The index of past conversations, in a database of its own."""
+        """The index of past conversations."""
 
     # Writing. Each call is one transaction.
 
@@ -208,9 +228,6 @@ class Store(ScrubbableStore, Protocol):
         within: float | None = None,
     ) -> list[Memory]:
         """Active memories with trigger patterns, as many as can be read `within` seconds."""
-
-    def tagged_numbers(self, tags: Names, spaces: Names) -> list[int]:
-        """The numbers (as in `Shard.num`) of active memories that carry all of the tags."""
 
     def tag_counts(self, spaces: Names) -> dict[str, int]:
         """How many active memories carry each tag."""
@@ -367,22 +384,24 @@ class Store(ScrubbableStore, Protocol):
         Needs no vectors and no numpy: a cold process gets its first hit from here.
         """
 
-    def corpus(self, model: str, spaces: Names) -> "Corpus":
-        """The columns that ranking needs of all memories in these spaces, up to date.
+    def candidates(self, request: "CandidateRequest") -> "CandidatePool | None":
+        """The memories that may answer a question, with all that ranking looks at, up to date.
 
-        Vectors of other models are left out: vectors of different models are never compared.
+        None if no memory in these spaces has a vector of this model and of this length: the caller
+        then asks by words. Vectors of different models are never compared; a memory without one is
+        found by its words. What the request does not allow never takes a candidate's place.
+        Document frequencies are those of the spaces asked for, retired memories included, so that
+        a memory's score does not depend on other spaces.
         """
 
-    def scores(
-        self,
-        model: str,
-        corpus: "Corpus",
-        terms: Names,
-    ) -> list["Floats"]:
-        """BM25 of every row of every shard of `corpus`; 0 where no term occurs.
+    def nearest(self, request: "NeighbourRequest") -> dict[str, list["NearMemory"]]:
+        """For each memory of the request its neighbours from the least cosine on, best first, ties
+        by id; an empty list where there are none.
+        """
 
-        Document frequencies are those of the corpus, so that a memory's score does not depend on
-        spaces that were not asked for. `corpus` must come from this store.
+    def speakers(self, names: Names, spaces: Names) -> set[str]:
+        """Those of these names under which something was said in these spaces, to the letter;
+        retired memories count.
         """
 
     def unembedded_texts(
@@ -432,13 +451,17 @@ class Store(ScrubbableStore, Protocol):
         """
 
     def backup(self, target: Path) -> None:
-        """Write a consistent copy while others go on writing. Refuses to overwrite."""
+        """Write a consistent copy while others go on writing. Refuses to overwrite.
+
+        Only a store that `has_file`.
+        """
 
     def restore_backup(self, source: Path, kept: Path) -> None:
         """Replace the content with that of a backup, all of it or none, while others go on.
 
         The present content is copied to `kept` first, and nobody writes in between. Raises BadInput
         for what is no backup and StoreDamaged for a damaged one; then nothing is changed or copied.
+        Only a store that `has_file`, and none in memory.
         """
 
     def dump(self, log: bool = True) -> Iterator[dict[str, Any]]:
@@ -458,7 +481,7 @@ class Store(ScrubbableStore, Protocol):
         """
 
     def has_current_schema(self) -> bool:
-        """True unless a newer Reverie has migrated the file since it was opened."""
+        """True unless a newer Reverie has migrated the database since it was opened."""
 
     def close(self) -> None:
         """Release the database. The store cannot be used afterwards."""

@@ -64,7 +64,7 @@ def make_daily_backup(
     """Make today's copy and delete the oldest beyond `settings.backups`; None if it was there."""
     path = backup_folder(settings) / f"reverie-{format_file_date(now)}.db"
     # A store elsewhere is its owner's to copy.
-    if settings.backups <= 0 or settings.store or path.exists():
+    if settings.backups <= 0 or settings.store or not store.has_file or path.exists():
         return None
     make_private_folder(path.parent)
     # Another process may have made it just now.

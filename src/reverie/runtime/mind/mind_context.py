@@ -141,10 +141,10 @@ class MindContext:
         if not text.strip() or self.embedder is None:
             return {}
         if spaces:
-            from reverie.retrieval.first_person import put_in_first_person
+            from reverie.retrieval.first_person import find_possible_names, put_in_first_person
 
-            corpus = self.store.corpus(self.embedder.model, tuple(spaces))
-            text = put_in_first_person(text, corpus)
+            speakers = self.store.speakers(find_possible_names(text), tuple(spaces))
+            text = put_in_first_person(text, speakers)
         # An embedder may be remote, so it gets no secret.
         vector = try_embed(
             self.embedder,

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from reverie.extraction.provenance_check import Claim
     from reverie.reconciliation.review_questions import ReviewCase
     from reverie.retrieval.near_duplicates import NearDuplicate
-    from reverie.storage.column_cache import Floats
+    from reverie.storage.arrays import Floats
 
 # Newest memories among which those that wait are looked for.
 MAX_PENDING_SCAN = 10_000

@@ -20,8 +20,8 @@ from reverie.core.errors import BadInput, StoreDamaged, StoreError, StoreReadOnl
 from reverie.core.model import Change, Event
 from reverie.storage import Names, Problem, Stats
 from reverie.storage.sqlite import write_changes
+from reverie.storage.sqlite.candidate_search import SqliteSearch
 from reverie.storage.sqlite.connection import SqliteConnections, translate_error
-from reverie.storage.sqlite.reading import StoreReading
 from reverie.storage.sqlite.schema_migration import LATEST, migrate, version
 from reverie.storage.sqlite.text_scan import SqliteScrubbing
 from reverie.storage.sqlite.write_changes import ChangePlace
@@ -30,7 +30,6 @@ from reverie.text.tokenization import fingerprint_text
 if TYPE_CHECKING:
     import numpy as np
 
-    from reverie.storage.column_cache import Corpus, Floats
     from reverie.storage.sqlite.code_index import SqliteCodeIndex
     from reverie.storage.sqlite.column_shards import ShardCache
     from reverie.storage.sqlite.file_index import SqliteFileIndex
@@ -56,17 +55,20 @@ def open(url: str) -> SqliteStore:
     return SqliteStore(url)
 
 
-class SqliteStore(StoreReading, SqliteScrubbing):
+class SqliteStore(SqliteSearch, SqliteScrubbing):
     """`Store` on SQLite. The protocol's docstrings hold; here is only how."""
+
+    has_file = True
+    keeps_indexes_beside = True
+    vector_precision = 0.0
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.path = path_from_url(url)
         self._db = SqliteConnections(self.path)
-        # Our own writes. `pragma data_version` counts those of other connections only, and in
-        # memory there is but one.
         self._writes = 0
         self._shards: dict[str, tuple[ShardCache, Connection]] = {}
+        self._searched_model = ""
         self._origin: SqliteStore | None = None  # what this is a copy of, whose code is read
         try:
             taken = version(self._db.writer)
@@ -236,27 +238,6 @@ class SqliteStore(StoreReading, SqliteScrubbing):
     def release(self, lease: str, holder: str) -> None:
         with self._db.writing() as db:
             db.execute("delete from lease where name = ? and holder = ?", (lease, holder))
-
-    # Ranking
-
-    def corpus(self, model: str, spaces: Names) -> Corpus:
-        from reverie.storage.sqlite.column_shards import ShardCache
-
-        if model not in self._shards:
-            self._shards[model] = (ShardCache(model), self._db.extra_reader())
-        shards, db = self._shards[model]
-        with self._db.using_extra():
-            return shards.corpus(db, self._writes, spaces)
-
-    def scores(
-        self,
-        model: str,
-        corpus: Corpus,
-        terms: Names,
-    ) -> list[Floats]:
-        shards, db = self._shards[model]
-        with self._db.using_extra():
-            return shards.scores(db, corpus, terms)
 
     # Trust
 

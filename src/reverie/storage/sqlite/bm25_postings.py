@@ -18,7 +18,8 @@ from sqlite3 import Connection
 import numpy as np
 
 from reverie.storage import Names
-from reverie.storage.column_cache import Floats, Ints, Shard
+from reverie.storage.arrays import Floats, Ints
+from reverie.storage.sqlite.column_cache import Shard
 from reverie.storage.sqlite.connection import fetch_value
 
 K1, B = 1.2, 0.75

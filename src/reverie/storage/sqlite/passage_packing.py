@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reverie.core.atomic_file import replace_file, write_beside
-from reverie.storage.column_cache import Floats, Ints
+from reverie.storage.arrays import Floats, Ints
 from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.passage_vectors import (
     SpaceBlocks,

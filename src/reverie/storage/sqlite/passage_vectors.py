@@ -12,7 +12,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from reverie.storage.column_cache import Floats, Ints, Words, sort_distinct, to_sign_bits
+from reverie.storage.arrays import Floats, Ints, Words
+from reverie.storage.sqlite.column_cache import sort_distinct, to_sign_bits
 
 Bytes = npt.NDArray[np.int8]
 Distances = npt.NDArray[np.uint16]

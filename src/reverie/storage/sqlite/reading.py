@@ -103,6 +103,7 @@ class StoreReading:
         return found
 
     def tagged_numbers(self, tags: Names, spaces: Names) -> list[int]:
+        """The numbers (as in `Shard.num`) of active memories that carry all of the tags."""
         members = ["select src from edge where dst = ? and rel = 'has_tag'"] * len(tags)
         sql = f"""
             select num from memory

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from reverie.storage.column_cache import Floats
+from reverie.storage.arrays import Floats
 
 
 class VectorMatrix:

@@ -21,7 +21,7 @@ from zlib import crc32
 
 import numpy as np
 
-from reverie.storage.column_cache import Ints
+from reverie.storage.arrays import Ints
 from reverie.storage.sqlite.passage_vectors import ByteRows, Bytes, SpaceBlocks, VectorBlock
 
 MAGIC = b"RVEC0001"

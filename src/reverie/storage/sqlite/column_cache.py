@@ -1,4 +1,4 @@
-"""What ranking needs of many memories at once: columns in memory, one `Shard` a space.
+"""What SQLite ranks from: columns of many memories in memory, one `Shard` a space.
 
 A shard grows at its end and never shrinks: retired memories are masked. Readers work on snapshots,
 which share the arrays: appending writes only beyond what they see, and growing makes new arrays.
@@ -11,16 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Floats: TypeAlias = npt.NDArray[np.float32]
-Doubles: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
-Words: TypeAlias = npt.NDArray[np.uint64]
+from reverie.storage.arrays import Doubles, Flags, Floats, Ints, Words
 
 # Up to here every vector is compared. Beyond, sign bits choose the candidates (`Shard.nearest`).
 MAX_EXACT_ROWS = 20_000
@@ -276,3 +272,11 @@ class Corpus:
 
     def __len__(self) -> int:
         return sum(shard.n for shard in self.shards)
+
+    def has_speaker(self, name: str) -> bool:
+        """True if a memory here, active or not, was said by the one of this name."""
+        code = self.codes.get(name)
+        # Codes are of sessions and kinds too.
+        return code is not None and any(
+            (shard.speaker[: shard.n] == code).any() for shard in self.shards
+        )
