@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from sqlite3 import Connection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from reverie.core.atomic_file import create_private_file
 from reverie.core.errors import BadInput, StoreDamaged, StoreError, StoreReadOnly
@@ -58,9 +58,9 @@ def open(url: str) -> SqliteStore:
 class SqliteStore(SqliteSearch, SqliteScrubbing):
     """`Store` on SQLite. The protocol's docstrings hold; here is only how."""
 
-    has_file = True
-    keeps_indexes_beside = True
-    vector_precision = 0.0
+    has_file: ClassVar[bool] = True
+    keeps_indexes_beside: ClassVar[bool] = True
+    vector_precision: ClassVar[float] = 0.0
 
     def __init__(self, url: str) -> None:
         self.url = url
