@@ -27,6 +27,19 @@ from hypothesis import HealthCheck, settings
 
 from reverie.testing import Clock, memory
 
+# Fixtures are found by being here.
+from tests.support.postgres import (  # noqa: F401
+    citus_cluster,
+    citus_database,
+    citus_folder,
+    citus_url,
+    plan_reader,
+    postgres_folder,
+    postgres_server,
+    postgres_url,
+    spread_database,
+)
+
 # The same examples every time: a test that fails only sometimes is a bug of the test.
 settings.register_profile(
     "reverie",

@@ -9,6 +9,7 @@ from reverie.core import config
 from reverie.core.config import (
     Settings,
     default_home,
+    hide_password,
     load_settings,
     project_space_of,
     resolve_store_url,
@@ -168,6 +169,22 @@ def test_any_folder_has_a_space(tmp_path):
     assert to_slug(" My App! ") == "my-app"
 
 
+@pytest.mark.parametrize(
+    "url, shown",
+    [
+        ("postgresql://ann:hunter2@h/x", "postgresql://ann@h/x"),
+        ("postgresql://h/x?password=hunter2&tenant=a", "postgresql://h/x?tenant=a"),
+        ("postgresql://h/x?user=ann&password=hunter2", "postgresql://h/x?user=ann"),
+        ("postgresql://h/x", "postgresql://h/x"),
+        ("sqlite:////home/a:b@c/x.db", "sqlite:////home/a:b@c/x.db"),
+        ("sqlite://:memory:", "sqlite://:memory:"),
+    ],
+)
+def test_a_password_is_left_out_of_an_address(url, shown):
+    """What names a store in messages and files is its address without the password."""
+    assert hide_password(url) == shown
+
+
 def test_the_address_of_a_store_follows_from_its_name(tmp_path, monkeypatch):
     """A folder is a home; a .db file, :memory: and URLs are themselves."""
     monkeypatch.chdir(tmp_path)
@@ -181,6 +198,12 @@ def test_the_address_of_a_store_follows_from_its_name(tmp_path, monkeypatch):
     assert resolve_store_url(":memory:", settings) == "sqlite://:memory:"
     assert resolve_store_url("x.db", settings) == f"sqlite:///{tmp_path}/x.db"
     assert resolve_store_url("sqlite:///y.db", settings) == "sqlite:///y.db"
+    server = "postgresql://ann:hunter2@db.example:5432/team?tenant=acme&sslmode=require"
+    assert resolve_store_url(server, settings) == server
+    assert resolve_store_url("postgresql:///team", settings) == "postgresql:///team"
+    configured = settings._replace(store=server)
+    assert resolve_store_url(None, configured) == server
+    assert configured.url == server.replace(":hunter2", "")
     assert config.home_of_address(tmp_path) == tmp_path
     assert (
         config.home_of_address(":memory:")

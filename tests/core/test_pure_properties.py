@@ -43,7 +43,7 @@ from reverie.retrieval.rescoring import (
     to_odds,
 )
 from reverie.retrieval.trigger_search import match_triggers
-from reverie.storage.sqlite.row_codec import (
+from reverie.storage.row_codec import (
     memory_from_dict,
     memory_to_dict,
     to_json,

@@ -13,7 +13,7 @@ import pytest
 
 from reverie.core.errors import BadInput
 from reverie.erasure import own_files, unfinished
-from reverie.storage.sqlite.text_scan import FIXED_COLUMNS, TEXT_TABLES
+from reverie.storage.text_tables import FIXED_COLUMNS, TEXT_TABLES
 from reverie.testing import SPACE, memory
 from tests.support.helpers import run_command, wait_until
 from tests.support.planted_text import find_files_holding, plant_everywhere, without_redaction

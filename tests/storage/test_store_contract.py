@@ -39,6 +39,7 @@ from reverie.storage.candidates import (
 from reverie.testing import NOON, SPACE, make_event, make_memory
 from reverie.text.tokenization import fingerprint_text, tokenize_query
 from tests.support.helpers import run_in_threads
+from tests.support.postgres import fresh_tenant
 
 
 def make_folder(request):
@@ -50,6 +51,8 @@ def make_folder(request):
 BACKENDS = {
     "sqlite file": lambda request: f"sqlite:///{make_folder(request) / 'store.db'}",
     "sqlite memory": lambda _request: "sqlite://:memory:",
+    "postgresql": lambda request: fresh_tenant(request.getfixturevalue("postgres_url")),
+    "citus": lambda request: fresh_tenant(request.getfixturevalue("citus_url")),
 }
 PRIVATE = {"sqlite memory"}  # what one of them keeps no other can see: one store, one process
 

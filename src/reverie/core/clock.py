@@ -56,6 +56,11 @@ def new_key() -> bytes:
     return os.urandom(32)
 
 
+def new_secret(length: int = 32) -> str:
+    """So many letters and digits of chance, 5 bits each; 32 of them cannot be guessed."""
+    return "".join(ALPHABET[byte & 31] for byte in os.urandom(length))
+
+
 def derive_id(
     name: str,
     at: float,

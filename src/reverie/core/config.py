@@ -143,8 +143,8 @@ class Settings(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The URL of the store."""
-        return self.store or f"sqlite:///{self.home / 'reverie.db'}"
+        """The URL of the store, by which it is known and shown: without a password."""
+        return hide_password(self.store) or f"sqlite:///{self.home / 'reverie.db'}"
 
     @property
     def cache(self) -> Path:
@@ -585,6 +585,12 @@ def home_of_address(where: str | Path | None) -> Path | None:
     return sandbox_folder(Path(where).expanduser().absolute())
 
 
+def hide_password(url: str) -> str:
+    """The URL without the password in it, if there is one."""
+    url = re.sub(r"^(\w+://[^/@:]*):[^/@]*@", r"\1@", url)
+    return re.sub(r"(?<=[?&])password=[^&]*&?", "", url).rstrip("?&")
+
+
 def resolve_store_url(where: str | Path | None, settings: Settings) -> str:
     """The store URL of an address, or of the file that stands in for it in a sandbox."""
     text = "" if where is None else str(where)
@@ -592,7 +598,8 @@ def resolve_store_url(where: str | Path | None, settings: Settings) -> str:
         return "sqlite://:memory:"
     if text.endswith(".db") and "://" not in text:
         text = f"sqlite:///{Path(text).expanduser().absolute()}"
-    scheme, _, path = (text if "://" in text else settings.url).partition(":///")
-    if not path:
-        return scheme
+    url = text if "://" in text else settings.store or settings.url
+    scheme, _, path = url.partition(":///")
+    if scheme != "sqlite" or not path:
+        return url
     return f"{scheme}:///{sandbox_folder(Path(path).parent) / Path(path).name}"

@@ -8,6 +8,14 @@ ReverieError
 ├── NotFound                no such memory or event
 ├── Conflict                the thing changed meanwhile
 ├── Disabled                memory is switched off here
+├── Unauthenticated         a server does not know who asks
+├── AccessDenied            a server knows who asks, and they may not
+├── HeldByLaw               a legal hold forbids to erase this
+├── TryLater                with `retry_after`, in seconds
+│   ├── RateLimited         too many requests in too short a time
+│   ├── QuotaExceeded       the tenant has used up what it may
+│   └── LoginPending        a device login waits for a person
+├── LoginRefused            a sign-in was denied, has expired or is not for here
 ├── StoreError
 │   ├── StoreBusy           another process kept the store locked for too long
 │   ├── StoreDamaged        the database file is not readable
@@ -63,6 +71,47 @@ class Conflict(ReverieError):
 
 class Disabled(ReverieError):
     """Memory is switched off here. `reverie on` switches it on again."""
+
+
+class Unauthenticated(ReverieError):
+    """This key is not valid here. Check that it was copied whole, or get a new one: reverie login
+    URL
+    """
+
+
+class AccessDenied(ReverieError):
+    """You may not do that, or there is no such thing. Ask an administrator of your team's
+    memory.
+    """
+
+
+class HeldByLaw(ReverieError):
+    """A legal hold forbids to erase this. Ask an administrator who placed it, and why."""
+
+
+class TryLater(ReverieError):
+    """Not now. Try again later."""
+
+    def __init__(self, message: str | None = None, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        # Seconds from now; None if waiting alone does not help.
+        self.retry_after = retry_after
+
+
+class RateLimited(TryLater):
+    """Too many requests in too short a time. Wait a little, then go on."""
+
+
+class QuotaExceeded(TryLater):
+    """Your team has used up what it may keep or use. Ask an administrator to raise the limit."""
+
+
+class LoginPending(TryLater):
+    """Nobody has let this device in yet. Open the page that was shown and type the code."""
+
+
+class LoginRefused(ReverieError):
+    """You could not be signed in. Start again: reverie login URL"""
 
 
 class StoreError(ReverieError):

@@ -487,11 +487,12 @@ class Store(ScrubbableStore, Protocol):
         """Release the database. The store cannot be used afterwards."""
 
 
-OPENERS = {"sqlite": "sqlite"}  # url scheme → module in this package
+# url scheme → module in this package
+OPENERS = {"sqlite": "sqlite", "postgresql": "postgres", "postgres": "postgres"}
 
 
 def open_store(url: str) -> Store:
-    """Open `sqlite:///path/to/file.db` or `sqlite://:memory:`."""
+    """Open `sqlite:///path/to/file.db`, `sqlite://:memory:` or `postgresql://host/database`."""
     scheme = url.partition(":")[0]
     if scheme not in OPENERS:
         raise UnknownScheme(f"{scheme!r} is not one of {', '.join(sorted(OPENERS))}")

@@ -314,7 +314,7 @@ def open_existing_store(home: str) -> Iterator[tuple[Store, Settings] | None]:
         return
     from reverie.storage import open_store
 
-    store = open_store(settings.url)
+    store = open_store(settings.store or settings.url)
     try:
         yield store, settings
     finally:

@@ -12,6 +12,15 @@ create table counter (
     event  bigint not null default 0
 );
 
+-- How far a worker has come with a tenant, and which one is at it until when. A worker looks for
+-- tenants whose counter is further.
+create table work (
+    tenant text collate "C" not null primary key,
+    done   bigint not null default 0,
+    worker text not null default '',
+    until  double precision not null default 0
+);
+
 -- One thing worth knowing later. Lists are JSON, null when empty. Times are seconds since 1970.
 create table memory (
     tenant           text collate "C" not null,
@@ -51,8 +60,10 @@ create table memory (
 );
 create unique index memory_by_num on memory (tenant, num);
 create index memory_by_space on memory (tenant, space, num);
-create index memory_by_session on memory (tenant, session, num) where session <> '';
+create index memory_by_session on memory (tenant, session, num) include (space) where session <> '';
 create index memory_by_kind on memory (tenant, kind, space);
+create index memory_by_speaker on memory (tenant, speaker, space) where speaker <> '';
+create index memory_retired on memory (tenant, space, num) where retired_at is not null;
 create index memory_by_trigger on memory (tenant, space) where triggers is not null;
 
 -- Thinking of src may bring up dst. `space` is that of src: who may not read it sees no edge.
@@ -119,13 +130,15 @@ create table meta (
 );
 
 -- Derived. How often each index token occurs in each memory, by space, because a search reads few.
+-- `length` is that of the memory's text in characters: a search reads nothing but the key's index.
 create table posting (
     tenant text collate "C" not null,
     space  text collate "C" not null,
     term   text collate "C" not null,
     num    bigint not null,
     tf     integer not null,
-    primary key (tenant, space, term, num)
+    length integer not null,
+    primary key (tenant, space, term, num) include (tf, length)
 );
 create index posting_by_memory on posting (tenant, num);
 

@@ -30,10 +30,10 @@ from reverie.text.tokenization import fingerprint_text
 if TYPE_CHECKING:
     import numpy as np
 
+    from reverie.storage.purge_texts import RepeatPlaces
     from reverie.storage.sqlite.code_index import SqliteCodeIndex
     from reverie.storage.sqlite.column_shards import ShardCache
     from reverie.storage.sqlite.file_index import SqliteFileIndex
-    from reverie.storage.sqlite.memory_purge import RepeatPlaces
     from reverie.storage.sqlite.transcript_index import SqliteTranscriptIndex
 
 # A lease that ends later than this many times its length from now was taken before the clock
@@ -243,7 +243,7 @@ class SqliteStore(SqliteSearch, SqliteScrubbing):
 
     def verify(self, repair: bool = False, backups: Sequence[Path] = ()) -> list[Problem]:
         from reverie.storage.sqlite.integrity_checks import verify_database
-        from reverie.storage.sqlite.row_checksums import seal_older_rows
+        from reverie.storage.sqlite.sealed_rows import seal_older_rows
 
         if self._db.read_only and not repair:
             with self._db.reading() as db:

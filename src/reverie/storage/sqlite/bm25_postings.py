@@ -4,27 +4,19 @@ FTS5 needs 2.8 µs for each row it ranks, because it reads every row's size; the
 0.5 µs. So the postings are read (term, row, one line for each occurrence), and the formula is
 computed on columns. Document frequencies are those of the memories that the reader may see: another
 project's texts do not shift the weights here.
-
-BM25 (Robertson and Zaragoza, 2009) with k1 = 1.2 and b = 0.75; lengths in characters over their
-mean.
 """
 
-import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from sqlite3 import Connection
 
 import numpy as np
 
 from reverie.storage import Names
 from reverie.storage.arrays import Floats, Ints
+from reverie.storage.bm25 import term_gain, term_weight
+from reverie.storage.index_tokens import TermStemmer
 from reverie.storage.sqlite.column_cache import Shard
 from reverie.storage.sqlite.connection import fetch_value
-
-K1, B = 1.2, 0.75
-# A word that most memories contain says next to nothing, but still more than its absence.
-IDF_FLOOR = 1e-6
 
 # Occurrences that one query may read: the rarest terms first, at least one. What does not fit
 # occurs in more than a few thousand memories each and would move little. Measured at 100,000
@@ -43,47 +35,6 @@ NUMBERS = """
 # (memory numbers in ascending order, how often the term occurs in each)
 Postings = tuple[Ints, Ints]
 
-MAX_COMMON_TOKENS = 50_000  # tokens that are remembered as common
-
-TOKENIZER = "porter unicode61 remove_diacritics 2"  # as in schema.sql
-
-
-class TermStemmer:
-    """The index tokens of a term, asked of FTS5 itself in a table of one row. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._db = sqlite3.connect(
-            ":memory:",
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        self._db.execute(f"create virtual table sample using fts5 (body, tokenize = '{TOKENIZER}')")
-        self._db.execute("create virtual table token using fts5vocab (sample, 'instance')")
-        self.tokens = lru_cache(maxsize=8_192)(self._tokens)
-        self._common: set[str] = set()  # tokens that occur too often to be read
-
-    def _tokens(self, term: str) -> tuple[str, ...]:
-        with self._lock:
-            self._db.execute("insert into sample (rowid, body) values (1, ?)", (term,))
-            found = self._db.execute("select term from token order by offset").fetchall()
-            self._db.execute("delete from sample")
-        return tuple(token for (token,) in found)
-
-    def is_common(self, tokens: Names) -> bool:
-        """True if this term was too common to be read before; in a growing store it stays so."""
-        return any(token in self._common for token in tokens)
-
-    def found_common(self, token: str) -> None:
-        """Remember that a token occurs too often to be read."""
-        if len(self._common) > MAX_COMMON_TOKENS:
-            self._common.clear()
-        self._common.add(token)
-
-    def close(self) -> None:
-        """Close the table."""
-        self._db.close()
-
 
 def score_shards(
     db: Connection,
@@ -101,15 +52,10 @@ def score_shards(
     for postings in select_postings(db, stemmer, queries, shards):
         hits = [to_shard_rows(postings, shard) for shard in shards]
         frequency = sum(len(rows) for rows, _ in hits)
-        idf = 0.0
-        if frequency:
-            odds = (total - frequency + 0.5) / (frequency + 0.5)
-            idf = max(IDF_FLOOR, float(np.log(odds)))
+        weight = term_weight(total, frequency)
         for (rows, times), shard, score in zip(hits, shards, scores, strict=True):
-            by_length = B * shard.length[rows] / max(mean, 1.0)
-            size = K1 * (1 - B + by_length)
-            gain = idf * times * (K1 + 1) / (times + size)
-            score[rows] += gain.astype(np.float32)
+            gain = term_gain(times, shard.length[rows], max(mean, 1.0))
+            score[rows] += (weight * gain).astype(np.float32)
     for shard, score in zip(shards, scores, strict=True):
         score[~shard.counts[: shard.n]] = 0.0
     return scores

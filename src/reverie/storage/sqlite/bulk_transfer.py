@@ -12,10 +12,8 @@ from sqlite3 import Connection
 from typing import Any
 
 from reverie.core.errors import BadInput, ReverieError
-from reverie.storage.sqlite.connection import fetch_value
-from reverie.storage.sqlite.reading import EVENT_COLUMNS
-from reverie.storage.sqlite.row_checksums import checksum_row
-from reverie.storage.sqlite.row_codec import (
+from reverie.storage.row_checksums import checksum_row
+from reverie.storage.row_codec import (
     COLUMNS,
     memory_from_dict,
     memory_to_dict,
@@ -23,6 +21,8 @@ from reverie.storage.sqlite.row_codec import (
     to_json,
     to_memory,
 )
+from reverie.storage.sqlite.connection import fetch_value
+from reverie.storage.sqlite.reading import EVENT_COLUMNS
 from reverie.storage.sqlite.row_repair import accept_losses
 from reverie.storage.sqlite.write_changes import (
     HAS_VECTOR,

@@ -15,7 +15,8 @@ from sqlite3 import Connection
 import numpy as np
 
 from reverie.storage.arrays import Floats
-from reverie.storage.sqlite.bm25_postings import TermStemmer, score_shards
+from reverie.storage.index_tokens import TermStemmer
+from reverie.storage.sqlite.bm25_postings import score_shards
 from reverie.storage.sqlite.column_cache import Corpus, Shard
 from reverie.storage.sqlite.connection import fetch_value
 

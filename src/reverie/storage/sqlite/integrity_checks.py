@@ -14,11 +14,12 @@ from typing import Any
 
 from reverie.core.model import Memory
 from reverie.storage import Problem
+from reverie.storage.derived_texts import tag_node, to_words_body
+from reverie.storage.row_checksums import EVENT, MEMORY
+from reverie.storage.row_codec import COLUMNS, to_memory
 from reverie.storage.sqlite.connection import fetch_value
-from reverie.storage.sqlite.row_checksums import EVENT, MEMORY, find_altered_rows
-from reverie.storage.sqlite.row_codec import COLUMNS, to_memory
 from reverie.storage.sqlite.row_repair import find_lost_memories, restore_rows
-from reverie.storage.sqlite.sql_conditions import tag_node
+from reverie.storage.sqlite.sealed_rows import find_altered_rows
 from reverie.storage.sqlite.write_changes import (
     AWAITED,
     INSERT_WORDS,
@@ -26,7 +27,6 @@ from reverie.storage.sqlite.write_changes import (
     UNQUEUED,
     UPSERT_EDGE,
     bump_generation,
-    to_words_body,
 )
 from reverie.text.tokenization import fingerprint_text
 

@@ -14,67 +14,41 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from sqlite3 import Connection
-from typing import Any, NamedTuple
+from typing import Any
 
 from reverie.core.doubt import DOUBT
 from reverie.core.kinds import RECORD_KINDS
 from reverie.storage.erased_texts import (
-    PURGED,
     PassageEraser,
     TextPrefilter,
     blank_sentences,
-    first_whole_words,
     is_distinctive,
-    is_kept_field,
-    list_written_forms,
-    longest_word,
     map_strings,
-    strip_sentence_end,
 )
+from reverie.storage.purge_texts import (
+    NOTES_OF_PLACES,
+    RepeatPlaces,
+    blank_value,
+    build_prefilter,
+    clean_texts,
+    drop_naming_values,
+    list_said,
+)
+from reverie.storage.row_checksums import EVENT, MEMORY
+from reverie.storage.row_codec import to_column, to_json
 from reverie.storage.sqlite import text_scan
 from reverie.storage.sqlite.connection import fetch_value
-from reverie.storage.sqlite.row_checksums import EVENT, MEMORY, seal_rows
-from reverie.storage.sqlite.row_codec import to_column, to_json
+from reverie.storage.sqlite.sealed_rows import seal_rows
 from reverie.storage.sqlite.sql_conditions import split_batches, sql_placeholders
 from reverie.storage.sqlite.write_changes import DELETE_PENDING, bump_generation
+from reverie.storage.text_tables import TEXT_TABLES, TextTable, clean_row
 
-TEXT_FIELDS = ("text", "title")
 OWN_EVENTS = """
     select e.seq, e.verb, e.payload from event e
     where e.payload is not null and e.seq in (select seq from change where memory in ({ids}))
 """
 FORGET_CHANGE = "update change set before = ?, after = ? where memory = ? and seq = ? and place = ?"
 SELECT_RECORDS = f"select id from memory where kind in ({sql_placeholders(RECORD_KINDS)})"
-# Where an event names what it gave: in "turn", and in "prepared".
-GIVEN_IDS = ("given", "ids")
-# Values in `meta` that only say where something is.
-NOTES_OF_PLACES = (
-    "anchored",
-    "home_copied",
-    "home_place",
-    "mirror_roots",
-    "mirror_spaces",
-    "shares",
-)
-
-
-class RepeatPlaces(NamedTuple):
-    """Where ids and texts stand that are to be erased, as of the event `seq`.
-
-    Finding them takes as long as reading the whole store, and needs no transaction: within one,
-    only what was written since is looked through.
-    """
-
-    seq: int
-    ids: frozenset[str]
-    texts: frozenset[str]
-    events: tuple[int, ...]
-    memories: tuple[int, ...]  # that name one of the ids
-    changes: tuple[tuple[str, int, int], ...]
-
-    def covers(self, ids: Collection[str], texts: Collection[str]) -> bool:
-        """True if all of these were looked for."""
-        return self.ids.issuperset(ids) and self.texts.issuperset(texts)
 
 
 def find_repeat_places(
@@ -150,11 +124,6 @@ def collect_texts(
     return numbers, texts
 
 
-def clean_texts(texts: Iterable[str]) -> set[str]:
-    """The different texts without their closing punctuation; empty ones are left out."""
-    return {strip_sentence_end(text) for text in texts} - {""}
-
-
 def collect_past_texts(db: Connection, id: str) -> set[str]:
     """All texts and titles that a memory had before the present ones."""
     found: set[str] = set()
@@ -163,12 +132,6 @@ def collect_past_texts(db: Connection, id: str) -> set[str]:
         for version in filter(None, versions):
             found.update(list_said(json.loads(version)))
     return found
-
-
-def list_said(values: Mapping[str, Any]) -> list[str]:
-    """The text and the title among a memory's values."""
-    said = (values.get(name) for name in TEXT_FIELDS)
-    return [text for text in said if isinstance(text, str)]
 
 
 # Events
@@ -229,7 +192,7 @@ def blank_records(
         is_note = table.name == "meta" and old["name"] not in NOTES_OF_PLACES
         if old[table.named] not in records and not is_note:
             continue
-        new, kinds = text_scan.clean_row(table, old, clean)
+        new, kinds = clean_row(table, old, clean)
         if is_note:
             new["name"] = old["name"]
         if kinds:
@@ -240,11 +203,11 @@ def iter_repeating_rows(
     db: Connection,
     texts: Collection[str],
     tables: Mapping[str, str],
-) -> Iterator[tuple[text_scan.TextTable, dict[str, Any]]]:
+) -> Iterator[tuple[TextTable, dict[str, Any]]]:
     """The rows of these tables that meet their condition and may hold one of the texts."""
     prefilter = build_prefilter((), texts)
     needles = prefilter.find_needles()
-    for table in text_scan.TEXT_TABLES:
+    for table in TEXT_TABLES:
         if table.name not in tables:
             continue
         only = tables[table.name]
@@ -274,19 +237,9 @@ def find_repeating_ids(db: Connection, texts: Collection[str]) -> set[str]:
         for version in versions:
             said += list_said(version)
         says_it = any(every.scrub_text(text)[1] for text in said)
-        if says_it or text_scan.clean_row(table, row, distinctive)[1]:
+        if says_it or clean_row(table, row, distinctive)[1]:
             found.add(row[table.named])
     return found
-
-
-def build_prefilter(ids: Iterable[str], texts: Collection[str]) -> TextPrefilter:
-    """A test whether something written may hold one of the ids or texts."""
-    forms: set[str] = set()
-    for text in texts:
-        forms.update((first_whole_words(text), *list_written_forms(text)))
-    words = [(id.lower(), id) for id in ids]
-    words += [(longest_word(form), form) for form in forms]
-    return TextPrefilter(words)
 
 
 def blank_sources(
@@ -332,53 +285,6 @@ def rewrite_payload(
     written = None if cleaned is None else to_json(cleaned)
     db.execute("update event set payload = ? where seq = ?", (written, seq))
     seal_rows(db, EVENT, [seq])
-
-
-def blank_value(
-    value: Any,
-    *,
-    ids: TextPrefilter,
-    texts: PassageEraser,
-) -> Any:
-    """A JSON value without ids and texts.
-
-    Ids are left out of lists and of the keys of mappings, and blanked within other strings.
-    """
-    blank_inner = partial(
-        blank_value,
-        ids=ids,
-        texts=texts,
-    )
-
-    def is_id(text: Any) -> bool:
-        return isinstance(text, str) and text in ids.find_candidates(text)
-
-    if isinstance(value, dict):
-        kept = {name: inner for name, inner in value.items() if not is_id(name)}
-        kept |= keep_reasons(kept, is_id)
-        for name, inner in kept.items():
-            if not is_kept_field(name, inner):
-                kept[name] = blank_inner(inner)
-        return kept
-    if isinstance(value, list):
-        return [blank_inner(inner) for inner in value if not is_id(inner)]
-    if not isinstance(value, str):
-        return value
-    for id in ids.find_candidates(value):
-        value = value.replace(id, PURGED)
-    return texts.scrub_text(value)[0]
-
-
-def keep_reasons(payload: Mapping[str, Any], is_gone: Callable[[Any], bool]) -> dict[str, Any]:
-    """The reasons of an event that gave memories, without those for what is erased: they stand in
-    the order of its ids, and may quote a trigger.
-    """
-    why = payload.get("why")
-    for name in GIVEN_IDS:
-        ids = payload.get(name)
-        if isinstance(ids, list) and isinstance(why, list) and len(ids) == len(why):
-            return {"why": [one for id, one in zip(ids, why, strict=True) if not is_gone(id)]}
-    return {}
 
 
 # Other memories
@@ -451,16 +357,3 @@ def forget_in_memory(db: Connection, num: int, erased: TextPrefilter, ids: Colle
         db.execute(f"update memory set {name} = ? where num = ?", (value, num))
     if left:
         seal_rows(db, MEMORY, [num])
-
-
-def drop_naming_values(text: str | None, ids: Collection[str]) -> str | None:
-    """Values of a change, as JSON, without those that contain one of these ids."""
-    values = json.loads(text) if text else {}
-    if not values:
-        return None
-    left = {}
-    for name, value in values.items():
-        written = to_json(value)
-        if not any(id in written for id in ids):
-            left[name] = value
-    return to_json(left)

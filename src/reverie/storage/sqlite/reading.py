@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.core.model import UNDECIDED_RELATIONS, Edge, Event, Filter, Memory, Record
 from reverie.storage import Names, SessionSpan
+from reverie.storage.derived_texts import tag_node
+from reverie.storage.row_codec import COLUMNS, to_event, to_json, to_memory, to_record
 from reverie.storage.sqlite.connection import SqliteConnections
-from reverie.storage.sqlite.row_codec import COLUMNS, to_event, to_json, to_memory, to_record
 from reverie.storage.sqlite.sql_conditions import (
     SqlConditions,
     build_filter_conditions,
     split_batches,
     sql_placeholders,
-    tag_node,
 )
 from reverie.storage.sqlite.word_search import query_deadline, search_word_index
 

@@ -13,16 +13,10 @@ from sqlite3 import Connection
 from typing import Any
 
 from reverie.storage import Problem
+from reverie.storage.row_checksums import EVENT, MEMORY, SummedTable, is_whole_row
+from reverie.storage.row_codec import FIELDS, from_json, from_plain, to_column, to_json
 from reverie.storage.sqlite.connection import connect_read_only, fetch_value
-from reverie.storage.sqlite.row_checksums import (
-    EVENT,
-    MEMORY,
-    SummedTable,
-    find_altered_rows,
-    is_whole_row,
-    seal_rows,
-)
-from reverie.storage.sqlite.row_codec import FIELDS, from_json, from_plain, to_column, to_json
+from reverie.storage.sqlite.sealed_rows import find_altered_rows, seal_rows
 from reverie.storage.sqlite.write_changes import refresh_derived
 
 TOLD = "told_lost"  # in `meta`: ids of memories that no repair can bring back

@@ -17,7 +17,6 @@ from sqlite3 import Connection
 from reverie.storage import UNLOGGED, Problem
 from reverie.storage.sqlite.connection import connect_read_only
 from reverie.storage.sqlite.integrity_checks import rebuild_words, verify_database
-from reverie.storage.sqlite.row_checksums import seal_older_rows
 from reverie.storage.sqlite.row_repair import (
     open_backups,
     restore_altered_rows,
@@ -25,6 +24,7 @@ from reverie.storage.sqlite.row_repair import (
     take_missing,
 )
 from reverie.storage.sqlite.schema_migration import migrate
+from reverie.storage.sqlite.sealed_rows import seal_older_rows
 
 # Tables with row numbers, and an index that has these too.
 CANONICAL = {"memory": ("num", "memory_by_space"), "event": ("seq", "event_by_verb")}

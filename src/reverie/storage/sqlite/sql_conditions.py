@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TypeVar
 
 from reverie.core.model import Filter, visible_spaces
+from reverie.storage.derived_texts import tag_node
 
 # Ids in one query. SQLite takes some 30,000 values, but a statement is prepared for each length.
 BATCH = 500
@@ -66,11 +67,6 @@ def sql_placeholders(values: Collection[object]) -> str:
 def split_batches(values: Sequence[T]) -> Iterator[tuple[T, ...]]:
     """The values in batches that fit into one query."""
     return (tuple(values[start : start + BATCH]) for start in range(0, len(values), BATCH))
-
-
-def tag_node(tag: str) -> str:
-    """The name of a tag's node in the graph."""
-    return f"tag:{tag}"
 
 
 def build_filter_conditions(where: Filter) -> SqlConditions:

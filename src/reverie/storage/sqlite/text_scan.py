@@ -1,19 +1,16 @@
 """Going through every text of the database, a few rows at a time, and refreshing what is derived.
 
-`TEXT_TABLES` names each column that holds what people or programs said, `FIXED_COLUMNS` those with
-words of our own; a test makes sure that no column is in neither. A row whose key changes is
-inserted under the new key; a row that is there already stays.
+A row whose key changes is inserted under the new key; a row that is there already stays.
 """
 
-# Not `from __future__ import annotations`: a NamedTuple would compile each of them once more.
 import re
 import sqlite3
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Any, NamedTuple
+from typing import Any
 
+from reverie.storage.row_checksums import SUMMED_TABLES
 from reverie.storage.scrub_scan import ScrubFinding, ScrubStep, TextCleaner
 from reverie.storage.sqlite.connection import (
     SqliteConnections,
@@ -21,65 +18,13 @@ from reverie.storage.sqlite.connection import (
     fetch_value,
     translate_error,
 )
-from reverie.storage.sqlite.row_checksums import SUMMED_TABLES, seal_rows
-from reverie.storage.sqlite.row_codec import STRUCTURED, from_json, to_json
+from reverie.storage.sqlite.sealed_rows import seal_rows
 from reverie.storage.sqlite.sql_conditions import sql_placeholders
 from reverie.storage.sqlite.write_changes import bump_generation, refresh_derived
+from reverie.storage.text_tables import TEXT_TABLES, TextTable, clean_row
 
-
-class TextTable(NamedTuple):
-    """A table and its columns that hold text."""
-
-    name: str
-    what: str  # its name in messages
-    key: tuple[str, ...]
-    named: str  # the column that names a row in messages
-    columns: tuple[str, ...]
-
-
-_MEMORY_TEXTS = """
-text space title tags session speaker files triggers details reinforcements retired_why
-"""
-TEXT_TABLES = (
-    TextTable(
-        "memory",
-        "memory",
-        ("num",),
-        "id",
-        tuple(_MEMORY_TEXTS.split()),
-    ),
-    TextTable(
-        "change",
-        "history",
-        ("memory", "seq", "place"),
-        "memory",
-        ("before", "after"),
-    ),
-    TextTable("event", "event", ("seq",), "seq", ("space", "session", "payload")),
-    TextTable(
-        "edge",
-        "link",
-        ("src", "rel", "dst"),
-        "src",
-        ("src", "dst"),
-    ),
-    TextTable("meta", "note", ("name",), "name", ("name", "value")),
-    TextTable("cursor", "note", ("name",), "name", ("name",)),
-    TextTable("lease", "note", ("name",), "name", ("name", "holder")),
-)
 # Of a word of fewer letters another may be made.
 WORD = re.compile(r"\w{5,}")
-JSON_COLUMNS = {*STRUCTURED, "before", "after", "payload", "value"}
-FIXED_COLUMNS = {
-    "memory": {"id", "kind", "provenance", "messages", "superseded_by", "conflicts_with"},
-    "change": {"memory", "op"},
-    "event": {"verb"},
-    "edge": {"rel"},
-    "vector": {"model"},
-    "embedder": {"model"},
-    "pending": {"model"},
-}
-
 # The SQLite whose FTS5 can take a deleted word out of its segments at once.
 DELETES_WORDS = (3, 42)
 # pages of words that are merged in one transaction
@@ -242,37 +187,6 @@ def sql_holds(columns: Sequence[str], needles: Sequence[str] | None) -> tuple[st
     conditions = [f"{name} like ?" for name in columns for _ in needles]
     patterns = tuple(f"%{one}%" for _ in columns for one in needles)
     return f"({' or '.join(conditions) or 'false'})", patterns
-
-
-def clean_row(
-    table: TextTable,
-    old: dict[str, Any],
-    clean: TextCleaner,
-) -> tuple[dict[str, Any], Counter[str]]:
-    """A cleaned row, and how often what kinds of things were taken out."""
-    new = dict(old)
-    kinds = Counter[str]()
-    # Null stays null: there is nothing to clean.
-    for name in table.columns:
-        if isinstance(old[name], str):
-            if name in JSON_COLUMNS:
-                new[name], found = clean_json_text(old[name], clean)
-            else:
-                new[name], found = clean.scrub_text(old[name])
-            kinds.update(found)
-    return new, kinds
-
-
-def clean_json_text(
-    text: str,
-    clean: TextCleaner,
-) -> tuple[str, tuple[str, ...]]:
-    """A cleaned JSON text, and the kinds of what was taken out; what is no JSON is a plain text."""
-    try:
-        value, kinds = clean.scrub_value(from_json(text))
-    except ValueError:
-        return clean.scrub_text(text)
-    return (to_json(value), kinds) if kinds else (text, ())
 
 
 def write_row(

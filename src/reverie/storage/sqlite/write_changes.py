@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput, Conflict, NotFound
 from reverie.core.model import Add, Change, Edge, Event, Link, Memory, Retire, Revise
-from reverie.storage.sqlite.connection import fetch_value
-from reverie.storage.sqlite.row_checksums import carry_checksum, checksum_row
-from reverie.storage.sqlite.row_codec import (
+from reverie.storage.derived_texts import INDEXED_FIELDS, tag_node, to_words_body
+from reverie.storage.row_checksums import carry_checksum, checksum_row
+from reverie.storage.row_codec import (
     COLUMNS,
     FIELDS,
     to_column,
@@ -22,8 +22,7 @@ from reverie.storage.sqlite.row_codec import (
     to_plain,
     to_row,
 )
-from reverie.storage.sqlite.sql_conditions import tag_node
-from reverie.text.tokenization import to_index_text
+from reverie.storage.sqlite.connection import fetch_value
 
 INSERT_EVENT = (
     "insert into event (at, verb, space, session, payload, checksum) values (?, ?, ?, ?, ?, ?)"
@@ -62,16 +61,8 @@ ADVANCE = """
     on conflict (name) do update set seq = max(seq, excluded.seq)
 """
 
-INDEXED_FIELDS = {"text", "title", "tags", "files"}  # fields that the word index covers
 # Fields that the columns in memory are arranged by.
 COLUMN_FIELDS = {"space", "session", "speaker", "kind", "at"}
-
-
-def to_words_body(memory: Memory) -> str:
-    """The text that the word index holds of a memory: title, text, tags and files."""
-    tags, files = " ".join(memory.tags), " ".join(memory.files)
-    parts = (memory.title, memory.text, tags, files)
-    return to_index_text("\n".join(filter(None, parts)))
 
 
 def insert_event(db: Connection, event: Event) -> int:

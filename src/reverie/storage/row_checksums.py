@@ -5,12 +5,11 @@ altered keeps what was wrong with its checksum, so that writing a field does not
 others. A row without one was written before there were any; `verify` gives it one.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from sqlite3 import Connection
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from reverie.storage.sqlite.row_codec import COLUMNS
+from reverie.storage.row_codec import COLUMNS
 
 
 class SummedTable(NamedTuple):
@@ -29,8 +28,6 @@ class SummedTable(NamedTuple):
 MEMORY = SummedTable("memory", "num", COLUMNS)
 EVENT = SummedTable("event", "seq", "at, verb, space, session, payload")
 SUMMED_TABLES = (MEMORY, EVENT)
-# Rows that get a checksum in one go.
-BATCH = 1_000
 
 
 def checksum_row(values: Iterable[Any]) -> int:
@@ -51,37 +48,6 @@ def carry_checksum(stored: int | None, old: Sequence[Any], new: Sequence[Any]) -
     """The checksum of altered values; as wrong as the old one was."""
     wrong = 0 if stored is None else stored ^ checksum_row(old)
     return checksum_row(new) ^ wrong
-
-
-def seal_rows(db: Connection, table: SummedTable, numbers: Iterable[int]) -> None:
-    """Give rows the checksum of what they hold now."""
-    for number in numbers:
-        sql = f"select {table.columns} from {table.name} where {table.key} = ?"
-        row = db.execute(sql, (number,)).fetchone()
-        if row:
-            db.execute(
-                f"update {table.name} set checksum = ? where {table.key} = ?",
-                (checksum_row(row), number),
-            )
-
-
-def seal_older_rows(db: Connection) -> None:
-    """Give a checksum to rows that were written before there were any."""
-    for table in SUMMED_TABLES:
-        sql = f"select {table.key} from {table.name} where checksum is null limit {BATCH}"
-        while numbers := [number for (number,) in db.execute(sql)]:
-            seal_rows(db, table, numbers)
-
-
-def find_altered_rows(db: Connection, table: SummedTable) -> Iterator[tuple[Any, ...]]:
-    """(number, checksum, values…) of rows whose checksum is not that of what they hold."""
-    sql = (
-        f"select {table.key}, checksum, {table.columns} from {table.name} "
-        "where checksum is not null"
-    )
-    for row in db.execute(sql):
-        if row[1] != checksum_row(row[2:]):
-            yield row
 
 
 def is_whole_row(stored: int | None, values: Sequence[Any]) -> bool:

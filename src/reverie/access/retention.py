@@ -1,0 +1,82 @@
+"""What is due to be purged, what a legal hold forbids to erase, and who wrote what. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from reverie.access.rights import covers
+from reverie.core.errors import HeldByLaw
+from reverie.storage.access_records import LegalHold, RetentionRule, StoredMemory
+
+SECONDS_OF_DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasurePlan:
+    """Which memories are to be purged, and which a hold keeps; made before anything is done."""
+
+    what: str  # "author ann", "source …", "retention"
+    ids: tuple[str, ...] = ()
+    spaces: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()  # ids that a legal hold keeps
+    holds: tuple[LegalHold, ...] = ()
+
+    def check(self) -> None:
+        """HeldByLaw, with the reason, if a hold keeps any of the memories."""
+        if self.holds:
+            first = self.holds[0]
+            raise HeldByLaw(
+                f"{len(self.held)} memories may not be erased: a legal hold of the"
+                f" {first.kind} {first.subject!r} is in force ({first.reason}). Ask"
+                f" {first.placed_by} or another administrator."
+            )
+
+
+def hold_on(memory: StoredMemory, holds: Iterable[LegalHold]) -> LegalHold | None:
+    """The hold that forbids to erase a memory, if there is one."""
+    for hold in holds:
+        if hold.lifted_at is not None:
+            continue
+        if hold.kind == "space" and covers(hold.subject, memory.space):
+            return hold
+        # A user's private memories are theirs whoever stamped them.
+        is_theirs = memory.writer == hold.subject or covers(f"~{hold.subject}", memory.space)
+        if hold.kind == "user" and is_theirs:
+            return hold
+    return None
+
+
+def plan_erasure(
+    what: str, memories: Iterable[StoredMemory], holds: Sequence[LegalHold]
+) -> ErasurePlan:
+    """The plan to purge these memories: those on hold are kept and named."""
+    free: list[StoredMemory] = []
+    held: list[str] = []
+    reasons: dict[str, LegalHold] = {}
+    for memory in memories:
+        hold = hold_on(memory, holds)
+        if hold is None:
+            free.append(memory)
+        else:
+            held.append(memory.id)
+            reasons[hold.id] = hold
+    return ErasurePlan(
+        what=what,
+        ids=tuple(memory.id for memory in free),
+        spaces=tuple(sorted({memory.space for memory in free})),
+        held=tuple(held),
+        holds=tuple(reasons.values()),
+    )
+
+
+def rule_for(space: str, rules: Iterable[RetentionRule]) -> RetentionRule | None:
+    """The rule of the nearest space at or above this one."""
+    fitting = [rule for rule in rules if covers(rule.space, space)]
+    return max(fitting, key=lambda rule: (rule.space != "*", len(rule.space)), default=None)
+
+
+def is_due(memory: StoredMemory, rules: Iterable[RetentionRule], now: float) -> bool:
+    """True if the retention of the memory's space has passed."""
+    rule = rule_for(memory.space, rules)
+    return rule is not None and memory.used_at + rule.days * SECONDS_OF_DAY <= now

@@ -1,0 +1,39 @@
+-- Who may see and write which rows of access_schema.sql. Run after every migration and after the
+-- grants to the application's role, as often as one likes.
+-- The audit can be read and added to. Nobody held by row security can change a line, its owner
+-- included, and the application's role has not even the right to try; lines go with their tenant.
+do $$
+declare
+    one text;
+    own constant text := $q$tenant = nullif(current_setting('reverie.tenant', true), '')$q$;
+    -- Set by the erasure of a tenant alone.
+    erased constant text := $q$tenant = nullif(current_setting('reverie.erasing', true), '')$q$;
+begin
+    foreach one in array array[
+        'tenant', 'account', 'account_identity', 'team', 'team_member', 'space_grant', 'space_link',
+        'space_trust', 'retention_rule', 'legal_hold', 'api_key', 'invitation', 'device_request',
+        'login_attempt', 'token_usage', 'audit'
+    ]
+    loop
+        execute format('alter table %I enable row level security', one);
+        execute format('alter table %I force row level security', one);
+        execute format('drop policy if exists own on %I', one);
+        execute format('drop policy if exists reading on %I', one);
+        execute format('drop policy if exists adding on %I', one);
+        execute format('drop policy if exists removing on %I', one);
+        execute format('drop policy if exists listing on %I', one);
+        if one = 'audit' then
+            execute format('create policy reading on %I for select using (%s)', one, own);
+            execute format('create policy adding on %I for insert with check (%s)', one, own);
+            execute format('create policy removing on %I for delete using (%s)', one, erased);
+        else
+            execute format('create policy own on %I using (%s)', one, own);
+        end if;
+    end loop;
+    -- Who runs the server lists its tenants: no tenant is called '*'.
+    create policy listing on tenant for select
+        using (current_setting('reverie.tenant', true) = '*');
+end
+$$;
+revoke update, delete, truncate on audit from reverie_app;
+revoke delete on tenant from reverie_app;

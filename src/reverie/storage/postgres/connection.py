@@ -1,0 +1,586 @@
+"""Connections to a PostgreSQL server: who may see what, who may write when, errors in plain words.
+
+All stores of a process share one pool. A transaction says first, in one round trip, which tenant it
+is for and which spaces may be read and written; row security holds every statement to that. Who
+writes locks the tenant's row in `counter`, so that numbers grow in the order of commits. A
+transaction inside a transaction of the same thread and store is a savepoint in it.
+
+A connection that broke, as when the server was restarted, is replaced before anything is sent.
+What breaks later is told: reads may be repeated, and of a write it is known whether it was sent.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, ClassVar
+
+import psycopg
+from psycopg import Connection, errors, sql
+from psycopg.adapt import Dumper
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Format
+from psycopg.types.string import StrDumperUnknown
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from reverie.core.clock import sleep, ticks
+from reverie.core.errors import (
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    StoreGone,
+    StoreReadOnly,
+)
+
+APP_ROLE = "reverie_app"
+SCHEMA = "reverie"
+EVENTS_CHANNEL = "reverie_events"
+EVERYTHING = "."  # as `readable` or `writable`: every space of the tenant
+
+# Connections of one process. A server has a hundred by default, for all of its processes.
+MAX_CONNECTIONS = 8
+# Seconds to wait for a free connection, and for a server that is being restarted.
+CONNECT_TIMEOUT = 30.0
+# Seconds to wait for whoever writes in the same tenant. Transactions are short, so this is ample.
+LOCK_TIMEOUT = 60.0
+RETRY_SECONDS = 0.2
+
+REPLACEMENT = "\ufffd"  # in the place of what PostgreSQL cannot store in a text
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+ERROR_CLASSES: tuple[tuple[type[psycopg.Error], type[StoreError], str], ...] = (
+    (errors.LockNotAvailable, StoreBusy, ""),
+    (errors.DeadlockDetected, StoreBusy, ""),
+    (errors.SerializationFailure, StoreBusy, ""),
+    (errors.QueryCanceled, StoreBusy, "The database took too long. Nothing was changed: try again"),
+    (errors.TooManyConnections, StoreBusy, "The server has no connection left: try again later"),
+    (
+        errors.DiskFull,
+        StoreFull,
+        "The database server's disk is full: nothing was changed. Free some space on the server",
+    ),
+    (
+        errors.InsufficientPrivilege,
+        StoreReadOnly,
+        "You may not do that there: ask whoever administers the space or the database",
+    ),
+    (
+        errors.ReadOnlySqlTransaction,
+        StoreReadOnly,
+        "The database server takes no writes, as a standby does: use the primary's address",
+    ),
+    (
+        errors.UndefinedTable,
+        StoreError,
+        "The database has no tables of Reverie's: `reverie server migrate` creates them",
+    ),
+    (
+        errors.InvalidPassword,
+        StoreError,
+        "The database server refused the user or the password: correct the URL",
+    ),
+    (
+        errors.InvalidAuthorizationSpecification,
+        StoreError,
+        "The database server refused the user: correct the URL",
+    ),
+    (
+        errors.InvalidCatalogName,
+        StoreError,
+        "There is no such database on the server: create it, or correct the URL",
+    ),
+)
+
+
+def clean_text(text: str) -> str:
+    """The text with U+FFFD for what PostgreSQL cannot store: NUL, and half surrogate pairs."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return _UNSTORABLE.sub(REPLACEMENT, text)
+
+
+class CleanTextDumper(StrDumperUnknown):
+    """Sends texts as PostgreSQL can take them, whoever wrote the statement."""
+
+    def dump(self, obj: str) -> Any:
+        """The bytes to send."""
+        return super().dump(clean_text(obj))
+
+
+class HalfVector:
+    """A vector to be stored as `halfvec`, in the bytes that pgvector sends and receives."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+
+class HalfVectorDumper(Dumper):
+    """Sends a vector in binary."""
+
+    format = Format.BINARY
+
+    def dump(self, obj: HalfVector) -> bytes:
+        """The bytes to send."""
+        return obj.data
+
+
+class TenantConnection(Connection[tuple[Any, ...]]):
+    """A connection that knows the tenant of its transaction, and the numbers it has given."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.tenant = ""
+        self.is_spread = False  # the database is one of a Citus cluster
+        self.last_memory = 0
+        self.last_event = 0
+        self.numbers = (0, 0)  # as they were when the transaction began
+
+    def run(self, query: str, **values: Any) -> psycopg.Cursor[tuple[Any, ...]]:
+        """Execute a statement; `%(tenant)s` stands for the transaction's tenant."""
+        return self.execute(query, {"tenant": self.tenant, **values})
+
+    def run_many(self, query: str, rows: Sequence[Mapping[str, Any]]) -> int:
+        """Execute a statement once for each row, without waiting in between; how many rows of the
+        table there were in all.
+        """
+        if not rows:
+            return 0
+        with self.cursor() as cursor:
+            cursor.executemany(query, [{"tenant": self.tenant, **row} for row in rows])
+            return cursor.rowcount
+
+    def fetch_rows(self, query: str, **values: Any) -> list[Any]:
+        """All rows of a query."""
+        return self.run(query, **values).fetchall()
+
+    def fetch_value(self, query: str, **values: Any) -> Any:
+        """The first value of the first row of a query; None if there is no row."""
+        row = self.run(query, **values).fetchone()
+        return row[0] if row else None
+
+    def take_memory_number(self) -> int:
+        """The number of the next memory."""
+        self.last_memory += 1
+        return self.last_memory
+
+    def take_event_number(self) -> int:
+        """The number of the next event."""
+        self.last_event += 1
+        return self.last_event
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """What goes wrong inside takes back what was done inside, and nothing else."""
+        numbers = (self.last_memory, self.last_event)
+        self.execute("savepoint inner_step")
+        try:
+            yield
+        except BaseException:
+            self.last_memory, self.last_event = numbers
+            if not self.broken and not self.closed:
+                self.execute("rollback to savepoint inner_step; release savepoint inner_step")
+            raise
+        self.execute("release savepoint inner_step")
+
+
+def to_space_pattern(pattern: str) -> str:
+    """The regular expression that row security compares spaces with."""
+    # A few events belong to no space, and a dot would not match them.
+    return "^" if pattern == EVERYTHING else pattern
+
+
+def translate_error(err: psycopg.Error, where: str) -> StoreError:
+    """The error that a person can act on. Never with what a statement was about: that may be a
+    memory's text.
+    """
+    for known, error_class, message in ERROR_CLASSES:
+        if isinstance(err, known):
+            return error_class(f"{message} ({where})" if message else None)
+    if isinstance(err, PoolTimeout):
+        return StoreGone(
+            f"The database server at {where} does not answer. Nothing was changed: look whether it "
+            "runs, then try again"
+        )
+    if isinstance(err, errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow):
+        return StoreGone(
+            f"The database server at {where} was stopped. Nothing was changed: try again"
+        )
+    if isinstance(err, psycopg.OperationalError) and not err.sqlstate:
+        return StoreGone(
+            f"The connection to the database server at {where} was lost, or there was none. "
+            "Look whether it runs, then try again"
+        )
+    name = re.sub(r"(?<!^)(?=[A-Z])", " ", type(err).__name__).lower()
+    return StoreError(
+        f"The memory store could not do that: {name} ({where}, code {err.sqlstate or 'none'})"
+    )
+
+
+def describe_server(conninfo: str) -> str:
+    """The host and database of a connection, for messages: without user and password."""
+    given = conninfo_to_dict(conninfo)
+    host = given.get("host") or given.get("hostaddr") or "the local socket"
+    port = f":{given['port']}" if given.get("port") else ""
+    return f"{host}{port}/{given.get('dbname') or ''}"
+
+
+def configure_adapters(db: Connection[Any]) -> None:
+    """Send texts and vectors over a connection as this module says."""
+    db.adapters.register_dumper(str, CleanTextDumper)
+    db.adapters.register_dumper(HalfVector, HalfVectorDumper)
+
+
+class PostgresPool:
+    """The connections of this process to one database; opened when the first is needed."""
+
+    def __init__(self, conninfo: str, max_connections: int = MAX_CONNECTIONS) -> None:
+        self._conninfo = conninfo  # it may hold a password, so it is in no message
+        self.where = describe_server(conninfo)
+        self.max_connections = max_connections
+        self._lock = threading.Lock()
+        self._pool: ConnectionPool[TenantConnection] | None = None
+        self._closed = False
+        self._role = ""
+        self._is_spread = False
+
+    def __repr__(self) -> str:
+        return f"PostgresPool({self.where})"
+
+    def connect(self) -> TenantConnection:
+        """A connection of its own, for what takes long: its owner closes it."""
+        try:
+            db = TenantConnection.connect(self._conninfo, autocommit=True, connect_timeout=10)
+        except psycopg.Error as err:
+            raise self.translate_connect_error(err) from None
+        configure_adapters(db)
+        db.is_spread = has_citus(db)
+        return db
+
+    def _configure(self, db: TenantConnection) -> None:
+        """Make a connection of the pool what `connect` gives."""
+        configure_adapters(db)
+        db.is_spread = self._is_spread
+
+    @contextmanager
+    def own_connection(self) -> Iterator[TenantConnection]:
+        """A connection of its own for the length of a block."""
+        db = self.connect()
+        try:
+            yield db
+        finally:
+            db.close()
+
+    def translate_connect_error(self, err: psycopg.Error) -> StoreError:
+        """Why there is no connection; libpq gives reasons of the server as text alone."""
+        text = str(err)
+        for part, message in (
+            ("password authentication failed", "refused the user or the password"),
+            ("no password supplied", "asks for a password"),
+            ("does not exist", "has no such database or user"),
+            ("too many clients", "has no connection left"),
+        ):
+            if part in text:
+                return StoreError(f"The database server at {self.where} {message}. Check the URL")
+        return translate_error(err, self.where)
+
+    def _open(self) -> ConnectionPool[TenantConnection]:
+        with self._lock:
+            if self._closed:
+                raise StoreError(f"The memory store at {self.where} has been closed")
+            if self._pool is None:
+                # The first connection says at once what is wrong with an address.
+                with self.connect() as db:
+                    self._role, self._is_spread = choose_role(db), db.is_spread
+                self._pool = ConnectionPool(
+                    self._conninfo,
+                    connection_class=TenantConnection,
+                    kwargs={"autocommit": True},
+                    min_size=0,
+                    max_size=self.max_connections,
+                    timeout=CONNECT_TIMEOUT,
+                    max_idle=60.0,
+                    configure=self._configure,
+                    open=True,
+                )
+            return self._pool
+
+    @contextmanager
+    def transaction(
+        self, begin: Callable[[TenantConnection, str], None]
+    ) -> Iterator[TenantConnection]:
+        """A connection after `begin`, which gets the role to take; on a broken one it is repeated
+        on another.
+
+        The caller commits. Whatever is left open at the end is rolled back.
+        """
+        pool = self._open()
+        db = self._begin(pool, begin)
+        try:
+            yield db
+        except psycopg.Error as err:
+            raise translate_error(err, self.where) from err
+        finally:
+            roll_back(db)
+            pool.putconn(db)
+
+    def _begin(
+        self,
+        pool: ConnectionPool[TenantConnection],
+        begin: Callable[[TenantConnection, str], None],
+    ) -> TenantConnection:
+        end = ticks() + CONNECT_TIMEOUT
+        while True:
+            try:
+                db = pool.getconn()
+            except PoolTimeout as err:
+                if pool.get_stats().get("pool_size", 0) >= self.max_connections:
+                    raise StoreBusy(
+                        f"All {self.max_connections} connections to {self.where} are in use. "
+                        "Nothing was changed: try again"
+                    ) from err
+                raise translate_error(err, self.where) from err
+            try:
+                begin(db, self._role)
+            except BaseException as err:
+                is_broken = db.broken or db.closed
+                roll_back(db)
+                pool.putconn(db)
+                # Nothing was asked of the server yet, so it can be asked again.
+                if is_broken and isinstance(err, psycopg.OperationalError) and ticks() < end:
+                    sleep(RETRY_SECONDS)
+                    continue
+                if isinstance(err, psycopg.Error):
+                    raise translate_error(err, self.where) from err
+                raise
+            return db
+
+    def close(self) -> None:
+        """Close every connection of this process."""
+        with self._lock:
+            self._closed = True
+            if self._pool is not None:
+                self._pool.close()
+            self._pool = None
+
+
+def choose_role(db: TenantConnection) -> str:
+    """The role that transactions take: ours, unless the user is no member of it.
+
+    Nobody is held by row security who owns the server, so it is taken off.
+    """
+    is_member = db.fetch_value(
+        "select pg_has_role(current_user, oid, 'member') from pg_roles where rolname = %(role)s",
+        role=APP_ROLE,
+    )
+    is_free = db.fetch_value(
+        "select rolsuper or rolbypassrls from pg_roles where rolname = current_user"
+    )
+    if is_free and not is_member:
+        raise StoreError(
+            f"The database has no role {APP_ROLE}: `reverie server migrate` creates it"
+        )
+    return APP_ROLE if is_member else ""
+
+
+def has_citus(db: TenantConnection) -> bool:
+    """True if the database is one of a Citus cluster."""
+    return bool(db.fetch_value("select 1 from pg_extension where extname = 'citus'"))
+
+
+def run_steps(db: TenantConnection, steps: list[str]) -> psycopg.Cursor[tuple[Any, ...]]:
+    """Execute statements in one round trip; the result of the last."""
+    if db.is_spread:
+        # Citus passes a `set local` on to the nodes as the whole query that it came in, so each
+        # statement has to be one of its own.
+        with db.pipeline():
+            return [db.execute(step) for step in steps][-1]
+    found = db.execute("; ".join(steps))
+    while found.nextset():
+        pass
+    return found
+
+
+def roll_back(db: TenantConnection) -> None:
+    """End an open transaction, whatever state it is in."""
+    # What broke the transaction is already on its way up.
+    with suppress(psycopg.Error):
+        if not db.closed and db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            db.execute("rollback")
+    db.tenant = ""
+
+
+class OpenTransaction(threading.local):
+    """The transaction in which this thread writes to one store."""
+
+    db: TenantConnection | None = None
+
+
+class PostgresConnections:
+    """The transactions of one tenant, with the rights of one reader and writer."""
+
+    replaces: ClassVar[str] = REPLACEMENT
+
+    def __init__(self, pool: PostgresPool, tenant: str, readable: str, writable: str) -> None:
+        self.pool = pool
+        self.tenant = tenant
+        self.readable = readable
+        self.writable = writable
+        self._open = OpenTransaction()
+
+    def set_up(self, role: str) -> list[str]:
+        """The statements that say who is asking."""
+        settings = {
+            "search_path": f"{SCHEMA}, public",
+            "lock_timeout": f"{int(LOCK_TIMEOUT * 1000)}",
+            "reverie.tenant": self.tenant,
+            "reverie.readable": to_space_pattern(self.readable),
+            "reverie.writable": to_space_pattern(self.writable),
+        }
+        if role:
+            settings = {"role": role, **settings}
+        return [
+            sql.SQL("set local {} = {}")
+            .format(sql.SQL(name), sql.Literal(value) if name != "search_path" else sql.SQL(value))
+            .as_string(None)
+            for name, value in settings.items()
+        ]
+
+    @contextmanager
+    def reading(self) -> Iterator[TenantConnection]:
+        """A connection to read from; inside a transaction of this thread, that one."""
+        if self._open.db is not None:
+            with self._translating():
+                yield self._open.db
+            return
+        with self._transaction("begin read only") as db:
+            yield db
+            db.execute("commit")
+
+    @contextmanager
+    def snapshot(self) -> Iterator[TenantConnection]:
+        """A connection that sees one moment in time, however long its reader takes."""
+        if self._open.db is not None:
+            with self._translating():
+                yield self._open.db
+            return
+        db = self.pool.connect()
+        try:
+            role = choose_role(db)
+            self._start(db, role, "begin isolation level repeatable read read only")
+            yield db
+            db.execute("commit")
+        except psycopg.Error as err:
+            raise translate_error(err, self.pool.where) from err
+        finally:
+            db.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[TenantConnection]:
+        """One transaction: committed at the end, rolled back on any error or interrupt."""
+        opened = self._open.db
+        if opened is not None:
+            with self._translating(), opened.savepoint():
+                yield opened
+            return
+        with self._transaction("begin") as db:
+            yield db
+            self._commit(db)
+
+    @contextmanager
+    def transaction_without_counter(self) -> Iterator[TenantConnection]:
+        """A transaction that gives no numbers and waits for nobody who does."""
+        begin = "begin isolation level read committed"
+        with self.pool.transaction(lambda db, role: self._start(db, role, begin)) as db:
+            yield db
+            db.execute("commit")
+
+    @contextmanager
+    def _transaction(self, statement: str) -> Iterator[TenantConnection]:
+        with self.pool.transaction(lambda db, role: self._start(db, role, statement)) as db:
+            if statement != "begin":
+                yield db
+                return
+            self._open.db = db
+            try:
+                yield db
+            finally:
+                self._open.db = None
+
+    def _start(self, db: TenantConnection, role: str, statement: str) -> None:
+        """Begin, in one round trip; who writes waits for its turn in the tenant."""
+        db.tenant = self.tenant
+        steps = [statement, *self.set_up(role)]
+        if statement != "begin":
+            run_steps(db, steps)
+            return
+        name = sql.Literal(self.tenant).as_string(None)
+        lock = f"select memory, event from counter where tenant = {name} for update"
+        row = run_steps(db, [*steps, lock]).fetchone()
+        if row is None:
+            db.run("insert into counter (tenant) values (%(tenant)s) on conflict do nothing")
+            row = db.execute(lock).fetchone() or (0, 0)
+        db.last_memory, db.last_event = db.numbers = row
+
+    def _commit(self, db: TenantConnection) -> None:
+        """Write the numbers that were given, tell who listens, and commit: one round trip."""
+        steps = []
+        if (db.last_memory, db.last_event) != db.numbers:
+            name = sql.Literal(self.tenant).as_string(None)
+            steps.append(
+                f"update counter set memory = {db.last_memory}, event = {db.last_event} "
+                f"where tenant = {name}"
+            )
+            if db.last_event != db.numbers[1]:
+                steps.append(f"select pg_notify('{EVENTS_CHANNEL}', {name})")
+        try:
+            db.execute("; ".join([*steps, "commit"]))
+        except psycopg.OperationalError as err:
+            if not db.broken:
+                raise
+            raise StoreGone(
+                f"The connection to {self.pool.where} was lost while a change was being kept. "
+                "Look whether it is there before you repeat it"
+            ) from err
+
+    @contextmanager
+    def _translating(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as err:
+            raise translate_error(err, self.pool.where) from err
+
+    @contextmanager
+    def limited(self, seconds: float | None) -> Iterator[TenantConnection]:
+        """A connection to read from whose statements end after `seconds` with QueryCanceled."""
+        with self.reading() as db:
+            if seconds is None:
+                yield db
+                return
+            with db.savepoint():
+                db.execute(f"set local statement_timeout = {max(1, int(seconds * 1000))}")
+                yield db
+                db.execute("set local statement_timeout = 0")
+
+    def is_in_transaction(self) -> bool:
+        """True within `writing` of this thread."""
+        return self._open.db is not None
+
+    def fetch_rows(self, query: str, **values: Any) -> list[Any]:
+        """All rows of a query; repeated once if the connection broke: reading changes nothing."""
+        try:
+            with self.reading() as db:
+                return db.fetch_rows(query, **values)
+        except StoreGone:
+            if self.is_in_transaction():
+                raise
+            with self.reading() as db:
+                return db.fetch_rows(query, **values)
+
+    def fetch_value(self, query: str, **values: Any) -> Any:
+        """The first value of the first row of a query; None if there is no row."""
+        rows = self.fetch_rows(query, **values)
+        return rows[0][0] if rows else None
