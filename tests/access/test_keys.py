@@ -56,7 +56,7 @@ def test_wrong_keys_cost_the_same_work(office, monkeypatch):
         f"rv_acme_00000000_{token.rpartition('_')[2]}",
         token.replace("_acme_", "_nope_"),
     )
-    original, sent = psycopg.Cursor.execute, []
+    original, sent = psycopg.Cursor.execute, list[list[str]]()
 
     def recorded(self, query, *values, **options):
         sent[-1].append(str(query).replace("nope", "acme"))
