@@ -63,8 +63,8 @@ def open(
     progress: Progress | None = None,
     now: Callable[[], float] | None = None,
 ) -> Mind:
-    """Open a memory: `~/.reverie` by default, or a folder, a `.db` file, ":memory:", or a store
-    URL.
+    """Open a memory: `~/.reverie` by default, or a folder, a `.db` file, ":memory:", a store URL,
+    or "https://…", a team's server: then a home of its own that is kept in step with it.
 
     `embedder` replaces the configured one, `settings` everything that is configured; `progress` is
     called during downloads; `now` is the clock. Nothing is fetched before the first text needs a
@@ -72,8 +72,35 @@ def open(
     """
     from reverie.erasure.unfinished import finish_erasure
 
+    if isinstance(where, str) and where.startswith(("https://", "http://")):
+        return open_replica(where, settings=settings, embedder=embedder, progress=progress, now=now)
     mind = open_as_found(where, settings=settings, embedder=embedder, progress=progress, now=now)
     finish_erasure(mind.work)
+    return mind
+
+
+def open_replica(
+    url: str,
+    *,
+    settings: Settings | None = None,
+    embedder: Embedder | None = None,
+    progress: Progress | None = None,
+    now: Callable[[], float] | None = None,
+) -> Mind:
+    """`open` for a team's server: its replica, in step as far as a few seconds go, and in the
+    background from then on.
+    """
+    from reverie.core import config
+    from reverie.runtime.server_replica import follow_server, replica_settings
+
+    usual = settings or config.load_settings()
+    chosen = replica_settings(url, usual)
+    mind = open(settings=chosen, embedder=embedder, progress=progress, now=now)
+    try:
+        follow_server(mind, url, usual.home)
+    except BaseException:
+        mind.close()
+        raise
     return mind
 
 

@@ -13,7 +13,7 @@ answers wrongly is LoginRefused; nothing of a token is ever in a message.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -146,7 +146,27 @@ class OidcLogin:
         check_domain(identity, provider.email_domains)
         return identity
 
-    def _read_claims(self, id_token: str, now: float) -> Mapping[str, Any]:
+    def identity_for_access_token(
+        self, token: str, *, audiences: Sequence[str], now: float
+    ) -> OidcIdentity:
+        """The identity in an access token (RFC 9068); LoginRefused unless the provider signed it,
+        for one of these audiences: what was issued for another service counts nothing here.
+        """
+        claims = self._read_claims(token, now, audiences)
+        email = str(claims.get("email") or "").strip().lower()
+        identity = OidcIdentity(
+            issuer=self.provider.issuer,
+            subject=str(claims["sub"]),
+            email=email,
+            is_email_verified=bool(email) and claims.get("email_verified") in (True, "true"),
+            name=str(claims.get("name") or "")[:200],
+        )
+        check_domain(identity, self.provider.email_domains)
+        return identity
+
+    def _read_claims(
+        self, id_token: str, now: float, audiences: Sequence[str] = ()
+    ) -> Mapping[str, Any]:
         from joserfc import jwt
         from joserfc.errors import JoseError
         from joserfc.jwk import KeySet
@@ -165,7 +185,7 @@ class OidcLogin:
             now=int(now),
             leeway=LEEWAY,
             iss={"essential": True, "value": self.provider.issuer},
-            aud={"essential": True, "value": self.provider.client_id},
+            aud={"essential": True, "values": list(audiences) or [self.provider.client_id]},
             sub={"essential": True},
             exp={"essential": True},
             iat={"essential": True},

@@ -3,7 +3,10 @@
 Nothing else reads these, `environment` apart. An interface builds one frozen `Settings` and hands
 it down. Values come, in this order, from the environment (`REVERIE_HOME`, `REVERIE_SANDBOX`,
 `REVERIE_OFF`, `REVERIE_OFFLINE`, `REVERIE_EMBEDDER`, `REVERIE_API_KEY`, `REVERIE_LLM`,
-`REVERIE_LLM_KEY`, `REVERIE_MCP_TOKEN`), then `config.toml` in the home, then the defaults here.
+`REVERIE_LLM_KEY`, `REVERIE_MCP_TOKEN`, `REVERIE_SERVER_KEY`; for a team's server
+`REVERIE_SERVER_DATABASE`,
+`REVERIE_SERVER_URL`, `REVERIE_OIDC_ISSUER`, `REVERIE_OIDC_CLIENT_ID`,
+`REVERIE_OIDC_CLIENT_SECRET`), then `config.toml` in the home, then the defaults here.
 Every setting has a sentence in docs/reference/settings.md; a test fails without it.
 
 In a sandbox every address, however it is given, is exchanged for one inside it, so that nothing
@@ -30,6 +33,12 @@ ENVIRONMENT_VARIABLES = (
     ("llm", "REVERIE_LLM"),
     ("llm_key", "REVERIE_LLM_KEY"),
     ("mcp_token", "REVERIE_MCP_TOKEN"),
+    ("server_database", "REVERIE_SERVER_DATABASE"),
+    ("server_url", "REVERIE_SERVER_URL"),
+    ("oidc_issuer", "REVERIE_OIDC_ISSUER"),
+    ("oidc_client_id", "REVERIE_OIDC_CLIENT_ID"),
+    ("oidc_client_secret", "REVERIE_OIDC_CLIENT_SECRET"),
+    ("server_key", "REVERIE_SERVER_KEY"),
 )
 # Least and most of some numbers; the others are 0 or more. Beyond four hops of 0.7 each, less than
 # a quarter of a score is left.
@@ -138,6 +147,21 @@ class Settings(NamedTuple):
     # bearer token that `reverie mcp --http` asks for; empty: the one in the file mcp-token of the
     # home, which is made when it is first needed
     mcp_token: str = ""
+    # address of the database that `reverie server` serves from: postgresql://user@host/database
+    server_database: str = ""
+    # how clients name the server, such as https://memory.example.com; empty: where it listens
+    server_url: str = ""
+    # address of the OpenID provider at which people of a team sign in to the server; empty: none
+    oidc_issuer: str = ""
+    oidc_client_id: str = ""  # what the server is called at that provider
+    oidc_client_secret: str = ""  # its secret there; empty for a public client
+    oidc_tenant: str = "default"  # the tenant whose people sign in there
+    oidc_join: bool = False  # whoever that provider vouches for becomes a user of the tenant
+    # key to the team's server; empty: the one in the file server-key of the home, which
+    # `reverie login` writes
+    server_key: str = ""
+    # seconds after which the worker asks the team's server what is new
+    sync_every: float = 30.0
     # folder of the Markdown mirror, within the home unless absolute; off: none
     mirror: str = "spaces"
 

@@ -16,6 +16,7 @@ ReverieError
 │   ├── QuotaExceeded       the tenant has used up what it may
 │   └── LoginPending        a device login waits for a person
 ├── LoginRefused            a sign-in was denied, has expired or is not for here
+├── ServerAway              the team's server does not answer just now
 ├── StoreError
 │   ├── StoreBusy           another process kept the store locked for too long
 │   ├── StoreDamaged        the database file is not readable
@@ -112,6 +113,12 @@ class LoginPending(TryLater):
 
 class LoginRefused(ReverieError):
     """You could not be signed in. Start again: reverie login URL"""
+
+
+class ServerAway(ReverieError):
+    """The team's server does not answer just now. What waits for it goes on waiting; see `reverie
+    sync --status`.
+    """
 
 
 class StoreError(ReverieError):

@@ -32,7 +32,7 @@ MAX_REREADS = 5
 # lines of a file among which one of JSON is looked for
 MAX_PROBED_LINES = 50
 # These are in the home, and yet the user's.
-USER_FILES = ("config.toml", "installed", "mcp-token")
+USER_FILES = ("config.toml", "installed", "mcp-token", "server-key")
 # Of these, backups and versions are gone through by other means; a cache is nobody's words.
 EXCLUDED_FOLDERS = ("backups", "versions", "cache")
 DATABASE_SUFFIXES = (".db", ".db-wal", ".db-shm", ".db-journal", ".lock")

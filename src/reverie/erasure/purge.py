@@ -56,6 +56,8 @@ from reverie.storage.erased_texts import (
     is_kept_field,
 )
 from reverie.storage.indexed_transcripts import TranscriptIndex
+from reverie.sync.sync_state import note_purged
+from reverie.sync.wire_format import PurgedMemory
 from reverie.text.tokenization import fold_text
 
 # seconds that whoever indexes now is waited for
@@ -115,6 +117,7 @@ def purge_alone(
         gone = PurgedMemories.from_memories(work.store, listed, texts)
         erased = work.store.purge(gone.ids, texts, found) + len(said)
         save_pending_purges(work.store, [*load_pending_purges(work.store), gone])
+        note_purged(work.store, (PurgedMemory(one.id, one.space) for one in listed))
     repeating: dict[PurgedMemories, set[str]] = {}
     left = finish_purge(work, now, repeating)
     if gone not in repeating:

@@ -39,7 +39,7 @@ from reverie.storage import Store
 PAGE = 10_000  # memories that are read at a time
 MAX_EVENTS = 10_000
 MAX_FILE_CHARS = 200_000  # of a file that is still there
-TAKING_VERBS = ("import", "shared")  # events that take in what others wrote
+TAKING_VERBS = ("import", "shared", "synced")  # events that take in what others wrote
 BLAST = "source taken back"  # why they are retired
 
 

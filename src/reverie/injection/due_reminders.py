@@ -45,25 +45,24 @@ MAX_LAST_TURNS = 30
 CLAIM_SECONDS = FRESH_SECONDS + 60.0
 
 
-def load_waiting_reminders(store: Store, space: str) -> list[Memory]:
+def load_waiting_reminders(store: Store, spaces: Sequence[str]) -> list[Memory]:
     """Intentions in a space and above it that are still to fire."""
-    return [memory for memory in iter_intentions(store, space) if intention.is_waiting(memory)]
+    return [memory for memory in iter_intentions(store, spaces) if intention.is_waiting(memory)]
 
 
 def iter_intentions(
     store: Store,
-    space: str,
+    spaces: Sequence[str],
     *,
     active: bool | None = True,
 ) -> Iterator[Memory]:
-    """All intentions in a space and above it, newest first: one that was kept years ago may be due
-    today.
+    """All intentions in these spaces, newest first: one that was kept years ago may be due today.
 
     They are read page by page; sleep bounds how many a space holds. `active`: None for those that
     are over too.
     """
     where = Filter(
-        spaces=visible_spaces(space),
+        spaces=tuple(spaces),
         kinds=(INTENTION,),
         active=active,
         limit=PAGE_SIZE,
@@ -98,7 +97,7 @@ def load_due_reminders(
     window: Iterable[HostMessage] = (),
 ) -> list[Hit]:
     """What is due, or called for by the newest messages, whoever has a claim on it."""
-    some = [] if settings.is_off(space) else load_waiting_reminders(store, space)
+    some = [] if settings.is_off(space) else load_waiting_reminders(store, visible_spaces(space))
     context = build_scenes(window) if any(memory.triggers for memory in some) else []
     return intention.find_due_reminders(some, now, context)
 

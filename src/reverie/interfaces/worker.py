@@ -51,12 +51,14 @@ if TYPE_CHECKING:
     from reverie import Mind
     from reverie.core.config import Settings
     from reverie.interfaces.hooks.hook_consumer import HookConsumer
+    from reverie.runtime.sync_thread import SyncThread
     from reverie.storage import Store
 
 POLL_SECONDS = 0.5  # between looks for work while idle: one indexed read each
 HOOK_POLL_SECONDS = 0.1  # between looks for hooks: the next prompt may follow at once
 RENEW_SECONDS = 10.0  # between renewals of the lease while idle
 STOP_SECONDS = 5.0  # that a worker has to end after it was told to
+SYNC_STOP_SECONDS = 2.0  # that a last push to the team's server may take
 STEP_TEXTS = 16  # embedded in one step: SIGTERM waits for one step at most
 
 
@@ -166,6 +168,7 @@ class Worker:
         self._home = folder_identity(mind.settings.home)
         self._config = config.config_modified_at(mind.settings)
         self._renewed, self._holds = 0.0, False
+        self._sync: SyncThread | None = None
         self._hook_at = 0.0  # clock ticks when a hook was served last
         self._hooks_end = threading.Event()
         self.idled = self.failed = False  # exited without work; exited because of trouble
@@ -200,9 +203,23 @@ class Worker:
             self.fail(str(err))
         self._hooks_end.set()
         serving.join()
+        if self._sync is not None:
+            self._sync.stop(SYNC_STOP_SECONDS)
         with suppress(ReverieError):
             self.mind.store.release(SETTLE_LEASE, self.holder)
         return self.done
+
+    def keep_in_step(self) -> None:
+        """Have a thread of its own push to the team's server and pull from it: settling never
+        waits for a network.
+        """
+        from reverie.sync.sync_state import load_account
+
+        if self._sync is None and load_account(self.mind.store) is not None:
+            from reverie.runtime.sync_thread import SyncThread
+
+            self._sync = SyncThread(lambda: self.mind.work, self.mind.data.purge)
+            self._sync.start()
 
     def serve_hooks(self) -> None:
         """Take in what hooks wrote and prepare what they will ask for, until the worker exits."""
@@ -281,6 +298,7 @@ class Worker:
         """True as soon as work comes, False after so many seconds without any."""
         begun = clock.ticks()
         while self.may_continue():
+            self.keep_in_step()
             # What a prompt is about takes long to find where the repository is new.
             if clock.ticks() >= begun + idle and not (self.hooks and self.hooks.planner.is_busy()):
                 return False

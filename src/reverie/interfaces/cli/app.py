@@ -44,6 +44,7 @@ from reverie.interfaces.cli.commands import (
     import_command,
     install_commands,
     learn_command,
+    login_commands,
     mcp_command,
     memory_commands,
     mirror_commands,
@@ -54,7 +55,10 @@ from reverie.interfaces.cli.commands import (
     reminder_commands,
     review_commands,
     search_commands,
+    server_admin_commands,
+    server_commands,
     session_commands,
+    share_commands,
     sleep_command,
     sql_command,
     status_commands,
@@ -403,6 +407,8 @@ TOP_LEVEL = (
     proof_command.commands,
     install_commands.commands,
     mcp_command.commands,
+    login_commands.top,
+    share_commands.top,
 )
 TABLES = {
     "memory": (memory_commands.commands,),
@@ -419,6 +425,8 @@ TABLES = {
         mirror_commands.commands,
         erasure_commands.commands,
     ),
+    "server": (server_commands.commands, server_admin_commands.commands),
+    "team": (login_commands.commands, share_commands.commands),
 }
 for table in TOP_LEVEL:
     app.add_typer(table)

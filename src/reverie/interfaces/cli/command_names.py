@@ -8,7 +8,8 @@ FIRST_COMMANDS = (
 SECTIONS = {
     "Remember, find, change": "remember recall list show explain edit forget undo blast review "
     "remind guards plan learn sleep",
-    "Set up and look after": "status proof off on install uninstall doctor statusline mcp tour",
+    "Set up and look after": "status proof off on install uninstall doctor statusline mcp tour "
+    "login",
 }
 GROUPS = {
     "memory": "Tags, links, feelings, history; bring back, approve.",
@@ -20,6 +21,8 @@ GROUPS = {
     "episode": "What happened: keep it, list it, a journal by day.",
     "activity": "What agents did: errors and fixes, files, SQL.",
     "data": "The store: export, import, back up, check, erase.",
+    "server": "A team's server: set up, start, users, keys, rights.",
+    "team": "A team's server: log in, share spaces, be in step.",
 }
 
 # All commands stood side by side before they were grouped. Scripts, hooks and habits know those
@@ -36,7 +39,7 @@ MOVED_COMMANDS = {
         "session": "rejected hold held release replay window condense",
         "episode": "journal chain",
         "activity": "log fix coedited touched workflows sql",
-        "data": "export import backup verify stats settle worker mirror share purge scrub llm",
+        "data": "export import backup verify stats settle worker mirror purge scrub llm",
     }.items()
     for name in names.split()
 } | {

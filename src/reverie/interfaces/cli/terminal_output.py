@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from reverie.core.model import Hit, Memory
+from reverie.core.model import Memory
+from reverie.interfaces.json_values import to_json_values
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -159,26 +160,6 @@ def print_json(value: Any, *, line: bool = False) -> None:
         ),
         flush=line,
     )
-
-
-def to_json_values(value: Any) -> Any:
-    """The same in values that JSON has. What has named fields, as a memory, is an object of them;
-    a hit also has its memory's id.
-    """
-    if isinstance(value, Hit):
-        value = {
-            "id": value.memory.id,
-            "score": value.score,
-            "why": value.why,
-            **value._asdict(),
-        }
-    elif hasattr(value, "_asdict"):
-        value = value._asdict()
-    if value is None or isinstance(value, (str, int, float)):
-        return value
-    if isinstance(value, Mapping):
-        return {name: to_json_values(inner) for name, inner in value.items()}
-    return list(map(to_json_values, value)) if isinstance(value, Iterable) else str(value)
 
 
 def memory_to_json(memory: Memory) -> dict[str, Any]:

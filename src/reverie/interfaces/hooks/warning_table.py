@@ -63,7 +63,7 @@ def build_warning_table(store: Store, settings: Settings, space: str, now: float
     subjects = {memory.id: find_card_subjects(memory) for memory in (*triggered, *others)}
     by_call = [*triggered, *(one for one in others if any(subjects[one.id][:2]))]
     rows = [
-        *make_reminder_rows(load_waiting_reminders(store, space), now),
+        *make_reminder_rows(load_waiting_reminders(store, visible), now),
         *(
             with_guard(
                 make_warning_row(

@@ -154,6 +154,27 @@ def examine_switches(settings: Settings, space: str) -> Iterator[DoctorFinding]:
         )
 
 
+def examine_server(mind: Mind, now: float) -> Iterator[DoctorFinding]:
+    """The team's server, if this memory is in step with one: when it was seen, what waits."""
+    found = mind.team.status()
+    if found is None:
+        return
+    seen = format_time_ago(now - found.seen_at) if found.seen_at else "never yet"
+    said = f"In step with {found.url} as {found.user}: last seen {seen}, {found.waiting:,} to send."
+    if found.is_away:
+        yield report_fault(
+            f"{said} It is away: {found.trouble}. Answers come from what was cached then.",
+            "What waits is sent later. Try now: reverie sync",
+        )
+    else:
+        yield report_state(said)
+    if found.refused:
+        yield report_fault(
+            f"{len(found.refused):,} memories were not taken by the server.",
+            "Why: reverie sync --status",
+        )
+
+
 def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]:
     """What the store itself tells."""
     stats, now = mind.data.stats(), clock.now()
@@ -181,6 +202,7 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
                 f"{one.done.system} keeps memories in {one.path} that are not here.",
                 f"Take them along: reverie data import{f' {one.path}' * one.left}",
             )
+    yield from examine_server(mind, now)
     yield from examine_failed_events(mind, now)
     trouble = json.loads(mind.store.meta("trouble") or "null")
     if trouble:

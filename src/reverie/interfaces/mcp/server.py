@@ -11,7 +11,7 @@ from __future__ import annotations
 import hmac
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from importlib import import_module
 from secrets import token_urlsafe
@@ -88,8 +88,10 @@ PROFILE_TOOLS = {
 }
 
 
-def build_server(tool_context: ToolContext, profile: str = "unified") -> MCPServer:
-    """A server with the tools of a profile."""
+def build_server(
+    tool_context: ToolContext, profile: str = "unified", without: Collection[str] = ()
+) -> MCPServer:
+    """A server with the tools of a profile, but for those `without`."""
     if profile not in PROFILES:
         raise BadInput(f"{profile!r} is no profile; there are {', '.join(PROFILES)}")
     look, keep = PROFILE_TOOLS[profile]
@@ -103,7 +105,8 @@ def build_server(tool_context: ToolContext, profile: str = "unified") -> MCPServ
     server.prepare_arguments = tool_context.hide_known_secrets
     tool_set = getattr(import_module(f"reverie.interfaces.mcp.{profile}"), PROFILES[profile])
     for tool in tool_set(tool_context).tools():
-        register_tool(server, tool)
+        if tool.name not in without:
+            register_tool(server, tool)
     mcp_resources.add_resources(server, tool_context)
     mcp_resources.add_prompts(server, tool_context)
     return server

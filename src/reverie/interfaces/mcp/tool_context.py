@@ -74,7 +74,7 @@ class ToolContext:
     """A memory for the tools of one server. Tools run in threads, several at once."""
 
     def __init__(self, settings: Settings, space: str) -> None:
-        self.space = space
+        self._space = space
         self._settings = settings
         self._settings_changed_at = config.config_modified_at(settings)
         # Over stdio one process serves one conversation.
@@ -104,6 +104,11 @@ class ToolContext:
         if environment.host_session() in self._settings.off_sessions:
             return self._settings._replace(enabled=False)
         return self._settings
+
+    @property
+    def space(self) -> str:
+        """The space that tools read from and write in."""
+        return self._space
 
     @property
     def mind(self) -> Mind:

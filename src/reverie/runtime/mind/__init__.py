@@ -35,6 +35,7 @@ from reverie.runtime.mind.retrieve_verbs import RetrieveVerbs
 from reverie.runtime.mind.review_verbs import ReviewVerbs
 from reverie.runtime.mind.search_verbs import SearchVerbs
 from reverie.runtime.mind.session_verbs import SessionVerbs
+from reverie.runtime.mind.team_verbs import TeamVerbs
 
 if TYPE_CHECKING:
     from reverie.consolidation.sleep_loop import SleepReport
@@ -78,7 +79,17 @@ class Mind:
         now: Callable[[], float] = clock.now,
         llm: LanguageModel | None = None,
     ) -> None:
-        context = MindContext(store, embedder, settings, now, llm)
+        self._wire(MindContext(store, embedder, settings, now, llm))
+
+    @classmethod
+    def around(cls, context: MindContext) -> Self:
+        """A mind over a context that is there already, such as a server's for one request."""
+        mind = cls.__new__(cls)
+        mind._wire(context)
+        return mind
+
+    def _wire(self, context: MindContext) -> None:
+        """Give every group of verbs the same context."""
         self.context = context
         self._keeping = RememberVerbs(context)
         self._searching = SearchVerbs(context)
@@ -95,6 +106,7 @@ class Mind:
         self.reminders = ReminderVerbs(context)
         self.review = ReviewVerbs(context)
         self.sessions = SessionVerbs(context)
+        self.team = TeamVerbs(context, self.data)
         # Not `plan`, which is the verb.
         self.planner = PlanVerbs(context, self.code, self._searching, self.activity)
 

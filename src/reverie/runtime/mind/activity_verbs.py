@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from reverie.activity import COMMIT, FILE, STARTED, TASK, TOOL, VERBS
 from reverie.core import config
 from reverie.core.kinds import LEARNING
-from reverie.core.model import Event, Filter, Memory, visible_spaces
+from reverie.core.model import Event, Filter, Memory
 from reverie.memory.memory_validation import Moment, parse_moment, parse_moment_as_of
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit
@@ -424,7 +424,7 @@ class ActivityVerbs(VerbGroup):
         home = self._resolve_space(space)
         procedures = self._store.browse(
             Filter(
-                spaces=visible_spaces(home),
+                spaces=self._visible_spaces(home),
                 kinds=(procedure.KIND,),
                 having=workflows.SHAPE_DETAIL,
                 limit=MAX_LESSONS,

@@ -143,6 +143,7 @@ class DataVerbs(VerbGroup):
         """
         from reverie.porting.export_validation import load_export
         from reverie.storage import UNLOGGED
+        from reverie.sync.sync_state import restart
 
         report = load_export(
             self._store,
@@ -154,6 +155,7 @@ class DataVerbs(VerbGroup):
         if report.new:
             # Rows need not come with the events that made them.
             self._store.set_meta(UNLOGGED, "yes")
+            restart(self._store)
         return report
 
     def import_from(

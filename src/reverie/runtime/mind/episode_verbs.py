@@ -122,7 +122,7 @@ class EpisodeVerbs(VerbGroup):
             most=most,
         )
         # Links may cross spaces, and a chain must not tell what its reader may not see.
-        spaces = visible_spaces(memory.space)
+        spaces = self._visible_spaces(memory.space)
         chain = {memory.id: memory}
         for other in self._store.get([*causes, *effects]):
             if other.space in spaces or memory.space in visible_spaces(other.space):
@@ -208,7 +208,7 @@ class EpisodeVerbs(VerbGroup):
             self._store.set_meta(season_meta_name(home), season_to_json(chosen))
             payload = {"label": chosen.label, "until": end}
             self._store.append([Event("season", home, now, payload=payload)])
-        return find_season(self._store, visible_spaces(home), now)
+        return find_season(self._store, self._visible_spaces(home), now)
 
     def _browse_range(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reverie.core import clock
 from reverie.core.errors import BadInput
-from reverie.core.model import Add, Filter, Memory, visible_spaces
+from reverie.core.model import Add, Filter, Memory
 from reverie.memory import feelings
 from reverie.memory.memory_validation import build_memory, redact_or_refuse
 from reverie.memory.named_period import (
@@ -58,7 +58,7 @@ class FeelingVerbs(VerbGroup):
             details={feelings.FIELD: feelings.feeling_to_details(feeling)},
             policy=self._policy,
         )
-        stamped = stamp_season(built, find_season(self._store, visible_spaces(home), now))
+        stamped = stamp_season(built, find_season(self._store, self._visible_spaces(home), now))
         self._apply_changes([Add(stamped)], "feel", home, now)
         return stamped
 

@@ -16,7 +16,7 @@ from reverie.core import clock
 from reverie.core.atomic_file import write_atomically
 from reverie.core.authorship import apply_curate_setting
 from reverie.core.errors import BadInput, Conflict, NotFound, StoreBusy
-from reverie.core.model import Add, Event, Memory, visible_spaces
+from reverie.core.model import Add, Event, Memory
 from reverie.memory.memory_validation import build_memory, validate_text
 from reverie.runtime.mind.data_verbs import DataVerbs
 from reverie.runtime.mind.file_access import (
@@ -448,7 +448,7 @@ class FileVerbs(VerbGroup):
     def _roots(self, space: str) -> list[WatchedRoot]:
         from reverie.notes.watched_roots import list_roots
 
-        return list_roots(self._store, visible_spaces(space), self._mirror_of)
+        return list_roots(self._store, self._visible_spaces(space), self._mirror_of)
 
     def _mirror_of(self, space: str) -> Path | None:
         """The folder of a space's Markdown mirror; None where there is none."""

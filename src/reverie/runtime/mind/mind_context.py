@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from reverie.llm.language_model import LanguageModel
     from reverie.pipeline.event_reader import WorkContext
     from reverie.runtime.background_thread import BackgroundThread
+    from reverie.runtime.sync_thread import SyncThread
     from reverie.storage import Store
 
 P = ParamSpec("P")
@@ -67,6 +68,7 @@ class MindContext:
         self.config_modified_at = config.config_modified_at(settings)
         self.background: BackgroundThread | None = None
         self.recorder: ActivityRecorder | None = None
+        self.sync_thread: SyncThread | None = None
         # Ids that count no longer once the present transaction is committed.
         self.no_longer_active: list[str] = []
 
@@ -105,6 +107,8 @@ class MindContext:
         self.flush()
         if self.background is not None:
             self.background.stop()
+        if self.sync_thread is not None:
+            self.sync_thread.stop()
         if self.embedder is not None:
             self.embedder.close()
         if self.llm is not None:
@@ -119,6 +123,14 @@ class MindContext:
     def resolve_space(self, space: str | None) -> str:
         """The space that a caller named, or that of the working directory."""
         return resolve_space(space)
+
+    def visible_spaces(self, space: str) -> tuple[str, ...]:
+        """What a reader in this space sees, nearest first: the space and its ancestors."""
+        return visible_spaces(space)
+
+    def sign_memory(self, memory: Memory) -> Memory:
+        """A new memory with the name of who keeps it, where several people keep some."""
+        return memory
 
     def writable_space(self, space: str | None, session: str = "") -> str:
         """The resolved space; Disabled if memory is switched off there or in the session."""
@@ -237,6 +249,7 @@ class VerbGroup:
         self._apply_changes = context.apply_changes
         self._embed_query = context.embed_query
         self._resolve_space = context.resolve_space
+        self._visible_spaces = context.visible_spaces
         self._writable_space = context.writable_space
 
     if not TYPE_CHECKING:
@@ -277,7 +290,7 @@ class VerbGroup:
 
     def _visible_from(self, space: str | None) -> tuple[str, ...]:
         """The spaces that can be seen from one (default: that of the working directory)."""
-        return visible_spaces(self._resolve_space(space))
+        return self._visible_spaces(self._resolve_space(space))
 
 
 def check_limit(limit: Any) -> int:

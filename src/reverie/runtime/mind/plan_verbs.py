@@ -12,7 +12,7 @@ from reverie.activity import COMMIT, FILE, TASK
 from reverie.core import clock
 from reverie.core.code_anchors import ANCHORS, anchors_of
 from reverie.core.errors import BadInput
-from reverie.core.model import SAID, Event, Filter, Hit, Memory, visible_spaces
+from reverie.core.model import SAID, Event, Filter, Hit, Memory
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.retrieval.search_query import SearchQuery
 from reverie.runtime.mind.activity_verbs import MAX_ACTIVITY_EVENTS, ActivityVerbs
@@ -336,7 +336,7 @@ class PlanVerbs(VerbGroup):
         ranks = {path: rank for rank, path in enumerate(paths)}
         anchored = self._store.browse(
             Filter(
-                spaces=visible_spaces(space),
+                spaces=self._visible_spaces(space),
                 having=ANCHORS,
                 limit=MAX_ANCHOR_SCAN,
             )
@@ -364,7 +364,7 @@ class PlanVerbs(VerbGroup):
         """What past conversations said about a task, if it needs that."""
         from reverie.transcripts.joint_search import surface_talk
 
-        query = SearchQuery(task, visible_spaces(space), self._now(), context=task, **vector)
+        query = SearchQuery(task, self._visible_spaces(space), self._now(), context=task, **vector)
         return tuple(surface_talk(self._store, query, memories)[:MAX_PASSAGES])
 
 

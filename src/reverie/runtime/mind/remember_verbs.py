@@ -14,7 +14,7 @@ from reverie.core.authorship import apply_curate_setting, protect_details
 from reverie.core.code_anchors import about_edges, anchors_of, details_with_anchors
 from reverie.core.errors import BadInput, Refused
 from reverie.core.kinds import INTENTION
-from reverie.core.model import Add, Change, Link, Memory, visible_spaces
+from reverie.core.model import Add, Change, Link, Memory
 from reverie.memory.memory_validation import (
     MEMORY_FIELDS,
     MemoryFields,
@@ -81,7 +81,7 @@ class RememberVerbs(VerbGroup):
         ]
         # Looked up once for each space, not for each memory.
         seasons = {
-            space: find_season(self._store, visible_spaces(space), now)
+            space: find_season(self._store, self._visible_spaces(space), now)
             for space in {memory.space for memory in built}
         }
         memories = [stamp_season(memory, seasons[memory.space]) for memory in built]
@@ -161,7 +161,7 @@ class RememberVerbs(VerbGroup):
     ) -> Memory:
         """A new memory, written in one transaction with the changes that `besides` derives."""
         now = self._now()
-        season = find_season(self._store, visible_spaces(home), now)
+        season = find_season(self._store, self._visible_spaces(home), now)
         memory = stamp_season(self._build_new(text, home, now, **fields), season)
         # Last, for anchors stand in the details that are checked before.
         memory = self._with_anchors(memory, about)
@@ -198,9 +198,8 @@ class RememberVerbs(VerbGroup):
             **fields,
             policy=self._policy,
         )
-        return apply_curate_setting(
-            equip_for_kind(built, now, self._context.time_zone), self._settings.curate
-        )
+        equipped = equip_for_kind(built, now, self._context.time_zone)
+        return self._context.sign_memory(apply_curate_setting(equipped, self._settings.curate))
 
     def _with_anchors(self, memory: Memory, places: Iterable[str]) -> Memory:
         # The code map need not be imported for the many that are about no code.

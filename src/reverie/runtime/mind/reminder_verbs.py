@@ -43,7 +43,7 @@ class ReminderVerbs(VerbGroup):
         # A trigger may meet what is said or the tool that is about to run.
         scenes = [context_of_conversation(check_question(context, "context"))] if context else []
         scenes += [context_of_tool_call(tool, arguments)] if tool else []
-        waiting = due_reminders.load_waiting_reminders(self._store, home)
+        waiting = due_reminders.load_waiting_reminders(self._store, self._visible_spaces(home))
         found = intention.find_due_reminders(waiting, self._now(), scenes)
         return self._fire(found) if fire and found else found
 
@@ -78,7 +78,7 @@ class ReminderVerbs(VerbGroup):
         # Those that are over have been retired.
         with_retired = not {intention.DONE, intention.CANCELLED}.isdisjoint(wanted)
         found = due_reminders.iter_intentions(
-            self._store, self._resolve_space(space), active=None if with_retired else True
+            self._store, self._visible_from(space), active=None if with_retired else True
         )
         matching = [memory for memory in found if intention.reminder_status(memory) in wanted]
         return sorted(matching, key=intention.reminder_time_order)

@@ -20,7 +20,6 @@ from reverie.core.model import (
     Retrieved,
     Revise,
     index_memories,
-    visible_spaces,
 )
 from reverie.memory.memory_validation import validate_tags
 from reverie.mirror.page_placement import to_calendar_time
@@ -68,7 +67,7 @@ class RetrieveVerbs(VerbGroup):
 
         home = self._resolve_space(space)
         name = self._redact(session)
-        spaces = visible_spaces(home)
+        spaces = self._visible_spaces(home)
         if (
             not check_question(prompt, "prompt").strip()
             or check_whole_number(limit) <= 0

@@ -18,7 +18,6 @@ from reverie.core.model import (
     Memory,
     Record,
     index_memories,
-    visible_spaces,
 )
 from reverie.core.privacy_policy import Policy
 from reverie.core.trigger_patterns import context_of_tool_call
@@ -260,7 +259,7 @@ class SearchVerbs(VerbGroup):
     ) -> tuple[Memory, SearchQuery]:
         """A memory, and a query without a text for what is near it."""
         memory = self._get_memory(id)
-        spaces = visible_spaces(memory.space if space is None else self._resolve_space(space))
+        spaces = self._visible_spaces(memory.space if space is None else self._resolve_space(space))
         query = SearchQuery(
             text="",
             spaces=spaces,

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from reverie.core.config import hide_password
@@ -117,6 +117,14 @@ def check_tenant(name: str) -> str:
     return name
 
 
+class WaitingWork(NamedTuple):
+    """Events of a tenant that no worker has dealt with."""
+
+    tenant: str
+    done: int  # the number of the last event that was dealt with
+    waiting: int  # how many there are
+
+
 class PostgresDatabase:
     """One database: its connections and its schema."""
 
@@ -179,6 +187,17 @@ class PostgresDatabase:
         with self.across_tenants() as db:
             rows = db.fetch_rows("select tenant from counter order by tenant")
         return [tenant for (tenant,) in rows]
+
+    def list_waiting(self) -> list[WaitingWork]:
+        """The tenants with events that no worker has dealt with, those with most of them first."""
+        sql = """
+            select c.tenant, coalesce(w.done, 0), c.event - coalesce(w.done, 0)
+            from counter c left join work w on w.tenant = c.tenant
+            where c.event > coalesce(w.done, 0)
+            order by 3 desc, 1
+        """
+        with self.across_tenants() as db:
+            return [WaitingWork(*row) for row in db.fetch_rows(sql)]
 
     def claim_tenant(self, worker: str, seconds: float, now: float) -> str | None:
         """A tenant with events that no worker has dealt with, taken for `seconds`; None without.

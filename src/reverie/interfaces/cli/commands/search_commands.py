@@ -142,6 +142,7 @@ def recall_memories(
         )
         if not how.as_of:
             count_recall(mind, text, found, cli.space)
+        note_absent_server(cli, mind)
     cli.answer(
         {
             "query": text,
@@ -152,6 +153,16 @@ def recall_memories(
         memory_view.render_hits(found, clock.now(), cli.space, more=explain),
         describe_nothing_found(cli),
     )
+
+
+def note_absent_server(cli: CliContext, mind: Mind) -> None:
+    """Say so if the team's server is away: what colleagues said since is not known here."""
+    from reverie.memory.history_text import format_moment
+    from reverie.sync.sync_state import load_account, load_state
+
+    if load_account(mind.store) and (state := load_state(mind.store)).fails:
+        seen = f"{format_moment(state.seen_at)} UTC" if state.seen_at else "never"
+        cli.note(f"The team's server is away; what it had was last fetched: {seen}")
 
 
 def parse_as_of(when: str) -> float | None:

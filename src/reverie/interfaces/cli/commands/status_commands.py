@@ -183,6 +183,7 @@ def show_status(cli: CliContext) -> None:
     """What there is, where it lives, whether it works."""
     from reverie.consolidation.sleep_schedule import parse_sleep_setting
     from reverie.interfaces import worker
+    from reverie.interfaces.cli.commands.login_commands import team_status_values
     from reverie.interfaces.cli.llm_status import describe_llm
     from reverie.interfaces.cli.mirror_status import find_unsynced_shares
     from reverie.pipeline.leases import SETTLE_LEASE
@@ -201,6 +202,7 @@ def show_status(cli: CliContext) -> None:
         )
         trouble = json.loads(mind.store.meta("trouble") or "{}")
         left_alone = find_unsynced_shares(mind)
+        team, server = team_status_values(mind)
         talk = mind.store.transcripts.count(None, mind.work.embedding_model)
     values: dict[str, Any] = {
         "home": str(cli.settings.home),
@@ -216,6 +218,8 @@ def show_status(cli: CliContext) -> None:
         "llm": language,
         "trouble": trouble.get("text", ""),
         "shares": left_alone,
+        "team": team,
+        "server": server,
         "failed": [
             {
                 "event": event.seq,
@@ -260,6 +264,7 @@ def render_status(values: dict[str, Any]) -> "View":
             if values["providers_missing"]
             else "",
             "language": values["llm"],
+            "server": values["server"],
             "trouble": values["trouble"],
             "shared files": " ".join(values["shares"].values()),
             "failed": "; ".join(f"event {f['event']}: {f['error']}" for f in values["failed"]),

@@ -1,0 +1,61 @@
+"""Access tokens of the organisation's provider, as MCP clients bring them (RFC 9068, RFC 8707).
+
+A token counts only if the provider signed it for this server: one that was issued for another
+service opens nothing here. Its user is signed in once by each process, under a key of their own
+that stands in their list of keys and can be revoked there; the token itself is never kept.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from reverie.core.errors import LoginRefused, Unauthenticated
+
+if TYPE_CHECKING:
+    from reverie.access import AccessControl, Caller
+    from reverie.access.oidc_login import OidcIdentity, OidcLogin
+
+PURPOSE = "browser"  # of the keys: they end by themselves after half a day
+
+
+class ProviderTokens:
+    """Access tokens that one provider issued for this server."""
+
+    def __init__(
+        self, oidc: OidcLogin, access: AccessControl, tenant: str, audiences: Sequence[str]
+    ) -> None:
+        self.oidc, self.access, self.tenant = oidc, access, tenant
+        self.audiences = tuple(audiences)
+        self._keys: dict[str, str] = {}  # a user's subject → the key they were signed in with
+        self._lock = threading.Lock()
+
+    def find_caller(self, token: str, now: float) -> Caller:
+        """Who a token stands for; Unauthenticated if it may not be used here."""
+        try:
+            identity = self.oidc.identity_for_access_token(token, audiences=self.audiences, now=now)
+            return self._sign_in(identity, now)
+        except LoginRefused as err:
+            raise Unauthenticated(
+                "This access token is not valid here. Sign in again, and ask for a token for "
+                f"{self.audiences[0]}"
+            ) from err
+
+    def _sign_in(self, identity: OidcIdentity, now: float) -> Caller:
+        with self._lock:
+            key = self._keys.get(identity.subject)
+            if key is not None:
+                try:
+                    return self.access.authenticate(key, now)
+                except Unauthenticated:  # it has ended by now, or was revoked
+                    del self._keys[identity.subject]
+            signed_in = self.access.logins.sign_in(
+                self.tenant,
+                identity,
+                now,
+                may_join=self.oidc.provider.may_join,
+                purpose=PURPOSE,
+            )
+            self._keys[identity.subject] = signed_in.key.token
+        return self.access.authenticate(signed_in.key.token, now)

@@ -1,0 +1,255 @@
+"""A tenant's store as one caller sees it: what is written is stamped, what others wrote is theirs.
+
+Row security decides what can be read and written at all (`storage/postgres/row_security.sql`). This
+adds what a database does not know: who wrote a memory (`access.authorship`), and that a colleague's
+words count as others' (`privacy.untrusted_text`) until the reader trusts the space. What is stored
+stays as its writer gave it; only what a reader is shown is lowered.
+
+Within a transaction memories are given as they are stored: what decides there what is written must
+not write down this reader's view of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, cast
+
+from reverie.access import AccessControl, Caller, Right
+from reverie.access.authorship import WRITER, as_read_by, keep_stamp, stamp_writer
+from reverie.core.model import (
+    Add,
+    Change,
+    Event,
+    Filter,
+    Link,
+    Memory,
+    Retire,
+    Revise,
+    index_memories,
+)
+from reverie.privacy.untrusted_text import HEARD_FROM, disarm_memory
+from reverie.storage import Names, Store
+
+if TYPE_CHECKING:
+    from reverie.storage.indexed_transcripts import TranscriptIndex
+
+# What reading counts in a memory: nobody needs a right to write for that, or misses it.
+USE_FIELDS = frozenset(("access_count", "last_accessed_at", "updated_at"))
+
+
+class Oversight(NamedTuple):
+    """Quotas, legal holds and the audit of what is done through a store."""
+
+    control: AccessControl
+    now: float
+
+    def check_add(self, caller: Caller, added: Sequence[Memory]) -> None:
+        """QuotaExceeded if the tenant may not keep so much more."""
+        size = sum(len(memory.text.encode("utf-8", "replace")) for memory in added)
+        self.control.check_quota(caller, self.now, memories=len(added), size=size)
+
+    def check_purge(self, caller: Caller, ids: Names) -> None:
+        """HeldByLaw if a legal hold keeps any of these."""
+        self.control.governance.check_purge(caller, list(ids))
+
+    def record(self, caller: Caller, verb: str, changed: Counter[str], read: Counter[str]) -> None:
+        """Lines of the audit for what was changed, and for what was read in shared spaces."""
+        for space, count in sorted(changed.items()):
+            self.control.record_change(caller, verb, space, count, self.now)
+        self.control.record_read(caller, verb, dict(read), self.now)
+
+
+def open_caller_store(
+    store: Store, caller: Caller, origin: str = "", oversight: Oversight | None = None
+) -> Store:
+    """The store, for one request of this caller; `origin` is the program that they use."""
+    # All that is not overridden is the store's own, by `__getattr__`: a type checker cannot see it.
+    return cast("Store", CallerStore(store, caller, origin, oversight))
+
+
+class CallerStore:
+    """A store of one request, which one thread uses."""
+
+    def __init__(
+        self, store: Store, caller: Caller, origin: str = "", oversight: Oversight | None = None
+    ) -> None:
+        self._store, self._caller, self._origin = store, caller, origin
+        self._oversight = oversight
+        self.changed = Counter[str]()  # how many memories were changed, by space
+        self.looked_at = Counter[str]()  # how many were read, those that nobody was shown too
+        self._transactions = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    @property
+    def transcripts(self) -> TranscriptIndex:
+        """An empty one: what is said in conversations stays on the machines where it was said."""
+        return load_empty_transcripts()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """As of the store."""
+        self._transactions += 1
+        try:
+            with self._store.transaction():
+                yield
+        finally:
+            self._transactions -= 1
+
+    # Reading.
+
+    def get(self, ids: Names) -> list[Memory]:
+        """As of the store, as this caller believes it."""
+        return self._as_read(self._store.get(ids))
+
+    def browse(self, where: Filter) -> list[Memory]:
+        """As of the store, as this caller believes it."""
+        return self._as_read(self._store.browse(where))
+
+    def with_triggers(self, spaces: Names, *, within: float | None = None) -> list[Memory]:
+        """As of the store; what others wrote has no triggers for this caller."""
+        found = self._as_read(self._store.with_triggers(spaces, within=within))
+        return [memory for memory in found if memory.triggers]
+
+    def _as_read(self, memories: list[Memory]) -> list[Memory]:
+        self.looked_at.update(memory.space for memory in memories)
+        if self._transactions:
+            return memories
+        return [show_memory(memory, self._caller) for memory in memories]
+
+    # Writing.
+
+    def apply(
+        self,
+        changes: Sequence[Change],
+        cause: Event,
+        *,
+        done: tuple[str, int] | None = None,
+    ) -> int:
+        """As of the store, stamped; AccessDenied for what the caller may not write."""
+        before = index_memories(self._store.get(sorted(changed_ids(changes))))
+        allowed = [
+            self._stamp(change, before.get(change.id) if has_id(change) else None)
+            for change in changes
+            if self._is_allowed(change, before)
+        ]
+        added = [change.memory for change in allowed if isinstance(change, Add)]
+        if self._oversight and added:
+            self._oversight.check_add(self._caller, added)
+        places = [memory.space for memory in added] + [memory.space for memory in before.values()]
+        signed = self._sign(cause, *places)
+        if signed is None and not allowed and done is None:
+            return self._store.last_event()  # a use was to be counted where nothing may be written
+        if signed is None:
+            self._caller.check(Right.WRITE, cause.space)
+        seq = self._store.apply(allowed, signed or cause, done=done)
+        self.changed.update(memory.space for memory in added)
+        self.changed.update(
+            before[change.id].space
+            for change in allowed
+            if has_id(change) and change.id in before and not is_use(change)
+        )
+        return seq
+
+    def append(self, events: Sequence[Event]) -> list[int]:
+        """As of the store, signed. What may be written nowhere is left out, and its number is 0."""
+        signed = [self._sign(event) for event in events]
+        written = iter(self._store.append([event for event in signed if event is not None]))
+        return [0 if event is None else next(written) for event in signed]
+
+    def purge(self, ids: Names, more: Collection[str] = (), found: Any = None) -> int:
+        """As of the store; AccessDenied for shared memories of spaces that one does not
+        administer.
+        """
+        for memory in self._store.get(ids):
+            own = memory.space.partition("/")[0] == self._caller.private_root
+            self._caller.check(Right.WRITE if own else Right.ADMINISTER, memory.space)
+            self.changed[memory.space] += 1
+        if self._oversight:
+            self._oversight.check_purge(self._caller, ids)
+        return self._store.purge(ids, more, found)
+
+    def _is_allowed(self, change: Change, before: dict[str, Memory]) -> bool:
+        """True if the caller may make the change; False for a count of a use that they may not
+        write; else AccessDenied.
+        """
+        spaces = []
+        match change:
+            case Add(memory=memory):
+                spaces = [memory.space]
+            case Revise(id=id, fields=fields):
+                known = [before[id].space] if id in before else []
+                spaces = [*known, *([fields["space"]] if "space" in fields else [])]
+                if is_use(change) and not self._may_write(spaces):
+                    return False
+            case Retire(id=id) | Link(edge=(id, *_)):
+                spaces = [before[id].space] if id in before else []
+        for space in spaces:
+            self._caller.check(Right.WRITE, space)
+        return True
+
+    def _may_write(self, spaces: Sequence[str]) -> bool:
+        return all(self._caller.rights.may(Right.WRITE, space) for space in spaces)
+
+    def _stamp(self, change: Change, before: Memory | None) -> Change:
+        """The change with the writer that is true."""
+        if isinstance(change, Add):
+            return Add(memory=stamp_writer(change.memory, self._caller, self._origin))
+        if isinstance(change, Revise) and "details" in change.fields and before is not None:
+            kept = keep_stamp(before._replace(details=change.fields["details"]), before)
+            return Revise(change.id, {**change.fields, "details": kept.details})
+        return change
+
+    def _sign(self, event: Event, *places: str) -> Event | None:
+        """The event with who caused it; None if they may write nowhere. Of what one may only read
+        one's own log knows.
+        """
+        choices = (event.space, self._caller.private_root, *places)
+        space = next((one for one in choices if self._may_write([one])), None)
+        if space is None:
+            return None
+        return event._replace(space=space, payload={**event.payload, WRITER: self._caller.user})
+
+
+@cache
+def load_empty_transcripts() -> TranscriptIndex:
+    """An index of no conversations, one for all requests: making one takes 30 ms."""
+    from reverie.storage.sqlite.transcript_index import SqliteTranscriptIndex
+
+    return SqliteTranscriptIndex.beside(":memory:", "transcripts")
+
+
+def show_memory(memory: Memory, caller: Caller) -> Memory:
+    """A memory as this caller believes it. Doing it twice changes nothing more."""
+    seen = as_read_by(memory, caller)
+    if seen is memory:
+        return memory
+    stamp = memory.details.get(WRITER)
+    writer = stamp.get("user", "") if isinstance(stamp, dict) else ""
+    return disarm_memory(seen._replace(details={HEARD_FROM: writer, **seen.details}))
+
+
+def is_use(change: Change) -> bool:
+    """True of a change that only counts that a memory was read."""
+    return isinstance(change, Revise) and change.fields.keys() <= USE_FIELDS
+
+
+def has_id(change: Change) -> TypeGuard[Revise | Retire]:
+    """True of a change of a memory that is there."""
+    return isinstance(change, (Revise, Retire))
+
+
+def changed_ids(changes: Sequence[Change]) -> set[str]:
+    """The ids of memories whose space decides whether the changes may be made."""
+    ids = set()
+    for change in changes:
+        match change:
+            case Revise(id=id) | Retire(id=id):
+                ids.add(id)
+            case Link(edge=edge):
+                ids.add(edge.src)
+    return ids

@@ -1,0 +1,125 @@
+"""Ways in for whoever has no key yet: device codes and invitations; pages are `login_pages`.
+
+Nobody is signed in here, so tries are counted by the address that they come from, and no answer
+tells whether a tenant, a user or a code exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from reverie.access.logins import SignedIn
+from reverie.interfaces.json_values import to_json_values
+from reverie.interfaces.server.json_schemas import Schema, check_object
+from reverie.interfaces.server.request_gate import read_json
+from reverie.interfaces.server.verb_arguments import describe_arguments
+from reverie.interfaces.server.verb_requests import PREFIX
+
+if TYPE_CHECKING:
+    from reverie.interfaces.server.deployment import Deployment
+
+# Of one address. A device asks every five seconds; an office may sit behind one address.
+TRIES_PER_MINUTE = 120
+MAX_BODY_BYTES = 65_536
+DEVICE_PAGE = "/device"
+
+
+def start_device(deployment: Deployment, tenant: str, client_name: str = "") -> dict[str, Any]:
+    """Codes for a program without a browser that wants in (RFC 8628): what it polls with, and what
+    a person types.
+    """
+    codes = deployment.access.logins.start_device(tenant, deployment.now(), client_name=client_name)
+    page = f"{deployment.public_url}{DEVICE_PAGE}"
+    return {
+        **to_json_values(codes),
+        "verification_uri": page,
+        "verification_uri_complete": f"{page}?tenant={tenant}&user_code={codes.user_code}",
+    }
+
+
+def poll_device(deployment: Deployment, device_code: str) -> dict[str, Any]:
+    """The key for a device that was let in, once; the problem `login-pending` until then."""
+    return describe_signed_in(deployment.access.logins.poll_device(device_code, deployment.now()))
+
+
+def join(
+    deployment: Deployment,
+    code: str,
+    name: str,
+    display_name: str = "",
+    email: str = "",
+    label: str = "",
+) -> dict[str, Any]:
+    """Use an invitation: become a user, and get a key."""
+    signed_in = deployment.access.logins.join(
+        code,
+        name=name,
+        now=deployment.now(),
+        display_name=display_name,
+        email=email,
+        label=label,
+    )
+    return describe_signed_in(signed_in)
+
+
+def describe_signed_in(signed_in: SignedIn) -> dict[str, Any]:
+    """A user and their key, which is shown this once."""
+    return {
+        "user": signed_in.user.name,
+        "token": signed_in.key.token,
+        "key": to_json_values(signed_in.key.key),
+    }
+
+
+@dataclass(frozen=True)
+class LoginRoute:
+    """A way in as a route."""
+
+    name: str  # behind /v1/
+    verb: Callable[..., Any]
+
+    @cached_property
+    def arguments(self) -> Schema:
+        """The schema of the request's body."""
+        return describe_arguments(self.verb, {})
+
+    @property
+    def summary(self) -> str:
+        """What it does."""
+        return " ".join((self.verb.__doc__ or "").split())
+
+
+LOGIN_ROUTES = (
+    LoginRoute("login/device", start_device),
+    LoginRoute("login/device/poll", poll_device),
+    LoginRoute("join", join),
+)
+
+
+def build_login_routes(deployment: Deployment) -> list[Route]:
+    """A route for every row of the table."""
+    return [build_login_route(deployment, row) for row in LOGIN_ROUTES]
+
+
+def build_login_route(deployment: Deployment, row: LoginRoute) -> Route:
+    """The route of one way in."""
+
+    async def serve(request: Request) -> Response:
+        arguments = await read_json(request, MAX_BODY_BYTES)
+        source = request.client.host if request.client else ""
+
+        def answer() -> Any:
+            deployment.access.rates.check_source(source, TRIES_PER_MINUTE, deployment.now())
+            check_object(arguments, row.arguments, "")
+            return row.verb(deployment, **arguments)
+
+        return JSONResponse({"result": await deployment.pool.run(answer)})
+
+    return Route(f"{PREFIX}/{row.name}", serve, methods=["POST"], name=row.name)

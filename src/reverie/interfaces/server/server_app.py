@@ -1,0 +1,108 @@
+"""The application: every route, behind the gate. `build_app` is all that a starter needs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp
+
+from reverie.interfaces.server.health_routes import build_health_routes
+from reverie.interfaces.server.login_pages import build_login_pages
+from reverie.interfaces.server.login_routes import build_login_routes
+from reverie.interfaces.server.mcp_mount import McpMount
+from reverie.interfaces.server.member_routes import build_member_routes
+from reverie.interfaces.server.openapi_document import build_openapi_document
+from reverie.interfaces.server.request_gate import RequestGate
+from reverie.interfaces.server.sign_in import (
+    METADATA_PATH,
+    describe_challenge,
+    protected_resource_metadata,
+)
+from reverie.interfaces.server.verb_requests import build_verb_routes
+
+if TYPE_CHECKING:
+    from reverie.interfaces.server.deployment import Deployment
+
+
+def build_app(deployment: Deployment) -> ASGIApp:
+    """The server as an ASGI application."""
+    mcp_mount = McpMount(deployment)
+
+    @asynccontextmanager
+    async def run_app(_app: Any) -> AsyncIterator[None]:
+        watch_pool(deployment)
+        async with mcp_mount.run():
+            yield
+        deployment.pool.close()
+
+    routes = [
+        *build_verb_routes(deployment),
+        *build_member_routes(deployment),
+        *build_login_routes(deployment),
+        *build_login_pages(deployment),
+        *build_sync_routes(deployment),
+        *build_health_routes(deployment),
+        *build_document_routes(deployment),
+        Route("/mcp", mcp_mount),
+    ]
+    # A bare router: Starlette's own layers would answer errors before the gate sees them.
+    router = Router(routes, lifespan=run_app)
+    return RequestGate(router, deployment.metrics, partial(describe_challenge, deployment))
+
+
+def build_sync_routes(deployment: Deployment) -> list[Route]:
+    """The routes by which developers' own stores keep in step with this one."""
+    from importlib.util import find_spec
+
+    if find_spec("reverie.interfaces.server.sync_routes") is None:
+        return []
+    from reverie.interfaces.server.sync_routes import sync_routes
+
+    return list(sync_routes(deployment))
+
+
+def build_document_routes(deployment: Deployment) -> list[Route]:
+    """What describes the server to programs: the OpenAPI document, and where to get a token."""
+
+    async def answer_openapi(_request: Request) -> Response:
+        return JSONResponse(build_openapi_document(deployment.public_url))
+
+    def metadata_route(suffix: str, resource: str) -> Route:
+        async def answer_metadata(_request: Request) -> Response:
+            # Pages of other origins may read it: it says nothing that is secret.
+            return JSONResponse(
+                protected_resource_metadata(deployment, resource),
+                headers={"Access-Control-Allow-Origin": "*"},
+            )
+
+        return Route(METADATA_PATH + suffix, answer_metadata, methods=["GET"])
+
+    return [
+        Route("/openapi.json", answer_openapi, methods=["GET"]),
+        metadata_route("", deployment.public_url),
+        metadata_route("/mcp", deployment.mcp_url),
+    ]
+
+
+def watch_pool(deployment: Deployment) -> None:
+    """Have the metrics tell how many requests are worked at and how many wait."""
+    pool, metrics = deployment.pool, deployment.metrics
+    metrics.watch("reverie_requests_under_way", "Requests at work.", lambda: pool.under_way)
+    metrics.watch("reverie_requests_queued", "Requests that wait.", lambda: pool.queued)
+    metrics.watch("reverie_request_threads", "Threads for requests.", lambda: pool.threads)
+    metrics.watch(
+        "reverie_events_waiting",
+        "Events that no worker has read.",
+        deployment.database.count_waiting,
+    )
+    metrics.watch(
+        "reverie_worker_lag_seconds",
+        "Age of the oldest event that no worker has read.",
+        lambda: deployment.database.worker_lag(deployment.now()),
+    )

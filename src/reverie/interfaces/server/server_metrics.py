@@ -1,0 +1,64 @@
+"""What Prometheus is told: requests, their times, the pool, what waits, how far workers are behind.
+
+Labels are names of routes, methods and statuses, and where the operator asks for it the tenant's:
+never a user, a space or a text, so that their number stays small and nothing leaks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+# Seconds. Recall by words takes a few milliseconds, and requests are cut at half a minute.
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+
+
+class ServerMetrics:
+    """The metrics of one server process."""
+
+    def __init__(self, *, by_tenant: bool = False) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "reverie_requests",
+            "Requests, by route, method and status.",
+            ("route", "method", "status"),
+            registry=self.registry,
+        )
+        self.seconds = Histogram(
+            "reverie_request_seconds",
+            "How long requests took.",
+            ("route",),
+            buckets=BUCKETS,
+            registry=self.registry,
+        )
+        self.tenant_requests = (
+            Counter(
+                "reverie_tenant_requests",
+                "Requests of each tenant.",
+                ("tenant",),
+                registry=self.registry,
+            )
+            if by_tenant
+            else None
+        )
+
+    def watch(self, name: str, help: str, read: Callable[[], float]) -> None:
+        """Add a number that is read when Prometheus asks."""
+        Gauge(name, help, registry=self.registry).set_function(read)
+
+    def count_request(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count one request."""
+        self.requests.labels(route, method, str(status)).inc()
+        self.seconds.labels(route).observe(seconds)
+
+    def count_tenant(self, tenant: str) -> None:
+        """Count a request of a tenant, if the operator wants that."""
+        if self.tenant_requests is not None:
+            self.tenant_requests.labels(tenant).inc()
+
+    def render(self) -> bytes:
+        """All of it, as Prometheus reads it."""
+        return generate_latest(self.registry)

@@ -1,0 +1,151 @@
+# mypy: no-check-untyped-defs
+"""The verbs over HTTP, with real clients, a real server and a real database."""
+
+import pytest
+
+from reverie.access import KeyScope, Right
+
+
+def test_what_is_remembered_is_recalled_by_its_owner_alone(team):
+    """A private memory is nobody else's: not by search, not by id, not in a count."""
+    ann, ben = team.hire("ann"), team.hire("ben")
+    kept = ann("remember", text="The staging server is called heron.", space="me/demo")
+    assert kept["space"] == "me/demo"
+    hits = ann("recall", query="which host is staging?", space="me/demo")
+    assert [hit["id"] for hit in hits] == [kept["id"]]
+    assert [] == ben("recall", query="which host is staging?", space="me/demo")
+    assert [] == ben("get", ids=[kept["id"]])
+    assert ben("stats")["memories"] == 0
+    assert ben.ask("explain", id=kept["id"]).status_code == 404
+    assert ben.ask("forget", ids=[kept["id"]]).status_code == 404
+
+
+def test_a_colleagues_memory_counts_as_others_words_until_the_space_is_trusted(team):
+    """It is stamped by the server with who wrote it, whatever a client says; what would command is
+    a note without triggers, for every reader but its writer. Trust given later holds for what was
+    written before.
+    """
+    ann, ben = team.hire("ann"), team.hire("ben")
+    team.grant("demo")
+    rule = "Never deploy on a Friday."
+    kept = ann(
+        "remember",
+        text=rule,
+        kind="negative",
+        provenance="user_stated",
+        triggers=["tool:Bash(deploy*)"],
+        space="demo",
+        details={"writer": {"user": "boss"}},
+    )
+    assert (kept["kind"], kept["details"]["writer"]["user"]) == ("negative", "ann")
+    (seen,) = ben("recall", query="deploy on Friday", space="demo")
+    memory = seen["memory"]
+    assert (memory["provenance"], memory["kind"], memory["triggers"]) == ("untrusted", "note", [])
+    assert (memory["trust"], memory["details"]["heard_from"]) == (0.3, "ann")
+    assert [] == ben("warnings", tool="Bash", arguments={"command": "deploy now"}, space="demo")
+    assert ann("warnings", tool="Bash", arguments={"command": "deploy now"}, space="demo")
+
+    ben("spaces/trust", space="demo")
+    assert ben("get", ids=kept["id"])[0]["kind"] == "negative"
+    assert ben("warnings", tool="Bash", arguments={"command": "deploy now"}, space="demo")
+
+
+def test_a_linked_space_is_read_together_with_ones_own(team):
+    """Who recalls in their own project reads the shared one that it is linked to."""
+    ann, ben = team.hire("ann"), team.hire("ben")
+    ann("spaces/share", space="me/demo", target="demo")
+    ann("remember", text="The staging server is called heron.", space="demo")
+    team.grant("demo", Right.READ, user="ben")
+    assert [] == ben("recall", query="staging server", space="me/demo")
+    ben("spaces/link", space="me/demo", target="demo")
+    (found,) = ben("recall", query="staging server", space="me/demo")
+    assert found["memory"]["space"] == "demo"
+    assert ben.ask("remember", text="It is heron.", space="demo").status_code == 403
+    assert ben("whoami")["links"] == [{"space": "me/demo", "target": "demo"}]
+
+
+def test_reading_a_space_that_one_may_only_read_needs_no_right_to_write(team):
+    """What reading counts is left out; what a use changes on purpose is refused."""
+    ann, ben = team.hire("ann"), team.hire("ben")
+    team.grant("demo", Right.WRITE, user="ann")
+    team.grant("demo", Right.READ, user="ben")
+    kept = ann("remember", text="The staging server is called heron.", space="demo")
+    read = ben("retrieve", ids=[kept["id"]], space="demo")
+    assert [memory["id"] for memory in read["memories"]] == [kept["id"]]
+    for verb, arguments in (
+        ("revise", {"id": kept["id"], "text": "It is called stork."}),
+        ("forget", {"ids": [kept["id"]]}),
+        ("feedback", {"id": kept["id"], "helpful": False}),
+        ("tag", {"id": kept["id"], "add": ["mine"]}),
+        ("link", {"src": kept["id"], "dst": kept["id"]}),
+    ):
+        assert ben.ask(verb, **arguments).status_code in (400, 403), verb
+    assert ann("get", ids=kept["id"])[0] == kept
+
+
+def test_an_edit_keeps_who_wrote_it(team):
+    """A colleague who may write may put it right; it stays its writer's."""
+    ann, ben = team.hire("ann"), team.hire("ben")
+    team.grant("demo")
+    kept = ann("remember", text="The staging server is called heron.", space="demo")
+    ben("revise", id=kept["id"], text="The staging server is called stork.", details={"a": 1})
+    (now,) = ann("get", ids=kept["id"])
+    assert (now["text"], now["details"]["writer"]["user"]) == (
+        "The staging server is called stork.",
+        "ann",
+    )
+    assert now["provenance"] == "observed"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({}, "text"),
+        ({"text": 3}, "text"),
+        ({"text": "x", "tags": "ops"}, "tags"),
+        ({"text": "x", "tags": ["ops", 1]}, "tags[1]"),
+        ({"text": "x", "txt": "y"}, "txt"),
+        ({"text": "x", "salience": True}, "salience"),
+    ],
+)
+def test_a_wrong_argument_is_named(team, arguments, field):
+    """A 400 names the argument that is wrong, and says what it must be."""
+    ann = team.client(team.founded.key.token)
+    refused = ann.ask("remember", **arguments)
+    assert (refused.status_code, refused.json()["field"]) == (400, field)
+    assert refused.headers["content-type"] == "application/problem+json"
+
+
+def test_who_does_not_sign_in_is_told_how(team):
+    """A wrong key, another tenant's and none at all are refused alike; the challenge names where
+    tokens come from.
+    """
+    team.hire("ann")
+    for headers in ({}, {"Authorization": "Bearer rv_acme_aaaaaaaa_" + "a" * 32}):
+        refused = team.client().post("/v1/recall", json={"query": "x"}, headers=headers)
+        assert refused.status_code == 401
+        assert "resource_metadata=" in refused.headers["www-authenticate"]
+
+
+def test_a_narrowed_key_does_what_it_may(team):
+    """A key for reading one space writes nothing and reads nothing else."""
+    team.grant("demo")
+    scope = KeyScope(spaces=("demo",), right=Right.READ, verbs=("recall",))
+    ci = team.hire("ci")
+    ci("remember", text="The staging server is called heron.", space="demo")
+    narrow = team.client(team.issue("ci", scope=scope))
+    assert narrow("recall", query="staging", space="demo")
+    assert narrow.ask("recall", query="staging", space="me").status_code == 403
+    assert narrow.ask("remember", text="x", space="demo").status_code == 403
+    assert narrow.ask("browse", space="demo").status_code == 403
+
+
+def test_what_is_no_route_and_what_is_too_large_is_a_problem_too(team):
+    """Whatever is refused is refused in the same form."""
+    ann = team.client(team.founded.key.token)
+    assert ann.get("/v1/recall").status_code == 405
+    assert ann.post("/v1/nothing").json()["type"] == "urn:reverie:problem:no-such-route"
+    assert ann.post("/v1/recall", content=b"[1]").status_code == 400
+    assert ann.post("/v1/recall", content=b"{").status_code == 400
+    limit = team.deployment.limits.body_bytes
+    assert ann.post("/v1/remember", content=b" " * (limit + 1)).status_code == 413

@@ -1,0 +1,129 @@
+# mypy: no-check-untyped-defs
+"""Ways in: a device that a person lets in, an invitation, the organisation's provider."""
+
+import re
+
+import httpx
+import pytest
+
+from reverie.access.oidc_login import OidcLogin, OidcProvider
+from reverie.core.clock import now
+from tests.interfaces.server.test_mcp_over_http import use_tools
+from tests.support.openid_provider import OpenidProvider
+from tests.support.postgres import free_port
+from tests.support.team_server import running_team
+
+
+@pytest.fixture
+def provider():
+    with OpenidProvider() as provider:
+        provider.now = now()
+        yield provider
+
+
+@pytest.fixture
+def team_with_provider(postgres_url, provider):
+    oidc = OidcLogin(
+        OidcProvider(
+            issuer=provider.issuer,
+            client_id=provider.client_id,
+            client_secret=provider.client_secret,
+        )
+    )
+    with running_team(postgres_url, free_port(), oidc=oidc) as team:
+        team.control.people.create_user(team.admin, "ann", now=now(), email="ann@example.com")
+        yield team
+
+
+def start_device(team):
+    """What a terminal gets to show and to poll with."""
+    return team.client()("login/device", tenant="acme", client_name="ann's laptop")
+
+
+def test_a_device_comes_in_when_its_person_says_so(team):
+    """Pending until then, with the time to wait; then a key, once."""
+    early, waiting, ann = start_device(team), start_device(team), team.hire("ann")
+    pending = team.client().ask("login/device/poll", device_code=early["device_code"])
+    assert (pending.status_code, pending.json()["type"]) == (
+        400,
+        "urn:reverie:problem:login-pending",
+    )
+    assert int(pending.headers["retry-after"]) >= 1
+    assert ann("devices/show", user_code=waiting["user_code"])["client_name"] == "ann's laptop"
+    ann("devices/approve", user_code=waiting["user_code"])
+    came = team.client()("login/device/poll", device_code=waiting["device_code"])
+    assert came["user"] == "ann"
+    assert team.client(came["token"])("whoami")["user"] == "ann"
+    again = team.client().ask("login/device/poll", device_code=waiting["device_code"])
+    assert again.status_code >= 400
+
+
+def test_an_invitation_makes_a_user_once(team):
+    """With the spaces that it was given; the code is worth nothing afterwards."""
+    boss = team.client(team.founded.key.token)
+    code = boss("members/invite", spaces=["demo"], right="write")["code"]
+    joined = team.client()("join", code=code, name="cleo")
+    cleo = team.client(joined["token"])
+    assert {"space": "demo", "right": "write"} in cleo("whoami")["spaces"]
+    assert team.client().ask("join", code=code, name="dora").status_code == 403
+
+
+def test_a_person_lets_a_device_in_through_the_provider(team_with_provider):
+    """The whole way of a browser: the device's page, the provider, back, a question, yes."""
+    team, waiting = team_with_provider, start_device(team_with_provider)
+    with httpx.Client(base_url=team.url, follow_redirects=True) as browser:
+        page = browser.get(waiting["verification_uri_complete"])
+        (link,) = re.findall(r'href="(/login[^"]*)"', page.text)
+        asked = browser.get(link.replace("&amp;", "&"))
+        assert "ann&#x27;s laptop" in asked.text and waiting["user_code"] in asked.text
+        assert asked.headers["content-security-policy"].startswith("default-src 'none'")
+        said = browser.post("/device", data={"user_code": waiting["user_code"], "answer": "yes"})
+        assert "It is let in" in said.text
+    came = team.client()("login/device/poll", device_code=waiting["device_code"])
+    assert team.client(came["token"])("whoami")["user"] == "ann"
+
+
+def test_nobody_says_yes_who_is_not_signed_in(team):
+    """A form that is posted without the cookie lets nothing in."""
+    waiting = start_device(team)
+    said = httpx.post(
+        f"{team.url}/device", data={"user_code": waiting["user_code"], "answer": "yes"}
+    )
+    assert said.status_code == 401
+    pending = team.client().ask("login/device/poll", device_code=waiting["device_code"])
+    assert pending.json()["type"] == "urn:reverie:problem:login-pending"
+
+
+def test_what_a_page_is_given_stays_text(team):
+    """A code in an address is shown as it was written, and is no part of the page."""
+    page = httpx.get(f"{team.url}/device", params={"user_code": '"><script>alert(1)</script>'})
+    assert "<script" not in page.text
+
+
+def test_an_access_token_counts_only_if_it_is_for_this_server(team_with_provider, provider):
+    """MCP with a token of the provider (RFC 8707): of its audience it opens the user's memory; of
+    another service's it opens nothing.
+    """
+    team = team_with_provider
+    metadata = httpx.get(f"{team.url}/.well-known/oauth-protected-resource/mcp").json()
+    assert metadata["authorization_servers"] == [provider.issuer]
+    provider.changed = {"aud": metadata["resource"], "azp": "an-agent"}
+
+    async def remember(session):
+        return await session.call_tool("remember", {"text": "The staging server is heron."})
+
+    for _ in range(2):
+        assert not use_tools(metadata["resource"], provider.id_token(), remember).is_error
+    users = {
+        key.user for key in team.control.keys.list(team.admin, None) if key.purpose == "browser"
+    }
+    assert users == {"ann"}
+
+    for changed in ({"aud": "another-service"}, {"aud": provider.client_id}, {"exp": 1}):
+        provider.changed = changed
+        refused = httpx.post(
+            metadata["resource"],
+            json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
+            headers={"Authorization": f"Bearer {provider.id_token()}"},
+        )
+        assert refused.status_code == 401, changed
