@@ -21,7 +21,7 @@ def log_in(team, tmp_path):
 
     def log_in(user, device="laptop"):
         if user not in keys:
-            keys[user] = bearer_of(team.hire(user))
+            keys[user] = key_of(team, user)
         mind = memory(tmp_path / f"{user}-{device}", now=now)
         minds.append(mind)
         mind.team.login(team.url, keys[user])
@@ -32,6 +32,7 @@ def log_in(team, tmp_path):
         mind.close()
 
 
-def bearer_of(client):
-    """The key that a client of the server bears."""
-    return client.headers["Authorization"].removeprefix("Bearer ")
+def key_of(team, name):
+    """The key of a new user, who joins by an invitation."""
+    code = team.control.logins.invite(team.admin, now=now()).code
+    return team.control.logins.join(code, name=name, now=now()).key.token

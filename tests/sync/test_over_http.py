@@ -8,7 +8,7 @@ import pytest
 from reverie.core.errors import AccessDenied, BadInput, Unauthenticated
 from reverie.sync.credentials import credentials_file
 from reverie.sync.server_client import ServerClient, parse_server_url
-from tests.sync.conftest import bearer_of
+from tests.sync.conftest import key_of
 
 
 def test_what_is_shared_reaches_a_colleague(log_in):
@@ -174,6 +174,6 @@ def test_an_address_that_would_give_the_key_away_is_refused(url):
 
 def test_the_client_follows_no_redirect(team):
     """Another address is named and not gone to: the key stays with the host that was given."""
-    client = ServerClient(team.url, bearer_of(team.hire("ann")))
+    client = ServerClient(team.url, key_of(team, "ann"))
     assert client.status()["user"] == "ann"
     client.close()

@@ -37,7 +37,7 @@ class FeedPlace(NamedTuple):
 
 def parse_token(token: str, last: int) -> FeedPlace:
     """A place from what a device gives; "" is the beginning, with the log as it is now."""
-    if not token or token == "0":
+    if not token:
         return FeedPlace(last, "")
     first, _, rest = token.partition(":")
     number, _, after = rest.partition(":")

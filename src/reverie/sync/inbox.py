@@ -17,7 +17,7 @@ from reverie.core.model import Change, Event, Memory, Retire, index_memories
 from reverie.pipeline.event_reader import WorkContext
 from reverie.sync.foreign_words import to_local
 from reverie.sync.merge_rules import Merge, list_past_digests, merge_version
-from reverie.sync.outbox import PULLED, find_base, is_touched
+from reverie.sync.outbox import PULLED, find_bases, is_touched
 from reverie.sync.space_map import Account, SpaceMap, is_own
 from reverie.sync.sync_state import (
     SyncState,
@@ -127,9 +127,9 @@ class Inbox:
         if known is None:
             return merge_version(arrival.here, None, follows=True)
         records = self.store.history(known.id)
-        base = find_base(self.store, known, cursor, self.spaces)
-        touched = is_touched(known, records, base, self.spaces)
-        if touched and base == digest_content(arrival.there):
+        bases = find_bases(self.store, known, cursor, self.spaces)
+        touched = is_touched(known, records, bases, self.spaces)
+        if touched and digest_content(arrival.there) in bases:
             # The server still has what we had: ours is on its way there.
             return Merge("same")
         had = list_past_digests(known, records) if touched else ()

@@ -116,7 +116,7 @@ class Outbox:
         for memory in memories:
             there = self._destination(memory)
             if there:
-                pushed.append(PushedMemory(to_server(memory, there), self._find_base(memory)))
+                pushed.append(PushedMemory(to_server(memory, there), self._find_bases(memory)))
         gone = [PurgedMemory(one.id, self.spaces.to_private(one.space)) for one in purged]
         stay = load_kept(self.store)
         return Batch(clock.new_id("bat"), self.account.device, tuple(pushed), tuple(gone), stay)
@@ -129,13 +129,14 @@ class Outbox:
         is_shared = bool(there) and there != self.spaces.to_private(memory.space)
         return "" if is_shared and is_tidied_away(memory) else there
 
-    def _find_base(self, memory: Memory) -> str:
-        return find_base(self.store, memory, self.cursor, self.spaces)
+    def _find_bases(self, memory: Memory) -> tuple[str, ...]:
+        return find_bases(self.store, memory, self.cursor, self.spaces)
 
 
 def take_within_bytes(memories: Sequence[Memory]) -> list[Memory]:
     """As many as one batch may hold, one at least."""
-    kept, size = [], 0
+    kept: list[Memory] = []
+    size = 0
     for memory in memories:
         size += len(memory.text) * 2 + 1_000
         if kept and size > MAX_BATCH_BYTES:
@@ -186,13 +187,13 @@ def take_first(records: Sequence[Record], most: int) -> tuple[list[Record], int,
     return chosen, upto, False
 
 
-def find_base(
+def find_bases(
     store: Store,
     memory: Memory,
     cursor: int,
     spaces: SpaceMap,
-) -> str:
-    """The digest of what this home last knew the server to have of a memory; "" for nothing.
+) -> tuple[str, ...]:
+    """Digests of what this home last knew the server to have of a memory; none for nothing.
 
     That is what came with the last pull of it, or what it was here when the server acknowledged it
     after that.
@@ -203,10 +204,15 @@ def find_base(
     pulled_seq = pulled.event.seq if pulled else 0
     pushed = any(is_news(one) and pulled_seq < one.event.seq <= cursor for one in records)
     if held and not pushed:
-        return held
+        return (held,)
     then = rewind(memory, records, cursor)
-    there = spaces.server_space(then) if then else ""
-    return digest_content(to_server(then, there)) if then and there else ""
+    return list_digests(then, spaces) if then else ()
+
+
+def list_digests(memory: Memory, spaces: SpaceMap) -> tuple[str, ...]:
+    """The digests that a memory of ours may have on the server, by the space that it is in."""
+    places = spaces.possible_spaces(memory.space)
+    return tuple(digest_content(to_server(memory, place)) for place in places)
 
 
 def last_pull(records: Sequence[Record]) -> Record | None:
@@ -223,13 +229,12 @@ def held_digest(record: Record | None, id: str) -> str:
 def is_touched(
     memory: Memory,
     records: Sequence[Record],
-    base: str,
+    bases: tuple[str, ...],
     spaces: SpaceMap,
 ) -> bool:
     """True if a memory was changed here since both sides last agreed on what the server had."""
     if is_own(memory, spaces.user):
-        there = spaces.server_space(memory) or spaces.to_private(memory.space)
-        return digest_content(to_server(memory, there)) != base
+        return set(bases).isdisjoint(list_digests(memory, spaces))
     # Another's words lie here in another form, and are never pushed.
     pulled = last_pull(records)
     seq = pulled.event.seq if pulled else 0

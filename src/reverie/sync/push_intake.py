@@ -9,17 +9,18 @@ enforces rights of rows does so once more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from reverie.access.authorship import keep_stamp, stamp_writer, writer_of
 from reverie.access.callers import Caller
 from reverie.access.rights import is_private
 from reverie.core.errors import Conflict, ReverieError
-from reverie.core.model import Event, Memory
+from reverie.core.model import Add, Event, Memory, index_memories
 from reverie.storage import Store
 from reverie.storage.access_records import Right
-from reverie.sync.merge_rules import Merge, list_past_digests, merge_version
+from reverie.sync.merge_rules import Merge, list_past_digests, merge_version, pick_use
 from reverie.sync.wire_format import (
     Batch,
     PurgedMemory,
@@ -47,20 +48,80 @@ def take_batch(
     batch: Batch,
     now: float,
 ) -> list[PushResult]:
-    """Do what a batch asks for, each item in a transaction of its own; what became of each."""
+    """Do what a batch asks for; what became of each item. What is new goes in one transaction for
+    each space, everything else in one of its own.
+    """
     results = [PushResult(id, "refused", why) for id, why in batch.refused]
-    purged = purged_among(store, [one.memory.id for one in batch.memories])
+    known = index_memories(store.get([one.memory.id for one in batch.memories]))
+    fresh = [one for one in batch.memories if one.memory.id not in known]
+    gone = purged_among(store, [one.memory.id for one in fresh])
+    added = add_fresh(
+        store, caller, batch, [one for one in fresh if one.memory.id not in gone], now
+    )
     for pushed in batch.memories:
-        if pushed.memory.id in purged:
-            results.append(PushResult(pushed.memory.id, "gone"))
-            continue
-        try:
-            results.append(take_memory(store, caller, batch, pushed, now))
-        except Conflict:
-            results.append(PushResult(pushed.memory.id, "refused", TAKEN))
-        except ReverieError as err:
-            results.append(PushResult(pushed.memory.id, "refused", str(err)))
+        id = pushed.memory.id
+        if id in gone:
+            results.append(PushResult(id, "gone"))
+        elif id in added:
+            results.append(PushResult(id, "added"))
+        elif is_known_as_pushed(caller, known.get(id), pushed.memory):
+            results.append(PushResult(id, "same"))
+        else:
+            results.append(take_or_refuse(store, caller, batch, pushed, now))
     return [*results, *(purge_one(store, caller, batch, one, now) for one in batch.purged)]
+
+
+def add_fresh(
+    store: Store,
+    caller: Caller,
+    batch: Batch,
+    fresh: Sequence[PushedMemory],
+    now: float,
+) -> set[str]:
+    """Add memories that are not here yet, those of a space in one transaction; the ids that were.
+
+    Where one cannot be, none of its space is: each is then looked at by itself.
+    """
+    by_space: dict[str, list[Memory]] = {}
+    for pushed in fresh:
+        came = stamp_memory(pushed.memory, caller, batch.device, now)
+        if not refuse_push(caller, came, None):
+            by_space.setdefault(came.space, []).append(came)
+    added: set[str] = set()
+    for space, memories in by_space.items():
+        payload = describe_push(caller, batch, "added")
+        # Somebody may have added one of them meanwhile, or has one that the caller may not see.
+        with suppress(Conflict):
+            changes = [Add(memory) for memory in memories]
+            store.apply(changes, Event(VERB, space, now, payload=payload))
+            added.update(memory.id for memory in memories)
+    return added
+
+
+def is_known_as_pushed(caller: Caller, known: Memory | None, came: Memory) -> bool:
+    """True if a memory says here what was pushed, and was not used more there."""
+    return (
+        known is not None
+        and caller.rights.may(Right.READ, known.space)
+        and digest_content(known) == digest_content(came)
+        and not pick_use(came, known)
+    )
+
+
+def take_or_refuse(
+    store: Store,
+    caller: Caller,
+    batch: Batch,
+    pushed: PushedMemory,
+    now: float,
+) -> PushResult:
+    """Take in one memory; what it is refused for is told."""
+    try:
+        return take_memory(store, caller, batch, pushed, now)
+    except Conflict:
+        return PushResult(pushed.memory.id, "refused", TAKEN)
+    except ReverieError as err:
+        return PushResult(pushed.memory.id, "refused", str(err))
 
 
 def take_memory(
@@ -80,7 +141,7 @@ def take_memory(
             return PushResult(came.id, "kept")
         if why := refuse_push(caller, came, known):
             return PushResult(came.id, "refused", why)
-        merge = merge_pushed(store, pushed.base, came, known)
+        merge = merge_pushed(store, pushed.bases, came, known)
         if merge.changes:
             record_push(store, caller, batch, merge, came, known, now)
     return PushResult(came.id, merge.result)
@@ -123,7 +184,7 @@ def is_staying(
 
 def merge_pushed(
     store: Store,
-    base: str,
+    bases: tuple[str, ...],
     came: Memory,
     known: Memory | None,
 ) -> Merge:
@@ -131,7 +192,7 @@ def merge_pushed(
     if known is None:
         return merge_version(came, None, follows=True)
     stamped = keep_stamp(came, known)
-    follows = base == digest_content(known)
+    follows = digest_content(known) in bases
     had = () if follows else list_past_digests(known, store.history(known.id))
     return merge_version(stamped, known, follows=follows, had=had)
 
@@ -146,17 +207,22 @@ def record_push(
     now: float,
 ) -> None:
     """Make a push so. Where a memory leaves a space, its readers have an event there."""
-    payload: dict[str, Any] = {
-        FEED_DEVICE: batch.device,
-        "batch": batch.batch,
-        "user": caller.user,
-        "result": merge.result,
-    }
+    payload = describe_push(caller, batch, merge.result)
     if merge.result == "lost":
         payload[FEED_LOST] = came.id
     if known is not None and known.space != came.space and merge.result != "lost":
         note_left(store, known, batch.device, now)
     store.apply(merge.changes, Event(VERB, came.space, now, payload=payload))
+
+
+def describe_push(caller: Caller, batch: Batch, result: str) -> dict[str, Any]:
+    """What the event of a push says of itself."""
+    return {
+        FEED_DEVICE: batch.device,
+        "batch": batch.batch,
+        "user": caller.user,
+        "result": result,
+    }
 
 
 def note_left(
@@ -204,6 +270,12 @@ def note_gone(
     payload = {FEED_DEVICE: device, GONE: [number_of(memory.id)]}
     store.append([Event(PURGE_VERB, memory.space, now, payload=payload)])
     store.set_meta(gone_key(memory.id), "yes")
+
+
+def note_gone_from_devices(store: Store, ids: Iterable[str], now: float) -> None:
+    """Tell every device that these memories are about to be purged on the server itself."""
+    for memory in store.get(list(ids)):
+        note_gone(store, memory, "", now)
 
 
 def gone_key(id: str) -> str:

@@ -46,6 +46,8 @@ class SpaceMap(NamedTuple):
 
     user: str
     links: tuple[Link, ...] = ()
+    # shared spaces that were linked once: what went there may be there still
+    former: tuple[str, ...] = ()
 
     @property
     def private_root(self) -> str:
@@ -69,6 +71,12 @@ class SpaceMap(NamedTuple):
         if link is not None and is_for_team(memory):
             return link.shared
         return self.to_private(memory.space)
+
+    def possible_spaces(self, space: str) -> tuple[str, ...]:
+        """The spaces of the server that what lies in a local space may have been put into."""
+        shared = (link.shared for link in self.links)
+        found = (self.to_private(space), *shared, *self.former)
+        return tuple(dict.fromkeys(filter(None, found)))
 
     def local_space(self, space: str) -> str:
         """Where what is in a space of the server lies here; "" if it is not wanted."""

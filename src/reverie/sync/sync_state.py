@@ -18,6 +18,7 @@ ACCOUNT_META = "sync:account"
 LINKS_META = "sync:links"
 STATE_META = "sync:state"
 KEPT_META = "sync:kept"
+FORMER_META = "sync:former"
 # What was purged here and not yet there: [[number, local space], …].
 PURGED_META = "sync:purged"
 MAX_CONFLICTS = 50  # that are named by `reverie sync --status`
@@ -82,8 +83,15 @@ def load_links(store: Store) -> tuple[Link, ...]:
 def save_links(store: Store, links: Iterable[Link]) -> None:
     """Link these spaces from now on, and go through all memories again: some go elsewhere now."""
     with store.transaction():
+        former = {*load_former(store), *(link.shared for link in load_links(store))}
+        store.set_meta(FORMER_META, json.dumps(sorted(former)))
         store.set_meta(LINKS_META, json.dumps(sorted(links)))
         restart(store)
+
+
+def load_former(store: Store) -> tuple[str, ...]:
+    """The shared spaces that were linked once."""
+    return tuple(json.loads(store.meta(FORMER_META) or "[]"))
 
 
 def restart(store: Store) -> None:
@@ -100,7 +108,7 @@ def restart(store: Store) -> None:
 
 def load_map(store: Store, account: Account) -> SpaceMap:
     """What is which on the server."""
-    return SpaceMap(account.user, load_links(store))
+    return SpaceMap(account.user, load_links(store), load_former(store))
 
 
 def load_kept(store: Store) -> tuple[str, ...]:

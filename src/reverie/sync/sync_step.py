@@ -191,7 +191,8 @@ def exchange(
             revised=taken.revised,
             purged=taken.purged,
             conflicts=taken.conflicts,
-            more=page.more or pushed.more,
+            # A server that stands still is not asked the same again.
+            more=pushed.more or (page.more and page.next != state.token),
         )
     )
 

@@ -56,7 +56,7 @@ def open_client(
     store: Store,
     waits: Waits = USUAL_WAITS,
 ) -> ServerClient:
-    """A client of the server that a home is in step with; Unauthenticated without one or its key."""
+    """A client of the server that a home is in step with; Unauthenticated without its key."""
     account = load_account(store)
     if account is None:
         raise Unauthenticated(NO_ACCOUNT)

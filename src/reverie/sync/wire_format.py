@@ -25,6 +25,7 @@ from reverie.memory.memory_validation import (
     validate_text,
 )
 from reverie.mirror.shared_lines import OUR_ID
+from reverie.porting.store_migration import even_numbers
 from reverie.storage.row_codec import FIELDS, memory_from_dict, memory_to_dict
 
 FORMAT = 1
@@ -34,6 +35,7 @@ USE_FIELDS = ("access_count", "last_accessed_at", "strength", "reinforcements", 
 OWN_FIELDS = ("conflicts_with", "created_at", "updated_at", "speaker")
 CONTENT_FIELDS = frozenset(FIELDS) - frozenset((*USE_FIELDS, *OWN_FIELDS, "id"))
 ID_START = "mem_"
+MAX_BASES = 200  # of one memory
 MAX_ITEMS = 500  # of one batch
 MAX_BATCH_BYTES = 2_000_000  # of one batch, about; a single memory may be as large
 TEXT_FIELDS = ("title", "session", "speaker", "retired_why")
@@ -43,10 +45,12 @@ LIST_FIELDS = ("tags", "files", "triggers", "conflicts_with")
 
 
 class PushedMemory(NamedTuple):
-    """A memory as a device has it, and the digest of what it last knew the server to have."""
+    """A memory as a device has it, and digests of what it last knew the server to have: one for
+    each space that this may have been in there.
+    """
 
     memory: Memory
-    base: str = ""
+    bases: tuple[str, ...] = ()
 
 
 class PurgedMemory(NamedTuple):
@@ -93,7 +97,7 @@ class Page(NamedTuple):
 def digest_content(memory: Memory) -> str:
     """A digest of what a memory says and whether it counts."""
     said = {
-        name: normalize(value)
+        name: even_numbers(value)
         for name, value in memory_to_dict(memory).items()
         if name in CONTENT_FIELDS
     }
@@ -104,17 +108,6 @@ def digest_content(memory: Memory) -> str:
         said.pop("details", None)
     text = json.dumps(said, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def normalize(value: Any) -> Any:
-    """A JSON value in the form that no database alters: whole numbers are written without .0."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, Mapping):
-        return {str(name): normalize(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [normalize(one) for one in value]
-    return value
 
 
 def memory_to_wire(memory: Memory) -> dict[str, Any]:
@@ -174,7 +167,8 @@ def batch_to_wire(batch: Batch) -> dict[str, Any]:
         "batch": batch.batch,
         "device": batch.device,
         "memories": [
-            {"base": one.base, "memory": memory_to_wire(one.memory)} for one in batch.memories
+            {"bases": list(one.bases), "memory": memory_to_wire(one.memory)}
+            for one in batch.memories
         ],
         "purged": [{"id": one.id, "space": one.space} for one in batch.purged],
         "stay": list(batch.stay),
@@ -197,7 +191,10 @@ def batch_from_wire(data: object) -> Batch:
         given = item if isinstance(item, Mapping) else EMPTY_MAPPING
         try:
             memories.append(
-                PushedMemory(memory_from_wire(given.get("memory")), str(given.get("base") or ""))
+                PushedMemory(
+                    memory_from_wire(given.get("memory")),
+                    tuple(str(one) for one in list_in(given, "bases")[:MAX_BASES]),
+                )
             )
         except ReverieError as err:
             refused.append((name_item(given), str(err)))

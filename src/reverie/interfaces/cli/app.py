@@ -9,6 +9,7 @@ need them, so that `--help` and completion are quick.
 import errno
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -188,7 +189,7 @@ def print_help_page(
             f"{usage}\n{help}\n",
             *(command_line(name, commands) for name in first),
             f"\nAlso    {' '.join(also)}",
-            f"Groups  {' '.join(GROUPS)}",
+            textwrap.fill(f"Groups  {' '.join(GROUPS)}", 80, subsequent_indent=" " * 8),
             MORE_HELP,
         )
     )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, cast
 
 from reverie.access import AccessControl, Caller, Right
 from reverie.access.authorship import WRITER, as_read_by, keep_stamp, stamp_writer
+from reverie.core import clock
 from reverie.core.model import (
     Add,
     Change,
@@ -32,6 +33,7 @@ from reverie.core.model import (
 )
 from reverie.privacy.untrusted_text import HEARD_FROM, disarm_memory
 from reverie.storage import Names, Store
+from reverie.sync.push_intake import note_gone_from_devices
 
 if TYPE_CHECKING:
     from reverie.storage.indexed_transcripts import TranscriptIndex
@@ -171,7 +173,9 @@ class CallerStore:
             self.changed[memory.space] += 1
         if self._oversight:
             self._oversight.check_purge(self._caller, ids)
-        return self._store.purge(ids, more, found)
+        with self._store.transaction():
+            note_gone_from_devices(self._store, ids, clock.now())
+            return self._store.purge(ids, more, found)
 
     def _is_allowed(self, change: Change, before: dict[str, Memory]) -> bool:
         """True if the caller may make the change; False for a count of a use that they may not

@@ -4,9 +4,9 @@
     GET  /v1/sync/pull     what changed since a place that the server gave before
     GET  /v1/sync/status   whose place this is, and how far its log goes
 
-What becomes of a batch is decided by `sync.push_intake`, what is told by `sync.change_feed`; here is
-who may ask. Row security holds beneath both. A body may be packed (`Content-Encoding: gzip`), and an
-answer is if the client takes it.
+What becomes of a batch is decided by `sync.push_intake`, what is told by `sync.change_feed`; here
+is who may ask. Row security holds beneath both. A body may be packed (`Content-Encoding: gzip`),
+and an answer is if the client takes it.
 """
 
 from __future__ import annotations

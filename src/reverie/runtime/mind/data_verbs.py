@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from reverie.porting.export_validation import ImportReport
     from reverie.porting.import_run import ImportOutcome, NeighbourImport
     from reverie.porting.shared_files import ShareReport
+    from reverie.porting.store_migration import MigrationReport
     from reverie.storage import Problem, Stats
     from reverie.storage.backups import PurgeResult
 
@@ -305,6 +306,39 @@ class DataVerbs(VerbGroup):
             for share in shared_files.load_shares(self._store)
             if share.space == home and trusted in (None, share.trusted)
         ]
+
+    def migrate(
+        self,
+        to: str | Path,
+        *,
+        user: str = "",
+        back: bool = False,
+    ) -> MigrationReport:
+        """Copy everything into another store: a folder, a `.db` file or "postgresql://…".
+
+        Memories, links, history and vectors go; then both are compared, and `missing` counts what
+        did not arrive. Done twice it adds nothing. `user`: the other is a tenant of a server, where
+        `me` is that user's private root; `back`: this one is, and the other is a home.
+        """
+        from reverie.core.config import resolve_store_url
+        from reverie.porting.store_migration import choose_root, migrate_store
+        from reverie.storage import open_store
+
+        address = str(to)
+        if address.startswith(("https://", "http://")):
+            raise BadInput(
+                "A server is not opened as a store. `reverie login` keeps this memory in step with "
+                "it; its operator moves history and vectors too, with --to postgresql://…"
+            )
+        if "://" not in address and not address.endswith(".db"):
+            make_private_folder(Path(address).expanduser().absolute())
+            address = str(Path(address).expanduser().absolute() / "reverie.db")
+        self._flush()
+        target = open_store(resolve_store_url(address, self._settings))
+        try:
+            return migrate_store(self._store, target, choose_root(user, is_back=back))
+        finally:
+            target.close()
 
     def backup(self, target: str | Path) -> Path:
         """A consistent copy of the database, while others go on writing."""

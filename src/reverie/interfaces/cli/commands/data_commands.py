@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reverie import Mind
     from reverie.interfaces.cli.terminal_output import View
     from reverie.memory.usage_statistics import Usage
+    from reverie.porting.store_migration import MigrationReport
 
 commands = CommandTable()
 FAILED = ("failed",)
@@ -266,6 +267,44 @@ def export_memories(
             return
         count = json_lines.write_rows_to_file(file, rows)
     cli.answer({"file": str(file), "rows": count}, f"Wrote {count:,} rows to {file}.")
+
+
+@commands.add("migrate", spaced=False)
+def migrate_memory(
+    cli: CliContext,
+    to: Annotated[str, typer.Option("--to", help="A folder, a .db file or postgresql://…")],
+    source: Annotated[
+        str, typer.Option("--from", help="A folder or postgresql://… (default: this home).")
+    ] = "",
+    user: Annotated[
+        str, typer.Option("--user", help="Whose `me` is ~NAME there: for a server's tenant.")
+    ] = "",
+    back: Annotated[bool, "With --user: it comes from the server's tenant."] = False,
+) -> None:
+    """Copy everything into another store, and compare.
+
+    Memories, links, history and vectors. Nothing is taken away here; done twice it adds nothing.
+    """
+    import reverie
+
+    if source:
+        with reverie.open_as_found(source, embedder=None) as mind:
+            done = mind.data.migrate(to, user=user, back=back)
+    else:
+        with cli.open_mind() as mind:
+            done = mind.data.migrate(to, user=user, back=back)
+    cli.answer(done, describe_migration(done))
+    if not done.is_complete:
+        raise typer.Exit(1)
+
+
+def describe_migration(done: "MigrationReport") -> Iterator[str]:
+    """What was copied, what did not arrive, and what is not carried."""
+    for name, count in done.compared.items():
+        missing = done.missing[name]
+        state = f"{missing:,} did not arrive" if missing else "all there"
+        yield f"{name:<8} {count:>10,}  {done.new.get(name, 0):,} new, {state}"
+    yield f"Not carried: {', '.join(done.not_carried)}."
 
 
 @commands.add("backup", spaced=False)

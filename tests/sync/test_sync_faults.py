@@ -1,0 +1,152 @@
+"""Killed clients and servers, and networks that are away: nothing acknowledged is lost, nothing is
+done twice, and nobody waits.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from reverie.core.clock import now
+from reverie.core.model import Filter
+from reverie.sync.space_map import Account
+from reverie.sync.sync_state import load_account, load_state, save_account
+from reverie.sync.sync_step import is_sync_due, pause_after
+from reverie.testing import memory
+from tests.support.postgres import free_port
+from tests.support.team_server import running_team
+from tests.sync.conftest import key_of
+
+SYNC = """
+import sys
+import reverie
+from reverie.core.config import load_settings
+from pathlib import Path
+settings = load_settings(Path(sys.argv[1]))._replace(embedder="none")
+with reverie.open(settings=settings) as mind:
+    print(mind.team.sync(), flush=True)
+"""
+
+
+def run_sync(home, env=None):
+    """A process that brings a home in step."""
+    return subprocess.Popen(
+        [sys.executable, "-c", SYNC, str(home)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "REVERIE_HOME": str(home), **(env or {})},
+    )
+
+
+@pytest.fixture
+def hanging_port():
+    """A port on which connections are taken and never answered."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+@pytest.mark.slow
+def test_a_client_killed_during_its_push_loses_and_repeats_nothing(log_in, team):
+    """kill -9 in the middle of batches: the next push finishes it, each memory is there once."""
+    ann = log_in("ann")
+    home = ann.settings.home
+    for number in range(600):
+        ann.remember(f"The number of queue {number} is {number * 7}.", space="me/demo")
+    ids = {one.id for one in ann.store.browse(Filter(limit=10_000))}
+    store = team.database.store("acme")
+    for already in (1, 201, 401):
+        process = run_sync(home)
+        while process.poll() is None and len(store.browse(Filter(limit=10_000))) < already:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert 0 < len(store.browse(Filter(limit=10_000)))
+    assert ann.team.sync().trouble == ""
+    there = store.browse(Filter(limit=10_000))
+    assert {one.id for one in there} == ids and len(there) == len(ids)
+    assert not ann.team.sync()
+    assert all(len(store.history(id)) == 1 for id in sorted(ids)[::50])
+
+
+@pytest.mark.slow
+def test_a_server_that_goes_away_in_the_middle_is_met_again(postgres_url, tmp_path):
+    """What was acknowledged before it went is there, the rest follows once it is back."""
+    port = free_port()
+    with memory(tmp_path / "ann", now=now) as ann:
+        with running_team(postgres_url, port) as team:
+            key = key_of(team, "ann")
+            ann.team.login(team.url, key)
+            for number in range(50):
+                ann.remember(f"The number of queue {number} is {number * 7}.", space="me/demo")
+            ann.team.sync(within=0.0)
+            app_database = team.database
+        assert app_database is not None
+        ann.remember("The staging server is called heron.", space="me/demo")
+        assert ann.team.sync().trouble
+        found = ann.team.status()
+        assert found.is_away and found.waiting >= 1
+        assert ann.recall("what is staging called?", space="me/demo")
+
+
+def test_a_connection_that_is_refused_is_trouble_and_no_error(tmp_path):
+    """Nobody listens: the report says so, the state counts it, it is asked again after a while."""
+    with memory(tmp_path / "ann", now=now, server_key="rv_x") as ann:
+        save_account(ann.store, Account(f"http://127.0.0.1:{free_port()}", "ann", "acme", "dev_1"))
+        ann.remember("The port is 4100.", space="me/demo")
+        begun = time.perf_counter()
+        report = ann.team.sync(within=0.0)
+        assert report.trouble and time.perf_counter() - begun < 10
+        assert load_state(ann.store).fails == 1
+        assert not is_sync_due(ann.work)
+        assert ann.team.status().waiting == 1
+
+
+def test_a_server_that_hangs_costs_the_callers_nothing(tmp_path, hanging_port):
+    """The background waits for it; whoever remembers, recalls and closes does not."""
+    with memory(tmp_path / "ann", now=now, server_key="rv_x", sync_every=0.1) as ann:
+        save_account(ann.store, Account(f"http://127.0.0.1:{hanging_port}", "ann", "acme", "d"))
+        ann.team.follow()
+        time.sleep(0.5)
+        begun = time.perf_counter()
+        for number in range(5):
+            ann.remember(f"The port of queue {number} is {number}.", space="me/demo")
+            ann.recall("what is the port of the queue?", space="me/demo")
+        assert time.perf_counter() - begun < 3.0
+    assert time.perf_counter() - begun < 12.0
+
+
+def test_the_command_line_is_quick_while_the_server_hangs(tmp_path, hanging_port):
+    """`remember` and `recall` of a home whose server hangs are as quick as ever."""
+    home = tmp_path / "home"
+    with memory(home, now=now, server_key="rv_x") as ann:
+        save_account(ann.store, Account(f"http://127.0.0.1:{hanging_port}", "ann", "acme", "d"))
+    (home / "config.toml").write_text('embedder = "toy"\nidle = 0.0\nserver_key = "rv_x"\n')
+    for words in (["remember", "The staging server is heron."], ["recall", "staging"], ["status"]):
+        begun = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "reverie", "--home", str(home), *words],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "REVERIE_HOME": str(home)},
+        )
+        assert time.perf_counter() - begun < 15, done.stdout
+
+
+def test_the_pauses_grow_and_differ_by_device():
+    """Asked again after seconds first, after minutes later; never all devices at one moment."""
+    pauses = [pause_after(fails, "dev_1") for fails in (1, 2, 3, 20)]
+    assert pauses == sorted(pauses) and 3 < pauses[0] < 6 and pauses[-1] <= 600
+    assert len({pause_after(5, f"dev_{number}") for number in range(20)}) > 10
+
+
+def test_logging_in_again_keeps_the_device(tmp_path):
+    """A home is one device, however often its user logs in."""
+    with memory(tmp_path / "ann", now=now) as ann:
+        save_account(ann.store, Account("https://x.example", "ann", "acme", "dev_1"))
+        save_account(ann.store, Account("https://x.example", "ann", "acme", "dev_1"))
+        assert load_account(ann.store).device == "dev_1"
