@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 MODEL  := .cache/home
 
-.PHONY: run test test-fast coverage check docs torture bench clean
+.PHONY: run test test-fast coverage check docs torture bench citus clean
 
 run: $(READY)            ## set up, then show Reverie at work on real input
 	@REVERIE_HOME=$(MODEL) $(BIN)/reverie tour
@@ -40,6 +40,9 @@ torture: $(READY)        ## kills, crowds, damage, hostile and made-up input; mi
 
 bench: $(READY)          ## every benchmark; results as files in bench/results
 	$(BIN)/python -m bench --cache $(MODEL)
+
+citus: $(READY)          ## build Citus for the tests of a cluster, once; CITUS_SOURCE names its source archive
+	$(BIN)/python -m tools.citus_build
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -19,7 +19,7 @@ from reverie.core.model import visible_spaces
 from reverie.storage.access_records import ALL_SHARED, Grant, KeyScope, Right, SpaceLink
 
 PRIVATE = "~"
-NOTHING = "^$"  # matches the empty space, which no memory has
+NOTHING = "(?!)"  # matches no space, not even the empty one, which a few events have
 EVERYTHING = "."  # what a worker reads
 _SEGMENT = re.compile(r"[^\s/\x00-\x1f\x7f]{1,128}")  # as for memories
 MAX_DEPTH = 32

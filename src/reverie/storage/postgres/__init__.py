@@ -203,16 +203,19 @@ class PostgresDatabase:
         """A tenant with events that no worker has dealt with, taken for `seconds`; None without.
 
         Any number of workers may ask at once: each tenant is one's alone. The worker renews its
-        claim with `renew_tenant`, and gives it back with `finish_tenant`.
+        claim with `renew_tenant`, and gives it back with `finish_tenant`. A claim that a worker
+        with a wrong clock left behind is taken over as a lease is.
         """
         waiting = """
             select c.tenant
             from counter c left join work w on w.tenant = c.tenant
-            where c.event > coalesce(w.done, 0) and coalesce(w.until, 0) <= %(now)s
+            where c.event > coalesce(w.done, 0)
+              and (coalesce(w.until, 0) <= %(now)s or w.until >= %(beyond)s)
             order by coalesce(w.until, 0), c.tenant
         """
+        beyond = now + CLOCK_JUMP_FACTOR * seconds
         with self.across_tenants() as db:
-            names = [name for (name,) in db.fetch_rows(waiting, now=now)]
+            names = [name for (name,) in db.fetch_rows(waiting, now=now, beyond=beyond)]
         return next((name for name in names if self._claim(name, worker, seconds, now)), None)
 
     def _claim(self, tenant: str, worker: str, seconds: float, now: float) -> bool:
@@ -224,11 +227,14 @@ class PostgresDatabase:
             sql = """
                 update work set worker = %(worker)s, until = %(until)s
                 where tenant = (select tenant from work
-                                where tenant = %(tenant)s and until <= %(now)s
+                                where tenant = %(tenant)s
+                                  and (until <= %(now)s or until >= %(beyond)s)
                                 for update skip locked)
                   and tenant = %(tenant)s
             """
-            return db.run(sql, worker=worker, until=now + seconds, now=now).rowcount == 1
+            beyond = now + CLOCK_JUMP_FACTOR * seconds
+            claimed = db.run(sql, worker=worker, until=now + seconds, now=now, beyond=beyond)
+            return claimed.rowcount == 1
 
     def renew_tenant(self, tenant: str, worker: str, seconds: float, now: float) -> bool:
         """Keep a claimed tenant for `seconds` more; False if another worker has it by now."""

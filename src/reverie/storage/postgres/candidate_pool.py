@@ -369,12 +369,15 @@ class CandidateSearch:
         rows: Sequence[Sequence[Any]],
     ) -> dict[str, Postings]:
         """The rows of POSTINGS by token."""
-        places = {name: place for place, name in enumerate(self.names)}
         parts: dict[str, list[Postings]] = defaultdict(list)
         for token, place, nums, times, lengths in rows:
-            columns = [np.array(column, np.int64) for column in (nums, times, lengths)]
-            where = np.full(len(nums), places[self.names[place - 1]])
-            parts[tokens[token - 1]].append(Postings(*columns, where))
+            part = Postings(
+                nums=np.array(nums, np.int64),
+                times=np.array(times, np.int64),
+                lengths=np.array(lengths, np.int64),
+                places=np.full(len(nums), place - 1),
+            )
+            parts[tokens[token - 1]].append(part)
         return {token: join_postings(found) for token, found in parts.items()}
 
     def score_words(self, postings: Mapping[str, Postings]) -> WordScores:
@@ -397,8 +400,8 @@ class CandidateSearch:
         """The memories in which an identifier of the question stands that stands in few."""
         found = [
             intersect_term(term, postings)
-            for term in (stem_terms([name]) for name in self.request.identifiers)
-            for term in term
+            for name in self.request.identifiers
+            for term in stem_terms([name])
         ]
         holders = [one.nums.tolist() for one in found if 0 < len(one.nums) <= MAX_NAMED]
         if any(len(nums) > MAX_IDENTIFIER_MEMORIES for nums in holders):

@@ -50,6 +50,7 @@ RETRY_SECONDS = 0.2
 REPLACEMENT = "\ufffd"  # in the place of what PostgreSQL cannot store in a text
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
+MAY_NOT_WRITE = "You may not do that there: ask whoever administers the space or the database"
 ERROR_CLASSES: tuple[tuple[type[psycopg.Error], type[StoreError], str], ...] = (
     (errors.LockNotAvailable, StoreBusy, ""),
     (errors.DeadlockDetected, StoreBusy, ""),
@@ -64,7 +65,7 @@ ERROR_CLASSES: tuple[tuple[type[psycopg.Error], type[StoreError], str], ...] = (
     (
         errors.InsufficientPrivilege,
         StoreReadOnly,
-        "You may not do that there: ask whoever administers the space or the database",
+        MAY_NOT_WRITE,
     ),
     (
         errors.ReadOnlySqlTransaction,

@@ -172,14 +172,21 @@ def compare_space(
     own_nums = np.array([place.num for place in places], np.int64)[:, None]
     before = np.array([last_before(request, space, place) for place in places], np.int64)[:, None]
     names: dict[int, str] = {}
-    best = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
+    best: tuple[Ints, Ints, Floats] = (
+        np.zeros(0, np.int64),
+        np.zeros(0, np.int64),
+        np.zeros(0, np.float32),
+    )
     for nums, ids, vectors in read_blocks(db, request, space, int(before.max())):
         cosines = request.vectors @ vectors.T
         near = (cosines >= request.floor) & (nums != own_nums) & (nums < before)
         asked, rows = np.nonzero(near)
         names.update((int(nums[row]), ids[row]) for row in set(rows.tolist()))
-        more = (asked, nums[rows], cosines[asked, rows])
-        best = tuple(np.concatenate(pair) for pair in zip(best, more, strict=True))  # type: ignore[assignment]
+        best = (
+            np.concatenate([best[0], asked]),
+            np.concatenate([best[1], nums[rows]]),
+            np.concatenate([best[2], cosines[asked, rows]]),
+        )
         if len(best[0]) > MAX_PAIRS:
             best = keep_best(best, request.limit)
     for asked, num, cosine in zip(*keep_best(best, request.limit), strict=True):

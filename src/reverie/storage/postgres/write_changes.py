@@ -11,11 +11,16 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from reverie.core.errors import BadInput, Conflict, NotFound
+from reverie.core.errors import BadInput, Conflict, NotFound, StoreReadOnly
 from reverie.core.model import Add, Change, Edge, Event, Link, Memory, Retire, Revise
 from reverie.storage.derived_texts import INDEXED_FIELDS, tag_node, to_words_body
 from reverie.storage.postgres import word_postings
-from reverie.storage.postgres.connection import HalfVector, TenantConnection, clean_text
+from reverie.storage.postgres.connection import (
+    MAY_NOT_WRITE,
+    HalfVector,
+    TenantConnection,
+    clean_text,
+)
 from reverie.storage.row_checksums import carry_checksum, checksum_row
 from reverie.storage.row_codec import (
     COLUMNS,
@@ -322,15 +327,17 @@ def revise_memory(
 def set_columns(
     db: TenantConnection, num: int, columns: Mapping[str, Any], checksum: int | None
 ) -> None:
-    """Set columns of a memory's row; their names are ours."""
+    """Set columns of a memory's row; their names are ours. StoreReadOnly if it may only be read."""
     sets = ", ".join(f"{name} = %({name})s" for name in columns)
-    db.run(
+    done = db.run(
         f"update memory set {sets}, checksum = %(checksum)s "
         "where tenant = %(tenant)s and num = %(num)s",
         num=num,
         checksum=checksum,
         **columns,
     )
+    if done.rowcount == 0:
+        raise StoreReadOnly(MAY_NOT_WRITE)
 
 
 def fetch_memory(db: TenantConnection, id: str) -> tuple[int, int | None, tuple[Any, ...]]:
@@ -428,7 +435,9 @@ def bump_generation(db: TenantConnection) -> None:
 
 
 def delete_memories(db: TenantConnection, numbers: Mapping[str, int]) -> None:
-    """Delete memories by id and number, with all that is theirs."""
+    """Delete memories by id and number, with all that is theirs; StoreReadOnly if one may only be
+    read.
+    """
     ids, nums = list(numbers), list(numbers.values())
     for sql in (
         "delete from change where tenant = %(tenant)s and memory = any(%(ids)s)",
@@ -436,10 +445,13 @@ def delete_memories(db: TenantConnection, numbers: Mapping[str, int]) -> None:
         "delete from edge where tenant = %(tenant)s and dst = any(%(ids)s)",
         "delete from vector where tenant = %(tenant)s and num = any(%(nums)s)",
         "delete from pending where tenant = %(tenant)s and num = any(%(nums)s)",
-        "delete from memory where tenant = %(tenant)s and num = any(%(nums)s)",
     ):
         db.run(sql, **({"ids": ids} if "(ids)" in sql else {"nums": nums}))
     drop_words(db, nums)
+    sql = "delete from memory where tenant = %(tenant)s and num = any(%(nums)s)"
+    # Row security passes over what may not be deleted, and says nothing.
+    if db.run(sql, nums=nums).rowcount < len(nums):
+        raise StoreReadOnly(MAY_NOT_WRITE)
 
 
 def drop_words(db: TenantConnection, nums: Sequence[int]) -> None:
