@@ -65,8 +65,8 @@ def copy_memories(
             for num, memory in enumerate(memories, 1):
                 vector = vectors.get(memory.id)
                 if vector is not None:
-                    row = (tenant, num, model, memory.space, fingerprint_text(memory.text))
-                    rows.write_row((*row, f"[{','.join(map(repr, vector.tolist()))}]"))
+                    key = (tenant, num, model, memory.space, fingerprint_text(memory.text))
+                    rows.write_row((*key, f"[{','.join(map(repr, vector.tolist()))}]"))
         sql = "insert into counter (tenant, memory, event) values (%s, %s, 0)"
         db.execute(sql, (tenant, len(memories)))
         db.execute("vacuum analyze")

@@ -576,7 +576,7 @@ def intruder(shared, url):
         yield Intruder(connection)
 
 
-SETTINGS = (
+SETTINGS: tuple[dict[str, str], ...] = (
     {},
     {"tenant": ""},
     {"tenant": "acme"},
@@ -664,7 +664,7 @@ def test_no_text_is_a_tenant_by_accident(database, tenant):
 OTHERS = {"mem_~bob"}  # what ann may not read
 
 
-@settings(max_examples=max(1, settings.default.max_examples // 4), phases=[Phase.generate])
+@settings(max_examples=max(1, settings().max_examples // 4), phases=[Phase.generate])
 @given(text=hostile_texts, other=hostile_texts)
 def ask_everything(store, text, other):
     """Every text that a store takes, as whoever asks may have written it."""

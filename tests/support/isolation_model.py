@@ -7,6 +7,7 @@ are looked up grant by grant, and every question is answered by walking over eve
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 READ, WRITE, ADMINISTER = 1, 2, 3
 USERS = ("ann", "anna", "bob", "cleo")
@@ -33,11 +34,15 @@ class Reader:
 class Tenant:
     """One tenant's content, each thing with the space that it lies in."""
 
-    grants: dict = field(default_factory=dict)  # (space, kind, grantee) → right
-    memories: dict = field(default_factory=dict)  # id → {"text", "space", "tags", "kind", "active"}
-    events: list = field(default_factory=list)  # (seq, space, payload)
-    changes: list = field(default_factory=list)  # [memory, seq, op, space], and an edge's other end
-    edges: dict = field(default_factory=dict)  # (src, rel, dst) → (weight, space)
+    grants: dict[Any, Any] = field(default_factory=dict)  # (space, kind, grantee) → right
+    memories: dict[str, Any] = field(
+        default_factory=dict
+    )  # id → {"text", "space", "tags", "kind", "active"}
+    events: list[Any] = field(default_factory=list)  # (seq, space, payload)
+    changes: list[Any] = field(
+        default_factory=list
+    )  # [memory, seq, op, space], and an edge's other end
+    edges: dict[Any, Any] = field(default_factory=dict)  # (src, rel, dst) → (weight, space)
 
     def may(self, reader, right, space):
         """True if the reader has at least this right there."""

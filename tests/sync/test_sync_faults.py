@@ -1,3 +1,4 @@
+# mypy: no-check-untyped-defs
 """Killed clients and servers, and networks that are away: nothing acknowledged is lost, nothing is
 done twice, and nobody waits.
 """

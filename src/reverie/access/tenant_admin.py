@@ -115,5 +115,5 @@ class TenantAdmin(AccessActions):
 
 def _found(tenant: Tenant | None, name: str) -> Tenant:
     if tenant is None:
-        raise NotFound(f"There is no tenant {name!r}. `reverie server tenants` lists them.")
+        raise NotFound(f"There is no tenant {name!r}. `reverie server tenant list` lists them.")
     return tenant

@@ -154,8 +154,8 @@ class Event(NamedTuple):
 
 
 _OWN_VERBS = """
-remember import hinted shared synced pushed retrieve revise tag describe link supersede feedback outcome
-forget restore undo purge scrub review curate fired done cancel snooze mirror folder heard used
+remember import hinted shared synced pushed retrieve revise tag describe link supersede feedback
+outcome forget restore undo purge scrub review curate fired done cancel snooze mirror folder heard used
 prepared feel season left learn gather summary extract answer reconcile weigh maintain llm failed
 sleeping sleep slept commit remedy anchor trial depend doubt guard tighten
 """

@@ -37,7 +37,7 @@ def to_local(
     if is_own(memory, user):
         details = {name: one for name, one in memory.details.items() if name != WRITER}
         return memory._replace(space=space, details=details)
-    stated = {
+    stated: dict[str, Any] = {
         "space": space,
         "kind": memory.kind,
         "title": memory.title,
@@ -50,10 +50,10 @@ def to_local(
         "expires_at": memory.expires_at,
         "policy": settings.policy,
     }
-    claims = {"provenance": claimed_provenance(memory), "trust": memory.trust}
+    claims: dict[str, Any] = {"provenance": claimed_provenance(memory), "trust": memory.trust}
     details = build_details(memory, trusted=trusted)
     if trusted:
-        fields = {**claims, "trust": cap_line_trust(claims), "details": details}
+        fields: dict[str, Any] = {**claims, "trust": cap_line_trust(claims), "details": details}
         built = build_memory(memory.id, memory.created_at, memory.text, **stated, **fields)
         built = apply_curate_setting(screen_for_injection(built), settings.curate)
     else:

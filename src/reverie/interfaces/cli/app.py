@@ -188,7 +188,7 @@ def print_help_page(
         (
             f"{usage}\n{help}\n",
             *(command_line(name, commands) for name in first),
-            f"\nAlso    {' '.join(also)}",
+            f"Also    {' '.join(also)}",
             textwrap.fill(f"Groups  {' '.join(GROUPS)}", 80, subsequent_indent=" " * 8),
             MORE_HELP,
         )

@@ -8,8 +8,7 @@ FIRST_COMMANDS = (
 SECTIONS = {
     "Remember, find, change": "remember recall list show explain edit forget undo blast review "
     "remind guards plan learn sleep",
-    "Set up and look after": "status proof off on install uninstall doctor statusline mcp tour "
-    "login",
+    "Set up and look after": "status proof off on install uninstall doctor statusline mcp tour",
 }
 GROUPS = {
     "memory": "Tags, links, feelings, history; bring back, approve.",

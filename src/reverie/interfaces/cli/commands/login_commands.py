@@ -26,7 +26,7 @@ top = CommandTable()
 MAX_NAMED = 10  # refused memories and conflicts that are named
 
 
-@top.add("login", spaced=False)
+@top.add("login", spaced=False, hidden=True)
 @commands.add("login", spaced=False)
 def log_in(
     cli: CliContext,
