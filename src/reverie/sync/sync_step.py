@@ -119,7 +119,7 @@ def sync_all(
     *,
     rounds: int = 1_000_000,
     within: float = float("inf"),
-    tell: Tell = lambda *_: None,
+    tell: Tell | None = None,
 ) -> SyncReport:
     """Push and pull until both sides are in step, or so many rounds or seconds are over.
 
@@ -129,7 +129,8 @@ def sync_all(
     for _ in range(rounds):
         step = run_sync_step(work(), server, purge)
         done = done.plus(step)
-        tell("syncing", done.pushed + done.new + done.revised, None)
+        if tell is not None:
+            tell("syncing", done.pushed + done.new + done.revised, None)
         if step.trouble or not step.more or clock.ticks() > end:
             break
     return done

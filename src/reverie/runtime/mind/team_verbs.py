@@ -63,7 +63,7 @@ class TeamVerbs(VerbGroup):
         self,
         *,
         within: float = float("inf"),
-        progress: SyncProgress = lambda *_: None,
+        progress: SyncProgress | None = None,
     ) -> SyncReport:
         """Send what was changed here and take in what others changed, now.
 
