@@ -550,6 +550,24 @@ def test_a_broken_connection_is_replaced(postgres_url, store):
     assert store.stats().memories == 4
 
 
+def test_reads_that_belong_together_outlive_their_connection(postgres_url, store):
+    """They share a connection; where it breaks, the next read has another."""
+    one = keep(store, "one")
+    with store.reading():
+        assert store.get([one.id]) == [one]
+        first = backend_pid(store)
+        assert store.has_edges(["relates_to"]) is False
+        assert backend_pid(store) == first
+        end_connections(postgres_url)
+        assert store.get([one.id]) == [one]
+        assert backend_pid(store) != first
+
+
+def backend_pid(store):
+    """The process of the server that a read of the store goes to."""
+    return store.connections.fetch_value("select pg_backend_pid()")
+
+
 def test_a_transaction_that_broke_is_told(postgres_url, store):
     """Nothing of it was kept, and the next one goes well."""
     with pytest.raises(StoreGone), store.transaction():

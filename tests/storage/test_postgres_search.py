@@ -16,7 +16,11 @@ from reverie.retrieval.hybrid_search import find_identifiers
 from reverie.storage import open_store
 from reverie.storage.candidates import CandidateRequest, NeighbourRequest
 from reverie.storage.postgres import PostgresDatabase, vector_search
-from reverie.storage.postgres.vector_search import ensure_vector_indexes, find_crowded_models
+from reverie.storage.postgres.vector_search import (
+    IndexedModel,
+    ensure_vector_indexes,
+    find_crowded_models,
+)
 from reverie.testing import make_event
 from reverie.text.tokenization import fingerprint_text, tokenize_query
 
@@ -177,6 +181,48 @@ def test_candidates_follow_what_is_written(stores):
             {memory.id: fingerprint_text(memory.text) for memory in more},
         )
     assert_same_pools(sqlite.candidates(request), postgres.candidates(request))
+
+
+def test_what_one_reader_may_read_is_not_taken_for_granted_of_another(stores, database):
+    """Spaces that a pattern was seen to match are kept for that pattern alone."""
+    _, _, memories, vectors = stores
+    request = CandidateRequest(
+        model=MODEL, vector=vectors[1], spaces=SPACES, terms=("w1",), each=50, now=1000.0
+    )
+    spaces = {memory.id: memory.space for memory in memories}
+    patterns = {
+        ".": set(SPACES),
+        "^platform(/|$)": {"platform"},
+        "^demo/x(/|$)": {"demo/x"},
+        "": set(),
+    }
+    for pattern, readable in [*patterns.items(), *patterns.items()]:
+        reader = database.store("acme", readable=pattern)
+        for _ in range(2):  # the second time, the spaces are known to match
+            pool = reader.candidates(request)
+            assert {spaces[id] for id in (pool.ids if pool else ())} == readable
+            assert {memory.space for memory in reader.get(list(spaces))} == readable
+
+
+def test_indexes_are_made_of_models_with_many_vectors(stores, database, monkeypatch):
+    """By who asks for it, and by a repair; nothing is done twice, or where few are compared."""
+    _, postgres, _, _ = stores
+    assert database.ensure_indexes("acme") == []
+    monkeypatch.setattr(vector_search, "MAX_EXACT_VECTORS", 20)
+    assert database.ensure_indexes("acme") == [IndexedModel(MODEL, created=True)]
+    assert database.ensure_indexes("acme") == []
+    with closing(database.pool.connect()) as owner:
+        owner.execute(f"drop index reverie.{vector_search.vector_index_name(MODEL, DIMS)}")
+    (problem,) = [one for one in postgres.verify(repair=True) if one.what == "index"]
+    assert problem.repaired
+    assert database.ensure_indexes("acme") == []
+
+
+def test_who_does_not_own_the_tables_is_told_what_index_is_missing(stores, database, monkeypatch):
+    """The application's role can make none."""
+    monkeypatch.setattr(vector_search, "MAX_EXACT_VECTORS", 20)
+    monkeypatch.setattr(vector_search, "MAY_CREATE", "select false")
+    assert database.ensure_indexes("acme") == [IndexedModel(MODEL, created=False)]
 
 
 def test_the_index_proposes_what_comparing_all_does(stores, database, monkeypatch):

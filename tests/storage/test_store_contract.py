@@ -1847,3 +1847,24 @@ def test_words_without_some_kinds(store):
     )
     found = store.search_words(["heron"], (SPACE,), 10, where=Filter(without=("scratch",)))
     assert [fact.id] == [id for id, _ in found]
+
+
+def test_reads_that_belong_together_see_what_is_written_meanwhile(store, other_or_same_store):
+    """By the same thread and by others; an error within is only that of the read it is of."""
+    one = keep(store, "one")
+    with store.reading():
+        assert store.get([one.id]) == [one]
+        two = keep(store, "two")
+        three = keep(other_or_same_store, "three")
+        with store.reading():
+            assert [m.text for m in store.get([two.id, three.id])] == ["two", "three"]
+        with pytest.raises(NotFound):
+            store.apply([Retire("mem_nobody", at=NOON, why="x")], make_event())
+        with store.transaction():
+            four = keep(store, "four")
+            assert store.get([four.id]) == [four]
+        assert len(store.browse(Filter())) == 4
+    with pytest.raises(KeyError), store.reading():
+        store.get([one.id])
+        raise KeyError
+    assert store.get([one.id]) == [one]

@@ -51,6 +51,12 @@ def search_memories(store: Store, query: SearchQuery) -> list[Hit]:
         return (
             [] if query.automatic else rescoring.mark_outdated(list_newest(store, query), query.now)
         )
+    with store.reading():
+        return rank_and_assemble(store, query)
+
+
+def rank_and_assemble(store: Store, query: SearchQuery) -> list[Hit]:
+    """The hits of a question that has words."""
     end = None if query.within is None else ticks() + query.within
     # Before the words, which take all the time there is.
     triggered = find_triggered(store, query, end)

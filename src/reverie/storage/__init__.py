@@ -193,6 +193,13 @@ class Store(ScrubbableStore, Protocol):
         join it. Keep it short.
         """
 
+    def reading(self) -> AbstractContextManager[None]:
+        """What a thread reads within belongs together: a store on a server asks on one connection.
+
+        Each read still sees what is committed by then. Nothing slow should happen in it, as calling
+        a model: nobody else has the connection meanwhile.
+        """
+
     # Coordination between processes.
 
     def acquire(

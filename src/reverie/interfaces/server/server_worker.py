@@ -155,6 +155,7 @@ class ServerWorker:
                 self.work(store), self.name, self.now, self.may_continue, build_event_queue()
             )
             self.apply_retention(tenant, store)
+            self.ensure_indexes(tenant)
         finally:
             with suppress(StoreError):
                 store.release(lease, self.name)
@@ -169,6 +170,16 @@ class ServerWorker:
         purged = self.access.governance.apply_retention(operator_of(tenant), store, now)
         if purged:
             log.info("retention", extra={"facts": {"tenant": tenant, "purged": purged}})
+
+    def ensure_indexes(self, tenant: str) -> None:
+        """Have indexes of vectors where there are too many to compare each."""
+        for model, created in self.database.ensure_indexes(tenant):
+            facts = {"tenant": tenant, "model": model}
+            if created:
+                log.info("vector index", extra={"facts": facts})
+            else:
+                # It needs whoever owns the tables: `reverie data verify --repair` as that user.
+                log.warning("no vector index", extra={"facts": facts})
 
     def may_continue(self) -> bool:
         """True until told to stop."""

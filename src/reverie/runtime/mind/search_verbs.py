@@ -135,20 +135,26 @@ class SearchVerbs(VerbGroup):
             tags=chosen.tags,
             **self._graph_walk(depth),
             floor=self._settings.floor if mode == "dense" else 0.0,
-            # The season of today says nothing about the past.
-            season="" if then is not None else find_season(self._store, spaces, now).label,
             **({} if mode == "words" else self._embed_query(query, spaces)),
         )
         if then is not None:
             return self._search_as_of(search, then)
         llm = self._context.llm
         if mode == "judged" and llm is not None and llm.is_quick:
-            return self._search_judged(search, llm)
-        found = self._add_talk(search, search_memories(self._store, search))
+            return self._search_judged(self._add_season(search), llm)
+        with self._store.reading():
+            search = self._add_season(search)
+            memories = search_memories(self._store, search)
+        found = self._add_talk(search, memories)
         is_any_kind = search.without == EXPLICIT_KINDS and not search.tags
         return (
             [*self._find_last_session(query, spaces[0]), *found][:limit] if is_any_kind else found
         )
+
+    def _add_season(self, query: SearchQuery) -> SearchQuery:
+        """The query with the season of its moment, which says nothing about the past."""
+        season = find_season(self._store, query.spaces, query.now)
+        return query._replace(season=season.label)
 
     def _find_last_session(self, question: str, space: str) -> list[Hit]:
         """The last session's summary, where a question asks where we were."""

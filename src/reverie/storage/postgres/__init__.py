@@ -55,6 +55,11 @@ from reverie.storage.postgres.half_vectors import to_half_vector
 from reverie.storage.postgres.reading import StoreReading
 from reverie.storage.postgres.schema_migration import LATEST, migrate, read_version
 from reverie.storage.postgres.text_scan import PostgresScrubbing
+from reverie.storage.postgres.vector_search import (
+    IndexedModel,
+    find_crowded_models,
+    index_crowded_models,
+)
 from reverie.text.tokenization import fingerprint_text
 
 if TYPE_CHECKING:
@@ -174,6 +179,20 @@ class PostgresDatabase:
         "." is every space, and an empty one is none.
         """
         return PostgresStore(self, tenant, readable=readable, writable=writable)
+
+    def ensure_indexes(self, tenant: str) -> list[IndexedModel]:
+        """Create what indexes of vectors a tenant needs and has not; others go on meanwhile. The
+        models that had none.
+        """
+        with self.store(tenant).connections.reading() as reading:
+            crowded = find_crowded_models(reading)
+        if not crowded:
+            return []
+        with closing(self.pool.connect()) as db:
+            try:
+                return index_crowded_models(db, crowded)
+            except psycopg.Error as err:
+                raise translate_error(err, self.pool.where) from err
 
     @contextmanager
     def across_tenants(self) -> Iterator[TenantConnection]:
@@ -469,7 +488,14 @@ class PostgresStore(StoreReading, PostgresSearch, PostgresScrubbing):
 
         # One that only looks keeps nobody from writing, and still sees one moment.
         with self._db.writing() if repair else self._db.snapshot() as db:
-            return verify_tenant(db, repair, backups)
+            problems = verify_tenant(db, repair, backups)
+        # Creating an index waits for every open transaction.
+        if repair and not self._db.is_in_transaction():
+            for model, created in self.database.ensure_indexes(self.tenant):
+                problems.append(
+                    Problem("index", f"There is no index of the vectors of {model}", created)
+                )
+        return problems
 
     def stats(self, model: str | None = None) -> Stats:
         by = (

@@ -46,9 +46,9 @@ MAX_LOOKUPS = 10_000
 class OwnerConnections(PostgresConnections):
     """Transactions of whoever owns the tables: the application's role is not taken."""
 
-    def set_up(self, role: str) -> list[str]:  # noqa: ARG002 - the one that is not taken
-        """The statements that say who is asking."""
-        return super().set_up("")
+    def settings(self, role: str) -> dict[str, str]:  # noqa: ARG002 - the one that is not taken
+        """What says who is asking, until the end of a transaction."""
+        return super().settings("")
 
 
 class AccessTransaction(PeopleRows, SpaceRows, KeyRows, LoginRows, AuditRows):

@@ -42,6 +42,7 @@ from reverie.storage.postgres.space_figures import (
 from reverie.storage.postgres.vector_search import (
     ALLOWED_NEAREST,
     EXACT_NEAREST,
+    WHOLE_NEAREST,
     NearRow,
     VectorIndex,
     find_vector_index,
@@ -104,7 +105,9 @@ COUNT_ACTIVE = """
     where tenant = %(tenant)s and num = any(%(nums)s::bigint[]) and retired_at is null
 """
 # The candidates with what is known of each: what was proposed and is allowed (of the words only the
-# best of each space), and the turns around those that lead.
+# best of each space), and the turns around those that lead. Beside them the two turns before and
+# after each candidate in its session and space, with `around`, the candidates that they stand by.
+# What only candidates need is null for a turn that is none.
 FEATURES = """
     with proposed as (
         select m.num, m.space, m.session, p.nearness, p.wordiness, p.named,
@@ -116,60 +119,69 @@ FEATURES = """
         join memory m on m.tenant = %(tenant)s and m.num = p.num
         where {allowed}
     ),
-    chosen as (
+    chosen as materialized (
         select num, space, session,
                nearness <= %(leading)s or (wordiness is not null and word_place <= %(leading)s)
                    as leads
         from proposed
         where nearness is not null or named or (wordiness is not null and word_place <= %(each)s)
     ),
-    row as (
-        select num from chosen
-        union
-        select turn.num
+    beside as materialized (
+        select c.num as candidate, c.leads, turn.num
         from chosen c
-        cross join lateral (
-            (select num from memory
-             where tenant = %(tenant)s and session = c.session and session <> ''
-               and space = c.space and num < c.num
-             order by num desc limit 2)
-            union all
-            (select num from memory
-             where tenant = %(tenant)s and session = c.session and session <> ''
-               and space = c.space and num > c.num
-             order by num limit 2)
-        ) as turn
-        where c.leads
+        cross join lateral ({turns}) as turn
+    ),
+    led_to as materialized (
+        select m.num, m.space, m.session
+        from (
+            select num from beside where leads
+            except
+            select num from chosen
+        ) as other
+        join memory m on m.tenant = %(tenant)s and m.num = other.num
+        where {allowed}
+    ),
+    pair as (
+        select num, null::bigint as candidate from chosen
+        union all
+        select num, null from led_to
+        union all
+        select num, candidate from beside
+        union all
+        select turn.num, c.num
+        from led_to c
+        cross join lateral ({turns}) as turn
+    ),
+    row as materialized (
+        select num, bool_or(candidate is null) as is_candidate,
+               array_agg(candidate) filter (where candidate is not null) as around
+        from pair
+        group by num
     )
-    select m.num, m.id, m.space, m.session, m.speaker, m.at, char_length(m.text),
-           right(rtrim(m.text), 1) = '?', m.kind,
-           case when vector_dims(v.vec) = %(dims)s then -(v.vec <#> %(vector)s::halfvec) end
+    select row.num, row.is_candidate, row.around,
+           right(rtrim(m.text), 1) = '?', m.retired_at is null,
+           case when vector_dims(v.vec) = %(dims)s then -(v.vec <#> %(vector)s::halfvec) end,
+           m.at, char_length(m.text), m.space,
+           case when row.is_candidate then m.id end,
+           case when row.is_candidate then m.session end,
+           case when row.is_candidate then m.speaker end,
+           case when row.is_candidate then m.kind end
     from row
     join memory m on m.tenant = %(tenant)s and m.num = row.num
     left join vector v on v.tenant = %(tenant)s and v.num = row.num and v.model = %(model)s
-    where {allowed}
-    order by m.num
+    order by row.num
 """
-# The two turns before and after each of some memories in its session and space.
-TURNS_AROUND = """
-    select r.num, turn.num, turn.active, turn.asks,
-           case when vector_dims(v.vec) = %(dims)s then -(v.vec <#> %(vector)s::halfvec) end
-    from unnest(%(nums)s::bigint[], %(row_spaces)s::text[], %(sessions)s::text[])
-        as r (num, space, session)
-    cross join lateral (
-        (select num, retired_at is null as active, right(rtrim(text), 1) = '?' as asks
-         from memory
-         where tenant = %(tenant)s and session = r.session and session <> ''
-           and space = r.space and num < r.num
-         order by num desc limit 2)
-        union all
-        (select num, retired_at is null, right(rtrim(text), 1) = '?'
-         from memory
-         where tenant = %(tenant)s and session = r.session and session <> ''
-           and space = r.space and num > r.num
-         order by num limit 2)
-    ) as turn
-    left join vector v on v.tenant = %(tenant)s and v.num = turn.num and v.model = %(model)s
+# The two turns before and after a memory `c` in its session and space; by an index alone.
+TURNS = """
+    (select num from memory
+     where tenant = %(tenant)s and session = c.session and session <> ''
+       and space = c.space and num < c.num
+     order by num desc limit 2)
+    union all
+    (select num from memory
+     where tenant = %(tenant)s and session = c.session and session <> ''
+       and space = c.space and num > c.num
+     order by num limit 2)
 """
 HAS_VECTOR = """
     select exists (
@@ -199,29 +211,22 @@ class Postings(NamedTuple):
         return int(self.times.sum())
 
 
-class Candidate(NamedTuple):
-    """A row of FEATURES."""
+class Row(NamedTuple):
+    """A row of FEATURES: a candidate, or a turn beside one, or both."""
 
     num: int
-    id: str
-    space: str
-    session: str
-    speaker: str
+    is_candidate: bool
+    around: list[int] | None  # the candidates that it stands beside
+    asks: bool
+    active: bool
+    cosine: float | None
     at: float
     length: int
-    asks: bool
+    space: str
+    id: str
+    session: str
+    speaker: str
     kind: str
-    cosine: float | None
-
-
-class Turn(NamedTuple):
-    """A row of TURNS_AROUND."""
-
-    beside: int
-    num: int
-    active: bool
-    asks: bool
-    cosine: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,8 +294,6 @@ class CandidateSearch:
         self.known = cache.look_up(db.tenant, self.names)
         self.allowed, allowed_values = build_allowed(request)
         self.most = 2 * request.each + EXTRA_PROPOSALS
-        # The spaces of which all vectors are compared, and how many of the nearest are read.
-        self.whole: dict[str, int] = {}
         self.values = {
             **allowed_values,
             "vector": to_half_vector(request.vector),
@@ -306,8 +309,9 @@ class CandidateSearch:
         scores = self.score_words(postings)
         named = self.find_named(postings)
         best = [self.take_nearest(space.name, near[space.name]) for space in self.spaces]
-        candidates = self.read_candidates(best, scores, named)
-        turns = self.read_turns(candidates)
+        rows = self.read_candidates(best, scores, named)
+        candidates = [row for row in rows if row.is_candidate]
+        turns = place_turns(rows)
         largest = max(self.spaces, key=lambda space: space.figures.memories)
         mean, spread = self.measure_background(largest, near[largest.name])
         typical = find_typical_length(self.db, self.cache, largest)
@@ -331,16 +335,16 @@ class CandidateSearch:
         index = self.find_index()
         indexed = [space for space in self.known if is_worth_index(space.figures.memories, index)]
         scanned = [space.name for space in self.known if space not in indexed]
+        # Of small spaces, the usual cosine is found at the same time.
         largest = max(space.figures.memories for space in self.known)
-        proposals = max(self.most, SAMPLE_SIZE) if largest <= SAMPLE_SIZE else self.most
-        self.whole = dict.fromkeys(scanned, proposals)
+        query = WHOLE_NEAREST if largest <= SAMPLE_SIZE else EXACT_NEAREST
+        exact = query.format(allowed=self.allowed)
         with self.db.pipeline():
             for setting in PLANNING:
                 self.db.execute(setting)
             growth = self.start(GROWTH, **growth_values(self.known))
             words = self.start(POSTINGS, tokens=tokens, spaces=self.names, most=MAX_OCCURRENCES + 1)
-            query = EXACT_NEAREST.format(allowed=self.allowed)
-            near = {name: self.start(query, near_space=name, most=proposals) for name in scanned}
+            near = {name: self.start(exact, near_space=name, most=self.most) for name in scanned}
             if index and indexed:
                 set_index_breadth(self.db, self.most)
                 query = indexed_nearest(index, self.allowed)
@@ -350,7 +354,7 @@ class CandidateSearch:
         if counted is None:
             counted = count_spaces(self.db, self.cache, self.names)
         self.spaces = counted
-        found = {name: [NearRow._make(row) for row in cursor] for name, cursor in near.items()}
+        found = {name: [NearRow(*row) for row in cursor] for name, cursor in near.items()}
         return self.collect_postings(tokens, words.fetchall()), found
 
     def find_index(self) -> VectorIndex | None:
@@ -420,7 +424,7 @@ class CandidateSearch:
         if len(near) < each and len(rows) >= self.most:
             query = ALLOWED_NEAREST.format(allowed=self.allowed)
             found = self.run(query, near_space=space, most=each)
-            near = order_nearest([NearRow._make(row) for row in found], each)
+            near = order_nearest([NearRow(*row) for row in found], each)
         return near
 
     def has_vector(self) -> bool:
@@ -433,31 +437,32 @@ class CandidateSearch:
         near: Sequence[Sequence[int]],
         scores: WordScores,
         named: Iterable[int],
-    ) -> list[Candidate]:
-        """The candidates, in the order of numbers."""
+    ) -> list[Row]:
+        """The candidates and the turns beside them, in the order of numbers."""
         best = {name: scores.best_of(place) for place, name in enumerate(self.names)}
         proposed = {name: nums[: self.most] for name, nums in best.items()}
-        candidates = self.read_proposed(near, proposed, named)
+        rows = self.read_proposed(near, proposed, named)
         # Where most of the best are not allowed, all that hold a word are proposed.
-        if any(self.lacks_worded(best[name], candidates) for name in best):
+        if any(self.lacks_worded(best[name], rows) for name in best):
             return self.read_proposed(near, best, named)
-        return candidates
+        return rows
 
-    def lacks_worded(self, best: Sequence[int], candidates: Sequence[Candidate]) -> bool:
+    def lacks_worded(self, best: Sequence[int], rows: Sequence[Row]) -> bool:
         """True if fewer of a space's best by words are candidates than could be."""
         if len(best) <= self.most:
             return False
         proposed = set(best[: self.most])
-        return sum(one.num in proposed for one in candidates) < self.request.each
+        held = sum(row.is_candidate and row.num in proposed for row in rows)
+        return held < self.request.each
 
     def read_proposed(
         self,
         near: Sequence[Sequence[int]],
         worded: Mapping[str, Sequence[int]],
         named: Iterable[int],
-    ) -> list[Candidate]:
-        """The candidates of what was proposed: the nearest of each space, the best of each by words
-        in order, and what holds an identifier.
+    ) -> list[Row]:
+        """The candidates of what was proposed, with the turns beside them: the nearest of each
+        space, the best of each by words in order, and what holds an identifier.
         """
         nearness = {num: rank for nums in near for rank, num in enumerate(nums, 1)}
         wordiness = {num: rank for nums in worded.values() for rank, num in enumerate(nums, 1)}
@@ -466,31 +471,15 @@ class CandidateSearch:
         if not nums:
             return []
         rows = self.run(
-            FEATURES.format(allowed=self.allowed),
-            nums=nums,
-            nearness=[nearness.get(num) for num in nums],
-            wordiness=[wordiness.get(num) for num in nums],
-            named=[num in names for num in nums],
+            FEATURES.format(allowed=self.allowed, turns=TURNS),
+            nums=to_array(nums),
+            nearness=to_array(nearness.get(num) for num in nums),
+            wordiness=to_array(wordiness.get(num) for num in nums),
+            named=to_array(int(num in names) for num in nums),
             leading=EXPANDED_PER_CHANNEL,
             each=self.request.each,
         )
-        return [Candidate._make(row) for row in rows]
-
-    def read_turns(self, candidates: Sequence[Candidate]) -> dict[int, dict[int, Turn]]:
-        """For each candidate, the turns around it by how far they are away."""
-        within = [one for one in candidates if one.session]
-        found: dict[int, list[Turn]] = defaultdict(list)
-        if within:
-            rows = self.run(
-                TURNS_AROUND,
-                nums=[one.num for one in within],
-                row_spaces=[one.space for one in within],
-                sessions=[one.session for one in within],
-            )
-            for row in rows:
-                turn = Turn._make(row)
-                found[turn.beside].append(turn)
-        return {num: place_turns(num, turns) for num, turns in found.items()}
+        return [Row._make(row) for row in rows]
 
     def measure_background(
         self,
@@ -498,18 +487,17 @@ class CandidateSearch:
         near: Sequence[NearRow],
     ) -> tuple[float, float]:
         """Mean and standard deviation of the cosines of an even sample of the largest space."""
-        if largest.figures.memories <= min(SAMPLE_SIZE, self.whole.get(largest.name, 0)):
-            cosines = np.array([row.cosine for row in near if row.active])
-        else:
-            generation, model = largest.figures.generation, self.request.model
-            key = ("sample", self.db.tenant, largest.name, generation, model, self.values["dims"])
-            sample = self.cache.remember(
-                key,
-                lambda: self.read_sample(largest),
-                # While most texts wait for their vectors, every search looks again.
-                lambda found: len(found) > SAMPLE_SIZE // 2,
-            )
-            cosines = sample.astype(np.float32) @ self.request.vector
+        if near and near[0].mean is not None:
+            return near[0].mean, near[0].spread or 0.0
+        generation, model = largest.figures.generation, self.request.model
+        key = ("sample", self.db.tenant, largest.name, generation, model, self.values["dims"])
+        sample = self.cache.remember(
+            key,
+            lambda: self.read_sample(largest),
+            # While most texts wait for their vectors, every search looks again.
+            lambda found: len(found) > SAMPLE_SIZE // 2,
+        )
+        cosines = sample.astype(np.float32) @ self.request.vector
         if not len(cosines):
             return 0.0, 0.0
         return float(cosines.mean()), float(cosines.std())
@@ -522,8 +510,8 @@ class CandidateSearch:
 
     def build_pool(
         self,
-        candidates: Sequence[Candidate],
-        turns: Mapping[int, Mapping[int, Turn]],
+        candidates: Sequence[Row],
+        turns: Mapping[int, Mapping[int, Row]],
         scores: WordScores,
         named: set[int],
         background: tuple[float, float, float],
@@ -570,26 +558,39 @@ def number_names(names: Iterable[str]) -> dict[str, int]:
     return {name: place for place, name in enumerate(dict.fromkeys(("", *names)))}
 
 
-def to_cosine(row: Candidate | Turn | None) -> float:
+def to_cosine(row: Row | None) -> float:
     """The cosine of a row; NaN where there is no vector, or no row."""
     return float("nan") if row is None or row.cosine is None else row.cosine
 
 
-def score_turn(turn: Turn | None, scores: WordScores) -> float:
+def score_turn(turn: Row | None, scores: WordScores) -> float:
     """BM25 of a turn beside a candidate; a retired one does not count."""
     if turn is None or not turn.active:
         return 0.0
     return scores.by_number.get(turn.num, 0.0)
 
 
-def place_turns(num: int, turns: Sequence[Turn]) -> dict[int, Turn]:
-    """The turns around a memory by how many turns they are after it, negative before it."""
-    before = sorted((turn for turn in turns if turn.num < num), key=lambda turn: -turn.num)
-    after = sorted((turn for turn in turns if turn.num > num), key=lambda turn: turn.num)
-    return {
-        **{-step: turn for step, turn in enumerate(before, 1)},
-        **dict(enumerate(after, 1)),
-    }
+def place_turns(rows: Iterable[Row]) -> dict[int, dict[int, Row]]:
+    """For each candidate, the turns around it by how many turns they are after it, negative before
+    it. The rows are in the order of numbers.
+    """
+    before: dict[int, list[Row]] = defaultdict(list)
+    found: dict[int, dict[int, Row]] = defaultdict(dict)
+    for row in rows:
+        for num in row.around or ():
+            if row.num < num:
+                before[num].append(row)
+            else:
+                after = found[num]
+                after[len(after) + 1] = row
+    for num, turns in before.items():
+        found[num].update((-step, row) for step, row in enumerate(reversed(turns), 1))
+    return found
+
+
+def to_array(values: Iterable[int | None]) -> str:
+    """Numbers as PostgreSQL writes an array: sent much sooner than a list of many."""
+    return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"
 
 
 def join_postings(parts: Sequence[Postings]) -> Postings:

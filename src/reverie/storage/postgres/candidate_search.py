@@ -157,6 +157,7 @@ class PostgresSearch:
             searched = count_spaces(db, cache, list(dict.fromkeys(spaces)))
             if not searched:
                 return []
+            self._db.note_readable([space.name for space in searched])
             conditions, values = build_word_conditions(where, now)
             total = sum(space.figures.memories for space in searched)
             values |= {"spaces": [space.name for space in searched], "limit": limit}
@@ -182,7 +183,10 @@ class PostgresSearch:
             return None
         cache = figure_cache(self._db.pool)
         with self._db.reading() as db:
-            return CandidateSearch(db, request, cache).gather()
+            search = CandidateSearch(db, request, cache)
+            pool = search.gather()
+        self._db.note_readable([space.name for space in search.spaces])
+        return pool
 
     def nearest(self, request: NeighbourRequest) -> dict[str, list[NearMemory]]:
         """See `Store`."""

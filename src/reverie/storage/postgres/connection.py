@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import psycopg
@@ -37,7 +39,11 @@ from reverie.core.errors import (
 APP_ROLE = "reverie_app"
 SCHEMA = "reverie"
 EVENTS_CHANNEL = "reverie_events"
+READ = "begin read only"
 EVERYTHING = "."  # as `readable` or `writable`: every space of the tenant
+
+# Spaces that a transaction names as matched by its pattern, and patterns of which they are kept.
+MAX_MATCHED, MAX_PATTERNS = 8, 10_000
 
 # Connections of one process. A server has a hundred by default, for all of its processes.
 MAX_CONNECTIONS = 8
@@ -247,6 +253,8 @@ class PostgresPool:
         self._closed = False
         self._role = ""
         self._is_spread = False
+        # The spaces that a pattern was last seen to match, a line each.
+        self._matched: OrderedDict[str, str] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"PostgresPool({self.where})"
@@ -308,6 +316,21 @@ class PostgresPool:
                     open=True,
                 )
             return self._pool
+
+    def note_matched(self, pattern: str, spaces: Sequence[str]) -> None:
+        """Keep some spaces that PostgreSQL has found to match a pattern, for transactions to come:
+        row security need not match each row again.
+        """
+        found = "\n".join([space for space in spaces if "\n" not in space][:MAX_MATCHED])
+        with self._lock:
+            self._matched[pattern] = found
+            self._matched.move_to_end(pattern)
+            while len(self._matched) > MAX_PATTERNS:
+                self._matched.popitem(last=False)
+
+    def matched_by(self, pattern: str) -> str:
+        """The spaces that are known to match a pattern, a line each."""
+        return self._matched.get(pattern, "")
 
     @contextmanager
     def transaction(
@@ -415,9 +438,14 @@ def roll_back(db: TenantConnection) -> None:
 
 
 class OpenTransaction(threading.local):
-    """The transaction in which this thread writes to one store."""
+    """The transaction in which this thread writes to one store, and the one that its reads share
+    (`reading_together`).
+    """
 
     db: TenantConnection | None = None
+    shares: bool = False
+    reader: TenantConnection | None = None  # None until something is read
+    reader_end: ExitStack | None = None
 
 
 class PostgresConnections:
@@ -432,23 +460,30 @@ class PostgresConnections:
         self.writable = writable
         self._open = OpenTransaction()
 
-    def set_up(self, role: str) -> list[str]:
-        """The statements that say who is asking."""
+    def settings(self, role: str) -> dict[str, str]:
+        """What says who is asking, until the end of a transaction."""
         settings = {
             "search_path": f"{SCHEMA}, public",
             "lock_timeout": f"{int(LOCK_TIMEOUT * 1000)}",
             "reverie.tenant": self.tenant,
             "reverie.readable": to_space_pattern(self.readable),
+            "reverie.matched": self.pool.matched_by(self.readable),
             "reverie.writable": to_space_pattern(self.writable),
         }
-        if role:
-            settings = {"role": role, **settings}
+        return {"role": role, **settings} if role else settings
+
+    def set_up(self, role: str) -> list[str]:
+        """The statements that make the settings, literal as Citus wants them."""
         return [
             sql.SQL("set local {} = {}")
             .format(sql.SQL(name), sql.Literal(value) if name != "search_path" else sql.SQL(value))
             .as_string(None)
-            for name, value in settings.items()
+            for name, value in self.settings(role).items()
         ]
+
+    def note_readable(self, spaces: Sequence[str]) -> None:
+        """Keep spaces that PostgreSQL has said this reader may read, in a transaction of ours."""
+        self.pool.note_matched(self.readable, spaces)
 
     @contextmanager
     def reading(self) -> Iterator[TenantConnection]:
@@ -456,10 +491,59 @@ class PostgresConnections:
         if self._open.db is not None:
             with self._translating():
                 yield self._open.db
+        elif self._open.shares:
+            with self._sharing():
+                yield self._open.reader or self._begin_shared()
+        else:
+            with self._transaction(READ) as db:
+                yield db
+                db.execute("commit")
+
+    @contextmanager
+    def reading_together(self) -> Iterator[None]:
+        """Have what this thread reads meanwhile share one transaction, which begins with the first
+        statement. A writing one within is one of its own.
+        """
+        if self._open.db is not None or self._open.shares:
+            yield
             return
-        with self._transaction("begin read only") as db:
-            yield db
-            db.execute("commit")
+        self._open.shares = True
+        try:
+            yield
+        finally:
+            self._open.shares = False
+            self._end_shared()
+
+    @contextmanager
+    def _sharing(self) -> Iterator[None]:
+        """What goes wrong ends the shared transaction; the next to read begins another."""
+        try:
+            with self._translating():
+                yield
+        except BaseException:
+            self._end_shared()
+            raise
+
+    def _begin_shared(
+        self, begin: Callable[[TenantConnection, str], None] | None = None
+    ) -> TenantConnection:
+        """The shared transaction, begun."""
+        stack = ExitStack()
+        db = stack.enter_context(
+            self.pool.transaction(begin or (lambda db, role: self._start(db, role, READ)))
+        )
+        self._open.reader, self._open.reader_end = db, stack
+        return db
+
+    def _end_shared(self) -> None:
+        """Give the connection of the shared transaction back."""
+        db, stack = self._open.reader, self._open.reader_end
+        self._open.reader = self._open.reader_end = None
+        if db is not None and stack is not None:
+            # Everything was read by now.
+            with stack, suppress(psycopg.Error):
+                if not db.closed:
+                    db.execute("commit")
 
     @contextmanager
     def snapshot(self) -> Iterator[TenantConnection]:
@@ -487,6 +571,8 @@ class PostgresConnections:
             with self._translating(), opened.savepoint():
                 yield opened
             return
+        # Who waits for a connection must hold none.
+        self._end_shared()
         with self._transaction("begin") as db:
             yield db
             self._commit(db)
@@ -572,16 +658,52 @@ class PostgresConnections:
 
     def fetch_rows(self, query: str, **values: Any) -> list[Any]:
         """All rows of a query; repeated once if the connection broke: reading changes nothing."""
-        try:
-            with self.reading() as db:
-                return db.fetch_rows(query, **values)
-        except StoreGone:
-            if self.is_in_transaction():
-                raise
-            with self.reading() as db:
-                return db.fetch_rows(query, **values)
+        if self._open.db is not None or self._open.reader is not None:
+            try:
+                with self.reading() as db:
+                    return db.fetch_rows(query, **values)
+            except StoreGone:
+                if self.is_in_transaction():
+                    raise
+        return self._fetch_at_once(query, **values)
+
+    def _fetch_at_once(self, query: str, **values: Any) -> list[Any]:
+        """All rows of a query in a new transaction, in one round trip; on a broken connection it is
+        repeated on another. Within `reading_together` the transaction stays.
+        """
+        found: list[Any] = []
+        stays = self._open.shares
+
+        def ask(db: TenantConnection, role: str) -> None:
+            if db.is_spread:
+                self._start(db, role, READ)
+                found[:] = db.fetch_rows(query, **values)
+                return
+            db.tenant = self.tenant
+            with db.pipeline():
+                db.execute(READ)
+                settings = self.settings(role)
+                db.execute(set_config_statement(len(settings)), sum(settings.items(), ()))
+                cursor = db.run(query, **values)
+                if not stays:
+                    db.execute("commit")
+            found[:] = cursor.fetchall()
+
+        if stays:
+            self._begin_shared(ask)
+        else:
+            with self.pool.transaction(ask) as db:
+                if db.is_spread:
+                    db.execute("commit")
+        return found
 
     def fetch_value(self, query: str, **values: Any) -> Any:
         """The first value of the first row of a query; None if there is no row."""
         rows = self.fetch_rows(query, **values)
         return rows[0][0] if rows else None
+
+
+@lru_cache(maxsize=8)
+def set_config_statement(count: int) -> str:
+    """A statement that makes so many settings until the transaction ends."""
+    return "select " + ", ".join(["set_config(%s, %s, true)"] * count)

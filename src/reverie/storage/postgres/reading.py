@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
-
-from psycopg import errors
 
 from reverie.core.errors import StoreBusy
 from reverie.core.model import UNDECIDED_RELATIONS, Edge, Event, Filter, Memory, Record
@@ -93,6 +91,11 @@ class StoreReading:
     tenant: str
     _db: PostgresConnections
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        with self._db.reading_together():
+            yield
+
     # Memories
 
     def get(self, ids: Names) -> list[Memory]:
@@ -131,9 +134,11 @@ class StoreReading:
               and space = any(%(spaces)s)
             order by id
         """
+        if within is None:
+            return list(map(to_memory, self._db.fetch_rows(sql, spaces=list(spaces))))
         found: list[Memory] = []
         # What was read in time stays; the server gives all rows at once or none.
-        with suppress(StoreBusy), self._db.limited(within) as db, suppress(errors.QueryCanceled):
+        with suppress(StoreBusy), self._db.limited(within) as db:
             found = list(map(to_memory, db.fetch_rows(sql, spaces=list(spaces))))
         return found
 
@@ -186,19 +191,18 @@ class StoreReading:
         found: set[Edge] = set()
         # A node that is no memory has a colon in its name: `tag:ops`.
         ids = [node for node in nodes if ":" not in node]
-        for sql in (OUTGOING, INCOMING) if ids else ():
-            found.update(self._fetch_edges(sql, ids=ids, spaces=list(spaces)))
-        for node in nodes:
-            if ":" in node:
-                found.update(
-                    self._fetch_edges(
-                        MEMBERS,
-                        node=node,
-                        spaces=list(spaces),
-                        among=MAX_TAG_MEMBERS,
-                        most=most,
-                    )
-                )
+        members = {"among": MAX_TAG_MEMBERS, "most": most}
+        asked: list[tuple[str, dict[str, Any]]] = [
+            *((sql, {"ids": ids}) for sql in (OUTGOING, INCOMING) if ids),
+            *((MEMBERS, {"node": node, **members}) for node in nodes if ":" in node),
+        ]
+        if not asked:
+            return []
+        with self._db.reading() as db:
+            with db.pipeline():
+                cursors = [db.run(sql, spaces=list(spaces), **values) for sql, values in asked]
+            for cursor in cursors:
+                found.update(Edge(*row) for row in cursor.fetchall())
         return sorted(found)
 
     def scan_edges(

@@ -43,6 +43,25 @@ EXACT_NEAREST = """
     join memory m on m.tenant = %(tenant)s and m.num = n.num
     where n.cosine is not null
 """
+# The nearest of one space, each with the mean and the standard deviation of the cosines of all that
+# are active there.
+WHOLE_NEAREST = """
+    select n.num, n.cosine, {allowed}, m.retired_at is null,
+           avg(n.cosine) filter (where m.retired_at is null) over (),
+           stddev_pop(n.cosine) filter (where m.retired_at is null) over ()
+    from (
+        select v.num,
+               -case when vector_dims(v.vec) = %(dims)s then v.vec <#> %(vector)s::halfvec end
+                   as cosine
+        from vector v
+        where v.tenant = %(tenant)s and v.space = %(near_space)s and v.model = %(model)s
+        offset 0
+    ) as n
+    join memory m on m.tenant = %(tenant)s and m.num = n.num
+    where n.cosine is not null
+    order by n.cosine desc
+    limit %(most)s
+"""
 # The nearest of one space, of what is allowed alone: for where little of it is.
 ALLOWED_NEAREST = """
     select n.num, n.cosine, true, true
@@ -76,6 +95,10 @@ FIND_INDEX = """
     join pg_class c on c.oid = i.indexrelid
     where c.relname = %(name)s and c.relnamespace = 'reverie'::regnamespace and i.indisvalid
 """
+MAY_CREATE = """
+    select pg_has_role(current_user, relowner, 'usage') from pg_class
+    where oid = 'reverie.vector'::regclass
+"""
 # Models with more vectors in a space than are compared one by one.
 CROWDED_MODELS = """
     select distinct crowded.model,
@@ -99,6 +122,9 @@ class NearRow(NamedTuple):
     cosine: float
     allowed: bool
     active: bool
+    # Of WHOLE_NEAREST: of the cosines of all that are active in the space.
+    mean: float | None = None
+    spread: float | None = None
 
 
 class VectorIndex(NamedTuple):
@@ -107,6 +133,13 @@ class VectorIndex(NamedTuple):
     model: str
     dims: int
     vectors: float  # about how many, as far as PostgreSQL has counted; 0 or less if it has not
+
+
+class IndexedModel(NamedTuple):
+    """A model that had no index though a tenant has many of its vectors in a space."""
+
+    model: str
+    created: bool  # False: who asks does not own the tables
 
 
 def vector_index_name(model: str, dims: int) -> str:
@@ -158,6 +191,26 @@ def ensure_vector_indexes(db: Connection[Any], model: str, dims: int) -> bool:
         return True
     finally:
         db.execute("select pg_advisory_unlock(hashtextextended(%s, 0))", (name,))
+
+
+def index_crowded_models(
+    db: Connection[Any],
+    crowded: Sequence[tuple[str, int]],
+) -> list[IndexedModel]:
+    """Create the indexes that these models lack, over a connection in no transaction."""
+    missing = [
+        (model, dims)
+        for model, dims in crowded
+        if not db.execute(FIND_INDEX, {"name": vector_index_name(model, dims)}).fetchone()
+    ]
+    may_create = missing and db.execute(MAY_CREATE).fetchone() == (True,)
+    if not may_create:
+        return [IndexedModel(model, created=False) for model, _ in missing]
+    return [
+        IndexedModel(model, created=True)
+        for model, dims in missing
+        if ensure_vector_indexes(db, model, dims)
+    ]
 
 
 def indexed_nearest(index: VectorIndex, allowed: str) -> str:

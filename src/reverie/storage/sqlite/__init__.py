@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import cached_property, partial
 from pathlib import Path
 from sqlite3 import Connection
@@ -214,6 +214,10 @@ class SqliteStore(SqliteSearch, SqliteScrubbing):
     def transaction(self) -> Iterator[None]:
         with self._db.writing():
             yield
+
+    def reading(self) -> AbstractContextManager[None]:
+        # Each thread has a connection of its own anyway.
+        return nullcontext()
 
     # Coordination
 
