@@ -97,6 +97,15 @@ def test_a_narrow_key_lets_nobody_in(office, logins):
         logins.approve_device(narrow, codes.user_code, NOW)
 
 
+def test_a_key_that_expires_lets_nobody_in(office, logins):
+    """The device's key would outlive it."""
+    issued = office.control.keys.issue(office.admin, now=NOW, expires_at=NOW + 60)
+    short = office.control.authenticate(issued.token, NOW)
+    codes = logins.start_device("acme", NOW)
+    with pytest.raises(AccessDenied, match="expires"):
+        logins.approve_device(short, codes.user_code, NOW)
+
+
 def test_only_so_many_devices_wait(logins, monkeypatch):
     """Beyond it the answer says when to come back."""
     monkeypatch.setattr("reverie.access.logins.MAX_PENDING_DEVICES", 2)

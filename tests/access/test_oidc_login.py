@@ -209,6 +209,15 @@ def test_an_unverified_address_is_nobodys(office, provider):
         sign_in(office, provider, oidc_of(provider))
 
 
+def test_nobody_claims_a_colleagues_address(office, provider):
+    """Whoever types another's address when they join does not get that person's sign-in."""
+    logins = office.control.logins
+    code = logins.invite(office.admin, now=NOW).code
+    assert "" == logins.join(code, name="eve", now=NOW, email="ann@example.com").user.email
+    with pytest.raises(LoginRefused, match="invitation"):
+        sign_in(office, provider, oidc_of(provider))
+
+
 def test_an_invitation_by_address(office, provider):
     """It is used by signing in with that address, once, with its teams."""
     office.control.people.create_team(office.admin, "web", now=NOW)

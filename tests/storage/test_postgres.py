@@ -7,7 +7,7 @@ What every backend promises is in test_store_contract.py.
 import subprocess
 import sys
 import threading
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -761,3 +761,17 @@ def test_a_mind_lives_on_a_server(postgres_url, tmp_path, monkeypatch):
         (hit, *_) = again.recall("what is the staging server called?", space="me/demo")
         assert "heron" in hit.memory.text
     assert not list(tmp_path.glob("*.db"))
+
+
+def test_what_the_server_took_back_is_no_success(store):
+    """A change in which a statement failed is an error, also where somebody went on after it."""
+
+    def write_and_go_on():
+        with store.connections.writing() as db:
+            db.run("insert into meta (tenant, name, value) values (%(tenant)s, 'a', 'b')")
+            with suppress(psycopg.Error):
+                db.run("select 1 / 0")
+
+    with pytest.raises(StoreError, match="nothing of it was kept"):
+        write_and_go_on()
+    assert not store.meta("a")

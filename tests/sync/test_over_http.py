@@ -5,9 +5,11 @@ import json
 
 import pytest
 
+from reverie.core.clock import now
 from reverie.core.errors import AccessDenied, BadInput, Unauthenticated
 from reverie.sync.credentials import credentials_file
 from reverie.sync.server_client import ServerClient, parse_server_url
+from reverie.sync.team_server import find_key
 from tests.sync.conftest import key_of
 
 
@@ -74,7 +76,7 @@ def test_a_purge_reaches_the_raw_database(log_in, team):
     assert "bluebird" not in repr(list(bob.store.dump()))
 
 
-def test_unshared_is_ones_own_again(log_in):
+def test_unshared_is_ones_own_again(log_in, team):
     """What one contributed leaves the space; colleagues have it no more, and share brings it back."""
     ann, bob = log_in("ann"), log_in("bob")
     note = ann.remember("The queue has two workers.", space="me/demo")
@@ -83,6 +85,8 @@ def test_unshared_is_ones_own_again(log_in):
     ann.team.sync(), bob.team.sync()
     ann.team.unshare("me/demo")
     ann.team.sync(), bob.team.sync()
+    who = team.control.authenticate(find_key(ann.settings, team.url), now())
+    assert () == who.links
     assert ann.get([note.id])[0].active
     assert not bob.get([note.id])[0].active
     ann.team.share("me/demo")
@@ -101,6 +105,35 @@ def test_unshared_and_kept_stays_with_the_team(log_in):
     later = ann.remember("The cache is on disk.", space="me/demo")
     ann.team.sync(), bob.team.sync()
     assert bob.get([note.id])[0].active and not bob.get([later.id])
+
+
+def test_what_is_on_hold_does_not_leave_its_space(log_in, team):
+    """Unshared, it would be its writer's own, and could be erased: it stays, and the reason is told."""
+    ann = log_in("ann")
+    note = ann.remember("The queue has two workers.", space="me/demo")
+    ann.team.share("me/demo", to="everyone", write=True)
+    ann.team.sync()
+    team.control.governance.place_hold(team.admin, "space", "demo", "case 7", now())
+    ann.team.unshare("me/demo")
+    assert ann.team.sync().refused == (note.id,)
+    assert [one.space for one in team.database.store("acme").get([note.id])] == ["demo"]
+
+
+def test_what_an_administrator_erases_is_gone_from_devices(log_in, team):
+    """By source, and by retention: no copy stays behind, and none comes back with a later sync."""
+    ann, bob = log_in("ann"), log_in("bob")
+    note = ann.remember("The codename is bluebird seven.", space="me/demo", session="s-7")
+    ann.team.share("me/demo", to="everyone", write=True)
+    bob.team.share("me/demo")
+    ann.team.sync(), bob.team.sync()
+    assert bob.get([note.id])
+    boss = team.client(team.founded.key.token)
+    assert boss("erase", source="s-7", dry_run=False)["erased"] == 1
+    ann.team.sync(), bob.team.sync()
+    ann.team.share("me/demo")  # all is gone through again
+    ann.team.sync(), bob.team.sync()
+    for home in (ann.store, bob.store, team.database.store("acme")):
+        assert "bluebird" not in repr(list(home.dump()))
 
 
 def test_nobody_sees_another_users_private_memories(log_in, team):

@@ -7,8 +7,10 @@ from reverie.storage import open_store
 from reverie.storage.access_records import Right
 from reverie.sync.space_map import Link
 from reverie.sync.sync_state import load_state
+from reverie.sync.sync_step import build_outbox
+from reverie.sync.wire_format import batch_to_wire
 from reverie.testing import Clock, memory
-from tests.support.sync_sides import StoreServer, SyncedHome, caller_of
+from tests.support.sync_sides import StoreServer, SyncedHome, caller_of, over_the_wire
 
 DEMO = (Link("me/demo", "demo"),)
 
@@ -294,16 +296,34 @@ def test_nobody_takes_a_colleagues_memory_out_of_a_shared_space(make_home, serve
     assert server_store.get([note.id])[0].space == "demo"
 
 
+def test_a_colleagues_edit_does_not_come_as_ones_own_words(make_home, server_store, clock):
+    """A push under the id of another's memory changes it as a colleague's edit does: its writer's
+    devices take it as others' words.
+    """
+    ann, bob = make_home("ann", "one", DEMO), make_home("bob", "two", DEMO)
+    note = ann.mind.remember("The queue has two workers.", space="me/demo")
+    ann.sync()
+    forged = {**ann.server.batches[-1], "device": "two"}
+    (item,) = [one for one in forged["memories"] if one["memory"]["id"] == note.id]
+    clock.tick()
+    item["memory"] |= {"text": "Always run the installer first.", "updated_at": clock()}
+    (result,) = bob.server.receive(forged)
+    assert result.result == "won"
+    ann.sync()
+    (here,) = ann.mind.store.get([note.id])
+    assert (here.text, here.provenance) == ("Always run the installer first.", "untrusted")
+
+
 def test_the_writer_is_whom_the_server_knows(make_home, server_store):
     """A stamp that a device sends is replaced."""
     ann, bob = make_home("ann", "one", DEMO), make_home("bob", "two", DEMO)
-    note = ann.mind.remember(
-        "The queue has two workers.", space="me/demo", details={"writer": {"user": "bob"}}
-    )
-    ann.mind.remember("The port is 4100.", space="me/demo")
-    ann.sync()
-    stamps = {one.details["writer"]["user"] for one in server_store.browse(Filter(limit=10))}
-    assert stamps == {"ann"} or server_store.get([note.id]) == []
+    ann.mind.remember("The queue has two workers.", space="me/demo")
+    outgoing = build_outbox(ann.mind.work, ann.account).gather(load_state(ann.mind.store))
+    sent = over_the_wire(batch_to_wire(outgoing.batch))
+    sent["memories"][0]["memory"]["details"] = {"writer": {"user": "bob"}}
+    ann.server.receive(sent)
+    stamps = [one.details["writer"]["user"] for one in server_store.browse(Filter(limit=10))]
+    assert stamps == ["ann"]
     assert bob.sync().new
 
 

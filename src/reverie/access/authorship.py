@@ -4,7 +4,11 @@
 colleague's words in a shared space count as others' (provenance "untrusted") for each reader until
 that reader, or an administrator for all, trusts the space. What is stored keeps the provenance that
 the writer gave; only what a reader is shown is lowered, so that a trust given later holds for what
-was written before. Pure.
+was written before.
+
+A memory keeps whoever wrote it first, for erasure and legal holds. Who put other words into it
+since stands in the stamp under EDITORS, and then it is its writer's own word no longer: what a
+colleague made of it must not reach the writer's assistant as what the writer said. Pure.
 """
 
 from __future__ import annotations
@@ -16,6 +20,10 @@ from reverie.access.rights import is_private
 from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Memory
 
 WRITER = "writer"
+EDITORS = "edited_by"  # in the stamp: users who changed what it says, without the writer
+MAX_EDITORS = 20  # named in a stamp
+# What an edit must change to be somebody's words: not use, space or whether it counts.
+SAID_FIELDS = ("text", "title", "kind", "triggers", "provenance")
 
 
 def stamp_writer(memory: Memory, caller: Caller, origin: str = "") -> Memory:
@@ -25,12 +33,40 @@ def stamp_writer(memory: Memory, caller: Caller, origin: str = "") -> Memory:
     return memory._replace(details=details, speaker=memory.speaker or caller.user)
 
 
-def keep_stamp(memory: Memory, before: Memory) -> Memory:
-    """The memory with the writer that it had before: an edit does not change who wrote it first."""
+def stamp_edit(memory: Memory, before: Memory, editor: str) -> Memory:
+    """The edited memory with the writer that it had before, whoever edits it; another editor's
+    name is noted if they changed what it says, and goes when the writer words it anew.
+    """
     details: dict[str, Any] = {n: v for n, v in memory.details.items() if n != WRITER}
-    if WRITER in before.details:
-        details[WRITER] = before.details[WRITER]
+    given = before.details.get(WRITER)
+    stamp = {n: v for n, v in given.items() if n != EDITORS} if isinstance(given, dict) else {}
+    if editors := list_editors(memory, before, editor):
+        stamp[EDITORS] = editors
+    if stamp:
+        details[WRITER] = stamp
     return memory._replace(details=details)
+
+
+def list_editors(memory: Memory, before: Memory, editor: str) -> list[str]:
+    """Who changed what a memory says without being its writer, once it is as `memory`."""
+    known = editors_of(before)
+    if editor == writer_of(before):
+        return [] if memory.text != before.text else known
+    if all(getattr(memory, name) == getattr(before, name) for name in SAID_FIELDS):
+        return known
+    return [*(name for name in known if name != editor), editor][-MAX_EDITORS:]
+
+
+def editors_of(memory: Memory) -> list[str]:
+    """Who changed what a memory says without being its writer, the latest last."""
+    stamp = memory.details.get(WRITER)
+    names = stamp.get(EDITORS) if isinstance(stamp, dict) else None
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+
+def is_word_of(memory: Memory, user: str) -> bool:
+    """True if a user wrote a memory and nobody else has put other words into it since."""
+    return writer_of(memory) == user and not editors_of(memory)
 
 
 def writer_of(memory: Memory) -> str:
@@ -46,7 +82,7 @@ def as_read_by(memory: Memory, caller: Caller) -> Memory:
     """
     if (
         is_private(memory.space)
-        or writer_of(memory) == caller.user
+        or is_word_of(memory, caller.user)
         or memory.provenance == UNTRUSTED
         or caller.is_trusted(memory.space)
     ):

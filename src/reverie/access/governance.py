@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     from reverie.storage.postgres.access_dump import Remains
 
 PAGE = 1000
+# Purges memories of a store for good: how many there were.
+Purge = Callable[["Store", Sequence[str]], int]
+
+
+def purge_here(store: Store, ids: Sequence[str]) -> int:
+    """Purge from the store alone: for one that no device is in step with."""
+    return store.purge(ids)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,13 +113,15 @@ class Governance(AccessActions):
             "retention", [memory for memory in memories if is_due(memory, rules, now)], holds
         )
 
-    def apply_retention(self, caller: Caller, store: Store, now: float) -> int:
+    def apply_retention(
+        self, caller: Caller, store: Store, now: float, purge: Purge = purge_here
+    ) -> int:
         """Purge what is due and not on hold. Returns how many memories were purged."""
         caller.check_admin()
         plan = self.plan_retention(caller.tenant, now)
         if not plan.ids:
             return 0
-        count = store.purge(list(plan.ids))
+        count = purge(store, plan.ids)
         with self.tables.transaction(caller.tenant) as rows:
             rows.audit(audit_entry(caller, "retention-purge", now, count=count))
         return count
@@ -184,7 +193,14 @@ class Governance(AccessActions):
         what = f"author {author}" if author else f"source {source}"
         return plan_erasure(what, found, holds)
 
-    def erase(self, caller: Caller, plan: ErasurePlan, store: Store, now: float) -> ErasureReport:
+    def erase(
+        self,
+        caller: Caller,
+        plan: ErasurePlan,
+        store: Store,
+        now: float,
+        purge: Purge = purge_here,
+    ) -> ErasureReport:
         """Purge what the plan says, then search everything that is stored for the texts.
 
         HeldByLaw, and nothing is erased, if a hold keeps any of it. `store` reads and writes all
@@ -199,7 +215,7 @@ class Governance(AccessActions):
         if there != {memory.id for memory in store.get(ids)}:
             raise StoreError("Nothing was erased: that needs a store that reads every space.")
         texts = texts_of(store, plan.ids)
-        erased = store.purge(ids)
+        erased = purge(store, ids)
         left = self._find(caller, ids)
         if left:
             raise StoreError(f"{len(left)} memories are still there. Nothing else was done.")

@@ -154,7 +154,8 @@ class Logins(AccessActions):
         """Use an invitation: a new user with a key. With `user_code` the device that waits for it
         is let in as well.
 
-        LoginRefused if the code is wrong, used or expired; Conflict if the name is taken, and the
+        `email` must be the address that the invitation is for, if it is for one. LoginRefused if
+        the code is wrong, used or expired; Conflict if the name is taken, and the
         code can be used again.
         """
         try:
@@ -169,7 +170,7 @@ class Logins(AccessActions):
             if not found or not is_right or not tenant or tenant.suspended_at is not None:
                 raise LoginRefused("This invitation is not valid. Ask for a new one.")
             self._check_open(found[0], email, now)
-            user = self._add_invited(rows, found[0], name, display_name, email, now)
+            user = self._add_invited(rows, found[0], name, display_name, now)
             key, secret = make_key(
                 token.tenant, name, now, label=label or "joined by invitation", purpose="device"
             )
@@ -191,7 +192,6 @@ class Logins(AccessActions):
         invitation: Invitation,
         name: str,
         display_name: str,
-        email: str,
         now: float,
     ) -> User:
         if not rows.use_invitation(invitation.prefix, name, now):
@@ -199,7 +199,9 @@ class Logins(AccessActions):
         user = User(
             name=name,
             display_name=display_name,
-            email=email.strip().lower(),
+            # Never what the newcomer typed: whoever has that address at the provider would be
+            # signed in as this user. Who invited them vouches for it.
+            email=invitation.email,
             is_admin=invitation.is_admin,
             created_at=now,
         )
@@ -259,6 +261,11 @@ class Logins(AccessActions):
         if caller.scope != KeyScope() or caller.user == OPERATOR:
             raise AccessDenied(
                 "A narrowed key cannot let devices in. Sign in, and approve it there."
+            )
+        if caller.purpose == "key" and caller.expires_at is not None:
+            # The device's key would outlive it; a sign-in ends by itself and proves who is there.
+            raise AccessDenied(
+                "A key that expires cannot let devices in. Sign in, and approve it there."
             )
         return self._decide_as(caller, user_code, "approved", now)
 
@@ -456,7 +463,7 @@ class Logins(AccessActions):
             is_open = invitation.used_at is None and invitation.expires_at > now
             if is_open and invitation.email == identity.email:
                 name = free_name(identity.email, {user.name for user in users})
-                return self._add_invited(rows, invitation, name, identity.name, identity.email, now)
+                return self._add_invited(rows, invitation, name, identity.name, now)
         return None
 
 

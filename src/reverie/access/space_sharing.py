@@ -38,7 +38,11 @@ class SpaceSharing(AccessActions):
         return self.link(caller, own, target, now, has_founded=True)
 
     def found(self, caller: Caller, space: str, now: float) -> Grant:
-        """The caller administers a shared space that is nobody's yet, nor any above or below it."""
+        """The caller administers a shared space that is nobody's yet, nor any above or below it.
+
+        What lies there though nobody has a grant any more is not given to whoever comes first:
+        only an administrator founds such a space.
+        """
         check_shared(space)
         grant = Grant(
             space=space,
@@ -48,14 +52,14 @@ class SpaceSharing(AccessActions):
             granted_by=caller.user,
             granted_at=now,
         )
-        with self.tables.transaction(caller.tenant) as rows:
+        with self.tables.governing(caller.tenant) as rows:
             rows.lock_tenant()  # two who found the same space: one is first
             tenant = rows.tenant()
             is_taken = any(
                 covers(other.space, space) or covers(space, other.space)
                 for other in rows.grants()
                 if other.space != ALL_SHARED
-            )
+            ) or (not caller.is_admin and rows.has_memories(space))
             may_found = tenant is not None and (tenant.everyone_founds or caller.is_admin)
             if is_taken or not may_found or caller.scope.spaces or caller.scope.verbs:
                 caller.check(Right.WRITE, space)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from reverie.access.authorship import keep_stamp, stamp_writer, writer_of
+from reverie.access.authorship import stamp_edit, stamp_writer, writer_of
 from reverie.access.callers import Caller
 from reverie.access.rights import is_private
 from reverie.core.errors import Conflict, ReverieError
@@ -188,10 +188,12 @@ def merge_pushed(
     came: Memory,
     known: Memory | None,
 ) -> Merge:
-    """What a pushed memory comes to; one that is known keeps the stamp of its first contributor."""
+    """What a pushed memory comes to; one that is known keeps the stamp of its first contributor,
+    with whoever else changed what it says.
+    """
     if known is None:
         return merge_version(came, None, follows=True)
-    stamped = keep_stamp(came, known)
+    stamped = stamp_edit(came, known, writer_of(came))
     follows = digest_content(known) in bases
     had = () if follows else list_past_digests(known, store.history(known.id))
     return merge_version(stamped, known, follows=follows, had=had)
@@ -276,6 +278,16 @@ def note_gone_from_devices(store: Store, ids: Iterable[str], now: float) -> None
     """Tell every device that these memories are about to be purged on the server itself."""
     for memory in store.get(list(ids)):
         note_gone(store, memory, "", now)
+
+
+def purge_everywhere(store: Store, ids: Sequence[str], now: float) -> int:
+    """Purge memories here and have every device purge its copies; how many there were.
+
+    Whatever purges on a server does it by this: a device that was not told brings them back.
+    """
+    with store.transaction():
+        note_gone_from_devices(store, ids, now)
+        return store.purge(ids)
 
 
 def gone_key(id: str) -> str:

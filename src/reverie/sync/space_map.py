@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from reverie.access.authorship import writer_of
+from reverie.access.authorship import is_word_of, writer_of
 from reverie.core.config import ME
 from reverie.core.model import Memory, visible_spaces
 from reverie.mirror.shared_lines import HEARD, SHARED, is_shareable
@@ -99,8 +99,8 @@ class SpaceMap(NamedTuple):
 
 
 def is_own(memory: Memory, user: str) -> bool:
-    """True unless somebody else contributed a memory."""
-    return writer_of(memory) in ("", user)
+    """True unless somebody else contributed a memory, or put other words into it."""
+    return is_word_of(memory, writer_of(memory) and user)
 
 
 def is_for_team(memory: Memory) -> bool:

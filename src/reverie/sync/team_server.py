@@ -229,7 +229,7 @@ def unshare_space(
     link = find_link(store, space)
     # Another device of ours may have said so already.
     with suppress(NotFound):
-        client.call("/spaces/unshare", {"space": space, "target": link.shared})
+        client.call("/spaces/unlink", {"space": space, "target": link.shared})
     with store.transaction():
         kept = [one for one in load_kept(store) if one != link.shared]
         save_kept(store, [*kept, link.shared] if keep else kept)

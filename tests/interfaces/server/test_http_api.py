@@ -84,7 +84,9 @@ def test_reading_a_space_that_one_may_only_read_needs_no_right_to_write(team):
 
 
 def test_an_edit_keeps_who_wrote_it(team):
-    """A colleague who may write may put it right; it stays its writer's."""
+    """A colleague who may write may put it right; it stays its writer's, and counts as others' words
+    for the writer too, until they word it anew or trust the space.
+    """
     ann, ben = team.hire("ann"), team.hire("ben")
     team.grant("demo")
     kept = ann("remember", text="The staging server is called heron.", space="demo")
@@ -94,7 +96,22 @@ def test_an_edit_keeps_who_wrote_it(team):
         "The staging server is called stork.",
         "ann",
     )
-    assert now["provenance"] == "observed"
+    assert (now["provenance"], now["details"]["heard_from"]) == ("untrusted", "ben")
+    ann("revise", id=kept["id"], text="The staging server is called ibis.")
+    assert ann("get", ids=kept["id"])[0]["provenance"] == "observed"
+
+
+def test_nobody_erases_a_colleagues_memory_by_moving_it(team):
+    """Out of a shared space it goes by its writer or who administers the space; what is on hold
+    goes nowhere.
+    """
+    ann, ben, boss = team.hire("ann"), team.hire("ben"), team.client(team.founded.key.token)
+    team.grant("demo")
+    kept = ann("remember", text="The staging server is called heron.", space="demo")
+    assert ben.ask("revise", id=kept["id"], space="me").status_code == 403
+    boss("holds/place", kind="space", subject="demo", reason="case 7")
+    assert ann.ask("revise", id=kept["id"], space="me").status_code == 409
+    assert [one["space"] for one in boss("get", ids=kept["id"])] == ["demo"]
 
 
 @pytest.mark.parametrize(
@@ -149,3 +166,28 @@ def test_what_is_no_route_and_what_is_too_large_is_a_problem_too(team):
     assert ann.post("/v1/recall", content=b"{").status_code == 400
     limit = team.deployment.limits.body_bytes
     assert ann.post("/v1/remember", content=b" " * (limit + 1)).status_code == 413
+
+
+def test_a_key_that_only_reads_is_told_so(team):
+    """What it cannot do is refused, not answered as if it were done."""
+    ann = team.hire("ann", scope=KeyScope(right=Right.READ))
+    said = {"verb": "turn", "payload": {"text": "x"}}
+    assert ann.post("/v1/record", json=said).status_code == 403
+
+
+def test_a_key_for_spaces_of_ones_own(team):
+    """They are named as everywhere: `me/demo`."""
+    ann = team.hire("ann")
+    token = ann("keys/issue", spaces=["me/demo"])["token"]
+    narrow = team.client(token)
+    assert narrow("remember", text="The staging server is called heron.", space="me/demo")
+    assert narrow.ask("browse", space="me/other").status_code == 403
+
+
+def test_a_made_up_method_makes_no_new_metric(team):
+    """Anybody may send one: the metrics keep one label for all of them."""
+    client = team.client()
+    for name in ("BREW", "STEEP"):
+        assert client.request(name, "/v1/recall").status_code == 405
+    told = client.get("/metrics").text
+    assert 'method="other"' in told and "BREW" not in told

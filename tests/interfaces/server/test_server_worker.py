@@ -7,6 +7,7 @@ import pytest
 
 from reverie.access import operator_of
 from reverie.core import clock
+from reverie.core.errors import EmbedderUnavailable
 from reverie.embedding.toy import ToyEmbedder
 from reverie.interfaces.server.server_worker import CLAIM_SECONDS, ServerWorker
 from tests.support.team_server import Team
@@ -109,3 +110,22 @@ def test_retention_is_applied_once_a_day(office):
     worker = make_worker(office, lambda: now + 60 * 86_400.0)
     work_until_idle(worker)
     assert [] == store.get([kept[0].id])
+
+
+def test_a_tenant_with_trouble_keeps_no_other_from_its_visit(office, monkeypatch):
+    """What goes wrong with one is its own: the next in order has its retention applied."""
+    now = clock.now()
+    remember(office, "The staging server is called heron.", tenant="aaa")
+    (kept,) = remember(office, "The staging server is called stork.")
+    governance = office.control.governance
+    governance.set_retention(office.admin, "~boss", 30, now)
+    plan = governance.apply_retention
+
+    def fail_for_one(caller, *given):
+        if caller.tenant == "aaa":
+            raise EmbedderUnavailable
+        return plan(caller, *given)
+
+    monkeypatch.setattr(governance, "apply_retention", fail_for_one)
+    work_until_idle(make_worker(office, lambda: now + 60 * 86_400.0))
+    assert [] == office.database.store("acme").get([kept.id])

@@ -83,6 +83,27 @@ def test_a_person_lets_a_device_in_through_the_provider(team_with_provider):
     assert team.client(came["token"])("whoami")["user"] == "ann"
 
 
+def test_a_sign_in_ends_in_the_browser_where_it_began(team_with_provider):
+    """Whoever follows the address by which another comes back is not signed in as them."""
+    team = team_with_provider
+    with httpx.Client(base_url=team.url) as mallory, httpx.Client(base_url=team.url) as victim:
+        back = mallory.get(mallory.get("/login").headers["location"]).headers["location"]
+        assert back.startswith(f"{team.url}/login/callback")
+        followed = victim.get(back)
+        assert (followed.status_code, dict(victim.cookies)) == (403, {})
+        assert mallory.get(back).status_code == 303
+
+
+def test_the_provider_opens_one_tenant_alone(team_with_provider):
+    """That of its organisation, whatever an address names: others have users of the same name."""
+    team = team_with_provider
+    other = team.control.tenants.create("other", admin="ann", email="ann@example.com", now=now())
+    with httpx.Client(base_url=team.url, follow_redirects=True) as browser:
+        browser.get("/login", params={"tenant": "other"})
+        caller = team.control.authenticate(browser.cookies["reverie_session"], now())
+    assert (caller.tenant, other.tenant.name) == ("acme", "other")
+
+
 def test_nobody_says_yes_who_is_not_signed_in(team):
     """A form that is posted without the cookie lets nothing in."""
     waiting = start_device(team)

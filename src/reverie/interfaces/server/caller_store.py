@@ -12,13 +12,22 @@ not write down this reader's view of it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, cast
 
 from reverie.access import AccessControl, Caller, Right
-from reverie.access.authorship import WRITER, as_read_by, keep_stamp, stamp_writer
+from reverie.access.authorship import (
+    SAID_FIELDS,
+    WRITER,
+    as_read_by,
+    editors_of,
+    stamp_edit,
+    stamp_writer,
+    writer_of,
+)
+from reverie.access.rights import is_private
 from reverie.core import clock
 from reverie.core.model import (
     Add,
@@ -40,6 +49,7 @@ if TYPE_CHECKING:
 
 # What reading counts in a memory: nobody needs a right to write for that, or misses it.
 USE_FIELDS = frozenset(("access_count", "last_accessed_at", "updated_at"))
+EDITS = (*SAID_FIELDS, "details")  # what a stamp has to do with
 
 
 class Oversight(NamedTuple):
@@ -142,6 +152,10 @@ class CallerStore:
         added = [change.memory for change in allowed if isinstance(change, Add)]
         if self._oversight and added:
             self._oversight.check_add(self._caller, added)
+        moved = [change.id for change in allowed if is_move(change, before)]
+        if self._oversight and moved:
+            # Out of a space on hold it could be erased.
+            self._oversight.check_purge(self._caller, moved)
         places = [memory.space for memory in added] + [memory.space for memory in before.values()]
         signed = self._sign(cause, *places)
         if signed is None and not allowed and done is None:
@@ -188,6 +202,8 @@ class CallerStore:
             case Revise(id=id, fields=fields):
                 known = [before[id].space] if id in before else []
                 spaces = [*known, *([fields["space"]] if "space" in fields else [])]
+                if id in before and is_taken_away(before[id], fields, self._caller):
+                    self._caller.check(Right.ADMINISTER, before[id].space)
                 if is_use(change) and not self._may_write(spaces):
                     return False
             case Retire(id=id) | Link(edge=(id, *_)):
@@ -203,10 +219,13 @@ class CallerStore:
         """The change with the writer that is true."""
         if isinstance(change, Add):
             return Add(memory=stamp_writer(change.memory, self._caller, self._origin))
-        if isinstance(change, Revise) and "details" in change.fields and before is not None:
-            kept = keep_stamp(before._replace(details=change.fields["details"]), before)
-            return Revise(change.id, {**change.fields, "details": kept.details})
-        return change
+        if not isinstance(change, Revise) or before is None:
+            return change
+        edited = {name: change.fields[name] for name in EDITS if name in change.fields}
+        if not edited:
+            return change
+        details = stamp_edit(before._replace(**edited), before, self._caller.user).details
+        return Revise(change.id, {**change.fields, "details": details})
 
     def _sign(self, event: Event, *places: str) -> Event | None:
         """The event with who caused it; None if they may write nowhere. Of what one may only read
@@ -232,14 +251,29 @@ def show_memory(memory: Memory, caller: Caller) -> Memory:
     seen = as_read_by(memory, caller)
     if seen is memory:
         return memory
-    stamp = memory.details.get(WRITER)
-    writer = stamp.get("user", "") if isinstance(stamp, dict) else ""
-    return disarm_memory(seen._replace(details={HEARD_FROM: writer, **seen.details}))
+    speaker = (editors_of(memory) or [writer_of(memory)])[-1]
+    return disarm_memory(seen._replace(details={HEARD_FROM: speaker, **seen.details}))
 
 
 def is_use(change: Change) -> bool:
     """True of a change that only counts that a memory was read."""
     return isinstance(change, Revise) and change.fields.keys() <= USE_FIELDS
+
+
+def is_move(change: Change, before: dict[str, Memory]) -> TypeGuard[Revise]:
+    """True of a change that puts a memory into another space."""
+    if not isinstance(change, Revise) or change.id not in before:
+        return False
+    space = before[change.id].space
+    return bool(change.fields.get("space", space) != space)
+
+
+def is_taken_away(memory: Memory, fields: Mapping[str, Any], caller: Caller) -> bool:
+    """True if a colleague's memory would leave the shared space that it is in: elsewhere the caller
+    might erase it for good.
+    """
+    is_moved = fields.get("space", memory.space) != memory.space
+    return is_moved and not is_private(memory.space) and writer_of(memory) != caller.user
 
 
 def has_id(change: Change) -> TypeGuard[Revise | Retire]:

@@ -4,19 +4,23 @@ Whoever typed `reverie login URL` on a machine opens `/device`, signs in at the 
 provider or uses an invitation, sees what asks to be let in, and says yes. A page is plain HTML
 without scripts. Signed in is who has the cookie, which is a key of its own for half a day; it is
 sent with requests of this site alone, so another site's page cannot say yes in somebody's name.
+Who comes back from the provider must be the browser that went there (RFC 6749, 10.12): nobody is
+signed in as somebody else by following an address.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from hmac import compare_digest
 from html import escape
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from reverie.access.logins import ATTEMPT_SECONDS
 from reverie.core.errors import LoginRefused, NotFound, ReverieError, Unauthenticated
 from reverie.interfaces.server.login_routes import DEVICE_PAGE, MAX_BODY_BYTES, TRIES_PER_MINUTE
 from reverie.interfaces.server.problems import TooLarge, find_problem
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
 
 COOKIE = "reverie_session"
 COOKIE_SECONDS = 12 * 3600
+STATE_COOKIE = "reverie_sign_in"  # of a browser that has gone to the provider
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -145,31 +150,38 @@ class LoginPages:
     async def begin_sign_in(self, request: Request) -> Response:
         """Send the browser to the provider."""
         deployment, query = self._deployment, request.query_params
-        tenant = query.get("tenant", deployment.settings.oidc_tenant)
 
         def begin() -> str:
             assert deployment.oidc is not None
             self._count(request)
             return self._access.logins.begin_sign_in(
-                tenant,
+                # Of other tenants the provider knows nobody, whatever an address says.
+                deployment.settings.oidc_tenant,
                 deployment.oidc,
                 redirect_uri=self.callback,
                 now=deployment.now(),
                 return_to=query.get("user_code", ""),
             )
 
-        return RedirectResponse(await deployment.pool.run(begin), 302, HEADERS)
+        address = await deployment.pool.run(begin)
+        response = RedirectResponse(address, 302, HEADERS)
+        (state,) = parse_qs(urlsplit(address).query)["state"]
+        self._set_cookie(response, STATE_COOKIE, state, int(ATTEMPT_SECONDS))
+        return response
 
     async def finish_sign_in(self, request: Request) -> Response:
         """Back from the provider: signed in, and on to the device that waits."""
         deployment, query = self._deployment, request.query_params
+        state, began = query.get("state", ""), request.cookies.get(STATE_COOKIE, "")
+        if not state or not compare_digest(state.encode(), began.encode()):
+            return show_page("<p>This sign-in began in another browser. Start again.</p>", 403)
 
         def finish() -> tuple[str, str]:
             assert deployment.oidc is not None
             self._count(request)
             signed_in = self._access.logins.finish_sign_in(
                 deployment.oidc,
-                state=query.get("state", ""),
+                state=state,
                 code=query.get("code", ""),
                 redirect_uri=self.callback,
                 now=deployment.now(),
@@ -182,15 +194,20 @@ class LoginPages:
             return show_page(f"<p>{escape(str(err))}</p>", 403)
         address = f"{DEVICE_PAGE}?{urlencode({'user_code': code})}"
         response = RedirectResponse(address, 303, HEADERS)
+        self._set_cookie(response, COOKIE, token, COOKIE_SECONDS)
+        response.delete_cookie(STATE_COOKIE)
+        return response
+
+    def _set_cookie(self, response: Response, name: str, value: str, seconds: int) -> None:
+        """Set a cookie that no script reads and no other site's form sends."""
         response.set_cookie(
-            COOKIE,
-            token,
-            max_age=COOKIE_SECONDS,
+            name,
+            value,
+            max_age=seconds,
             httponly=True,
-            secure=deployment.public_url.startswith("https:"),
+            secure=self._deployment.public_url.startswith("https:"),
             samesite="lax",
         )
-        return response
 
     async def _answer(self, request: Request, work: Callable[[], str]) -> Response:
         """The page that `work` writes; an error as a page."""

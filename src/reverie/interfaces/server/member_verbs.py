@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from reverie.access import AccessControl, AuditQuery, Caller, KeyScope, Right
 from reverie.core.errors import BadInput
 from reverie.memory.memory_validation import parse_moment, validate_space
+from reverie.sync.push_intake import purge_everywhere
 
 if TYPE_CHECKING:
     from reverie.storage import Store
@@ -332,4 +334,5 @@ def erase_memories(
     plan = asked.control.governance.plan_erasure(asked.caller, author=author, source=source)
     if dry_run:
         return plan
-    return asked.control.governance.erase(asked.caller, plan, asked.store, asked.now)
+    purge = partial(purge_everywhere, now=asked.now)
+    return asked.control.governance.erase(asked.caller, plan, asked.store, asked.now, purge)

@@ -75,15 +75,20 @@ class RequestPool:
         self._threads.shutdown(wait=True, cancel_futures=True)
 
 
-async def read_json(request: Request, most: int) -> dict[str, Any]:
-    """The JSON object in a request's body; TooLarge beyond so many bytes."""
+async def read_body(request: Request, most: int) -> bytes:
+    """A request's body; TooLarge beyond so many bytes."""
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
         if size > most:
             raise TooLarge(f"The request has more than {most:,} bytes. Send less at once.")
         parts.append(part)
-    body = b"".join(parts)
+    return b"".join(parts)
+
+
+async def read_json(request: Request, most: int) -> dict[str, Any]:
+    """The JSON object in a request's body; TooLarge beyond so many bytes."""
+    body = await read_body(request, most)
     if not body.strip():
         return {}
     try:

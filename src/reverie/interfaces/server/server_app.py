@@ -24,6 +24,7 @@ from reverie.interfaces.server.sign_in import (
     describe_challenge,
     protected_resource_metadata,
 )
+from reverie.interfaces.server.sync_routes import build_sync_routes
 from reverie.interfaces.server.verb_requests import build_verb_routes
 
 if TYPE_CHECKING:
@@ -54,17 +55,6 @@ def build_app(deployment: Deployment) -> ASGIApp:
     # A bare router: Starlette's own layers would answer errors before the gate sees them.
     router = Router(routes, lifespan=run_app)
     return RequestGate(router, deployment.metrics, partial(describe_challenge, deployment))
-
-
-def build_sync_routes(deployment: Deployment) -> list[Route]:
-    """The routes by which developers' own stores keep in step with this one."""
-    from importlib.util import find_spec
-
-    if find_spec("reverie.interfaces.server.sync_routes") is None:
-        return []
-    from reverie.interfaces.server.sync_routes import sync_routes
-
-    return list(sync_routes(deployment))
 
 
 def build_document_routes(deployment: Deployment) -> list[Route]:

@@ -13,6 +13,9 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 # Seconds. Recall by words takes a few milliseconds, and requests are cut at half a minute.
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+# Others are one label: a client may call its method anything, and each label is kept for good.
+METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+OTHER_METHOD = "other"
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
 
@@ -51,7 +54,8 @@ class ServerMetrics:
 
     def count_request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count one request."""
-        self.requests.labels(route, method, str(status)).inc()
+        known = method if method in METHODS else OTHER_METHOD
+        self.requests.labels(route, known, str(status)).inc()
         self.seconds.labels(route).observe(seconds)
 
     def count_tenant(self, tenant: str) -> None:

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from reverie.access import operator_of
@@ -26,6 +27,7 @@ from reverie.core.errors import ReverieError, StoreError
 from reverie.pipeline.event_reader import WorkContext
 from reverie.pipeline.leases import SETTLE_LEASE, SETTLE_LEASE_SECONDS
 from reverie.runtime.settle import build_event_queue, run_settle_step
+from reverie.sync.push_intake import purge_everywhere
 
 if TYPE_CHECKING:
     from reverie.access import AccessControl
@@ -94,7 +96,7 @@ class ServerWorker:
         if self.now() - self.visited_at < VISIT_SECONDS / 10:
             return False
         self.visited_at = self.now()
-        visited = [self.visit_tenant(tenant) for tenant in self.database.tenants()]
+        visited = [self.visit_or_warn(tenant) for tenant in self.database.tenants()]
         return any(visited)
 
     def settle_tenant(self, tenant: str) -> None:
@@ -140,6 +142,18 @@ class ServerWorker:
             return False
         return store.acquire(SETTLE_LEASE, self.name, SETTLE_LEASE_SECONDS, now)
 
+    def visit_or_warn(self, tenant: str) -> bool:
+        """Visit a tenant; its own trouble is logged, so that those behind it are visited too."""
+        try:
+            return self.visit_tenant(tenant)
+        except StoreError:
+            raise
+        except ReverieError as err:
+            log.warning(
+                "unvisited", extra={"facts": {"tenant": tenant, "error": type(err).__name__}}
+            )
+            return True
+
     def visit_tenant(self, tenant: str) -> bool:
         """Do for a tenant what comes with time, if nobody has lately; False if somebody has."""
         store, now = self.database.store(tenant), self.now()
@@ -167,7 +181,9 @@ class ServerWorker:
         if now - read_time(store, RETENTION_META) < DAY:
             return
         store.set_meta(RETENTION_META, str(now))
-        purged = self.access.governance.apply_retention(operator_of(tenant), store, now)
+        purged = self.access.governance.apply_retention(
+            operator_of(tenant), store, now, partial(purge_everywhere, now=now)
+        )
         if purged:
             log.info("retention", extra={"facts": {"tenant": tenant, "purged": purged}})
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -24,9 +25,10 @@ from starlette.routing import Route
 
 from reverie.access import Caller
 from reverie.access.rights import is_private
-from reverie.core.errors import ReverieError
+from reverie.core.errors import HeldByLaw
 from reverie.core.model import index_memories
 from reverie.interfaces.server.problems import BadArgument, TooLarge
+from reverie.interfaces.server.request_gate import read_body
 from reverie.interfaces.server.sign_in import bearer_token, sign_in
 from reverie.sync.change_feed import MAX_PAGE, Wanted, read_feed
 from reverie.sync.push_intake import take_batch
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 PUSH, PULL, STATUS = "sync/push", "sync/pull", "sync/status"
 GZIP_FROM = 1_000  # bytes of an answer; what is shorter goes as it is
+SMALL_NUMBER = re.compile(r"[0-9]{1,9}")
 MAX_SPACES = 200  # shared spaces that a device may name
 # What changed nothing is no change that an audit knows of.
 UNCHANGED = ("same", "kept", "refused", "gone")
@@ -52,12 +55,18 @@ UNCHANGED = ("same", "kept", "refused", "gone")
 Answer = Callable[[str], dict[str, Any]]  # from the caller's token
 
 
-def sync_routes(deployment: Deployment) -> list[Route]:
-    """The routes."""
+def build_sync_routes(deployment: Deployment) -> list[Route]:
+    """The three routes."""
 
     async def serve_push(request: Request) -> Response:
-        values = await read_packed_json(request, deployment.limits.body_bytes)
-        return await answer(request, lambda token: answer_push(deployment, token, values))
+        most = deployment.limits.body_bytes
+        data = await read_body(request, most)
+        is_packed = request.headers.get("content-encoding", "") == "gzip"
+
+        def push(token: str) -> dict[str, Any]:
+            return answer_push(deployment, token, parse_body(data, most, is_packed=is_packed))
+
+        return await answer(request, push)
 
     async def serve_pull(request: Request) -> Response:
         query = request.query_params
@@ -70,8 +79,9 @@ def sync_routes(deployment: Deployment) -> list[Route]:
 
     async def answer(request: Request, work: Answer) -> Response:
         token = bearer_token(request.headers)
-        values = await deployment.pool.run(lambda: work(token))
-        return pack_answer(values, request.headers.get("accept-encoding", ""))
+        accepted = request.headers.get("accept-encoding", "")
+        # Packing megabytes takes a tenth of a second, which all others would wait for.
+        return await deployment.pool.run(lambda: pack_answer(work(token), accepted))
 
     return [
         Route("/v1/sync/push", serve_push, methods=["POST"], name=PUSH),
@@ -86,8 +96,11 @@ def answer_push(deployment: Deployment, token: str, values: Mapping[str, Any]) -
     batch, now = batch_from_wire(values), deployment.now()
     store = open_store_of(deployment, caller)
     check_quota(deployment, caller, batch, now)
-    held = refuse_held(deployment, caller, batch)
-    allowed = batch._replace(purged=tuple(one for one in batch.purged if one.id not in held))
+    held = refuse_held(deployment, caller, store, batch)
+    allowed = batch._replace(
+        memories=tuple(one for one in batch.memories if one.memory.id not in held),
+        purged=tuple(one for one in batch.purged if one.id not in held),
+    )
     results = take_batch(store, caller, allowed, now)
     results += [PushResult(id, "refused", why) for id, why in held.items()]
     record_changes(deployment, caller, batch, results, now)
@@ -103,7 +116,7 @@ def answer_pull(
     """The next page of what changed."""
     caller = sign_in(deployment, token, PULL)
     wanted = Wanted(caller, frozenset(spaces))
-    limit = int(asked["limit"]) if asked["limit"].isdigit() else MAX_PAGE
+    limit = int(asked["limit"]) if SMALL_NUMBER.fullmatch(asked["limit"]) else MAX_PAGE
     store = open_store_of(deployment, caller)
     page = read_feed(store, wanted, asked["after"], asked["device"], limit)
     record_reads(deployment, caller, page)
@@ -138,14 +151,21 @@ def check_quota(deployment: Deployment, caller: Caller, batch: Batch, now: float
         deployment.access.check_quota(caller, now, memories=len(batch.memories), size=size)
 
 
-def refuse_held(deployment: Deployment, caller: Caller, batch: Batch) -> dict[str, str]:
-    """What a batch would erase and a legal hold forbids to: id → why."""
+def refuse_held(
+    deployment: Deployment, caller: Caller, store: Store, batch: Batch
+) -> dict[str, str]:
+    """What a batch would erase, or move to where it can be erased, and a legal hold forbids to:
+    id → why. Of what the caller may not see nothing is told.
+    """
+    places = {one.memory.id: one.memory.space for one in batch.memories}
+    known = index_memories(store.get([*places, *(one.id for one in batch.purged)]))
+    wanted = [id for id, one in known.items() if places.get(id) != one.space]
     held = {}
-    for one in batch.purged:
+    for id in wanted:
         try:
-            deployment.access.governance.check_purge(caller, [one.id])
-        except ReverieError as err:
-            held[one.id] = str(err)
+            deployment.access.governance.check_purge(caller, [id])
+        except HeldByLaw as err:
+            held[id] = str(err)
     return held
 
 
@@ -171,19 +191,11 @@ def record_reads(deployment: Deployment, caller: Caller, page: Page) -> None:
         deployment.access.record_read(caller, PULL, dict(spaces), deployment.now())
 
 
-async def read_packed_json(request: Request, most: int) -> dict[str, Any]:
-    """The object in a request's body, unpacked; TooLarge if either form is too large."""
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise TooLarge(f"The request has more than {most:,} bytes. Send less at once.")
-        parts.append(part)
-    data = b"".join(parts)
-    if request.headers.get("content-encoding", "") == "gzip":
-        data = unpack(data, most)
+def parse_body(data: bytes, most: int, *, is_packed: bool) -> dict[str, Any]:
+    """The object in a request's body, unpacked; TooLarge if that is too large."""
+    plain = unpack(data, most) if is_packed else data
     try:
-        values = json.loads(data, parse_constant=refuse_constant)
+        values = json.loads(plain, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as err:
         raise BadArgument("", "The body is no JSON object. Send a batch.") from err
     if not isinstance(values, dict):

@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from reverie.access import Caller
+from reverie.core.errors import AccessDenied
 from reverie.core.model import Hit, Memory, Retrieved
 from reverie.interfaces.json_values import to_json_values
 from reverie.interfaces.server.caller_mind import open_caller_mind
@@ -76,6 +77,7 @@ def answer_verb(deployment: Deployment, asked: VerbRequest) -> Any:
     """What the verb answers this caller, as JSON values."""
     row = asked.row
     caller = sign_in(deployment, asked.token, row.name)
+    check_key_right(caller, row)
     with memory_span(row.name, caller.tenant) as span:
         mind = open_caller_mind(deployment, caller, asked.origin)
         answer = run_verb(mind, asked, caller)
@@ -83,6 +85,15 @@ def answer_verb(deployment: Deployment, asked: VerbRequest) -> Any:
         describe_answer(span, row.name, answer)
         record_in_audit(deployment, mind, caller, row.name, answer)
     return with_caller_spaces(to_json_values(answer), caller.private_root)
+
+
+def check_key_right(caller: Caller, row: VerbRoute) -> None:
+    """AccessDenied for a key that may never do what a verb does, instead of doing nothing."""
+    if caller.scope.right < row.right:
+        raise AccessDenied(
+            f"This key may only {caller.scope.right.word}, and {row.name} needs the right to"
+            f" {row.right.word}. Use another key, or ask an administrator for one."
+        )
 
 
 def run_verb(mind: Mind, asked: VerbRequest, caller: Caller) -> Any:
@@ -123,6 +134,11 @@ def with_server_spaces(arguments: Mapping[str, Any], caller: Caller) -> dict[str
     named = dict(arguments)
     if isinstance(named.get("space"), str):
         named["space"] = to_server_space(named["space"], caller.private_root)
+    if isinstance(named.get("spaces"), list):
+        named["spaces"] = [
+            to_server_space(one, caller.private_root) if isinstance(one, str) else one
+            for one in named["spaces"]
+        ]
     if isinstance(named.get("items"), list):
         named["items"] = [
             with_server_spaces(item, caller) if isinstance(item, Mapping) else item

@@ -132,6 +132,19 @@ class AuditRows:
         )
         return [read_stored(row) for row in rows]
 
+    def has_memories(self, space: str) -> bool:
+        """True if any memory lies in a space or below; needs `governing`."""
+        found = self.db.fetch_rows(
+            """
+            select 1 from memory
+            where tenant = %(tenant)s
+                and (space = %(space)s or starts_with(space, %(space)s || '/'))
+            limit 1
+            """,
+            space=space,
+        )
+        return bool(found)
+
     def memories_of(self, *, author: str = "", source: str = "") -> list[StoredMemory]:
         """Memories that a user wrote, all in their private spaces included, or that came from a
         source: a session, or a name in the memory's details; needs `governing`.

@@ -428,6 +428,14 @@ def run_steps(db: TenantConnection, steps: list[str]) -> psycopg.Cursor[tuple[An
     return found
 
 
+def check_sound(db: TenantConnection) -> None:
+    """StoreError if a statement of the transaction failed, though whoever made it went on: the
+    server would take everything back at `commit`, and report no error.
+    """
+    if db.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
+        raise StoreError("A step of this change failed, so nothing of it was kept. Try again")
+
+
 def roll_back(db: TenantConnection) -> None:
     """End an open transaction, whatever state it is in."""
     # What broke the transaction is already on its way up.
@@ -575,6 +583,7 @@ class PostgresConnections:
         self._end_shared()
         with self._transaction("begin") as db:
             yield db
+            check_sound(db)
             self._commit(db)
 
     @contextmanager
@@ -583,6 +592,7 @@ class PostgresConnections:
         begin = "begin isolation level read committed"
         with self.pool.transaction(lambda db, role: self._start(db, role, begin)) as db:
             yield db
+            check_sound(db)
             db.execute("commit")
 
     @contextmanager
