@@ -92,7 +92,7 @@ def test_a_check_without_a_model_fails(run):
     run("data", "llm", "--check", "--json", code=1)
 
 
-@pytest.mark.parametrize("command", ["settle", "worker"])
+@pytest.mark.parametrize("command", ["data settle", "data worker"])
 @pytest.mark.proves("X17")
 def test_whoever_settles_has_conversations_read(run, command, tmp_path):
     """The command and the detached worker ask the configured model, as the companion does."""
@@ -108,7 +108,7 @@ def test_whoever_settles_has_conversations_read(run, command, tmp_path):
             ]
             mind.record("turn", {"messages": said, "first": number}, space="me/demo", session="s1")
     with scripted(json.dumps({"keep": [note]})) as script:
-        run(command, llm=script.openai)
+        run(*command.split(), llm=script.openai)
         assert 1 == len(script.asked)
     with memory(tmp_path, now=clock.now) as mind:
         assert [(note["text"], "extracted")] == [

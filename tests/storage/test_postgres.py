@@ -17,7 +17,7 @@ import pytest
 from psycopg import sql
 
 import reverie
-from reverie.core.clock import new_id
+from reverie.core.clock import new_id, ticks
 from reverie.core.config import hide_password
 from reverie.core.errors import (
     BadInput,
@@ -775,3 +775,103 @@ def test_what_the_server_took_back_is_no_success(store):
     with pytest.raises(StoreError, match="nothing of it was kept"):
         write_and_go_on()
     assert not store.meta("a")
+
+
+def dumped_rows(database, count):
+    """The rows of a tenant with so many memories, links and a log."""
+    store = database.store("source")
+    memories = [make_memory(text=f"Fact {number}.", tags=("ops",)) for number in range(count)]
+    links = [Link(Edge(memories[0].id, "see", one.id, 1.0)) for one in memories[1:50]]
+    store.apply([*map(Add, memories), *links], make_event())
+    store.append([make_event(payload={"number": number}) for number in range(20)])
+    return list(store.dump())
+
+
+def count_statements(monkeypatch, load):
+    """How many statements were sent one by one while something was loaded."""
+    sent = []
+    plain = psycopg.Connection.execute
+    monkeypatch.setattr(
+        psycopg.Connection,
+        "execute",
+        lambda db, query, *args, **options: (
+            sent.append(query) or plain(db, query, *args, **options)
+        ),
+    )
+    load()
+    monkeypatch.undo()
+    return len(sent)
+
+
+def test_an_import_goes_to_the_server_in_batches(database, monkeypatch):
+    """A thousand memories take some dozens of statements, and a bad row among them costs some more
+    and no other row; again nothing is new.
+    """
+    rows = dumped_rows(database, 1_000)
+    whole, torn = database.store("whole"), database.store("torn")
+    first = count_statements(monkeypatch, lambda: whole.load(rows))
+    assert first < 60
+    bad = {**rows[700], "id": "mem_bad", "text": None}
+    new = {}
+    second = count_statements(
+        monkeypatch, lambda: new.update(torn.load([*rows[:300], bad, *rows[300:]]))
+    )
+    assert (new["memory"], new["refused"], new["event"]) == (1_000, 1, 21)
+    assert second < first + 200
+    assert list(torn.dump()) == list(whole.dump()) == rows
+    assert whole.load(rows) == {} == torn.load(rows)
+
+
+def test_events_are_appended_to_a_log_that_is_not_empty_once(database):
+    """What was here before is known by its values and the memory that it changed."""
+    rows = dumped_rows(database, 30)
+    other = database.store("other")
+    other.append([make_event(payload={"number": 7}), make_event(session="of its own")])
+    events = sum(row["type"] == "event" for row in rows)
+    assert other.load(rows)["event"] == events - 1
+    assert other.load(rows) == {}
+
+
+def test_a_statement_ends_when_nobody_waits_any_more(database, postgres_url):
+    """A request's time is the database's too: a statement, and a wait for whoever writes."""
+    from reverie.core.time_limit import limit_time
+
+    store = database.store("acme")
+    store.set_meta("a", "1")
+    started = ticks()
+    with limit_time(0.3), pytest.raises(StoreBusy):
+        store.connections.fetch_value("select pg_sleep(20)")
+    with closing(psycopg.connect(postgres_url)) as other:
+        other.execute("select 1 from reverie.counter where tenant = 'acme' for update")
+        with limit_time(0.3), pytest.raises(StoreBusy):
+            store.set_meta("a", "2")
+    with limit_time(-1.0), pytest.raises(StoreBusy):
+        store.meta("a")
+    assert ticks() - started < 10
+    assert store.meta("a") == "1"
+    # Nothing of it is left on the connections.
+    assert store.connections.fetch_value("show statement_timeout") == "0"
+
+
+def test_servers_of_two_releases_share_a_schema(database, postgres_url, monkeypatch):
+    """A schema that a newer release has taken further is served by whoever it says it can be, and
+    refused with a sentence by others.
+    """
+    step = schema_migration.LATEST
+    store = database.store("acme")
+    kept = make_memory("kept during the upgrade")
+    with closing(psycopg.connect(postgres_url, autocommit=True)) as owner:
+        owner.execute("set search_path = reverie")
+        owner.execute("alter table memory add column mood text")
+        note = "insert into schema_version (step, min_reader, name) values (%s, %s, 'next')"
+        owner.execute(note, [step + 1, step])
+        assert (database.describe_schema_trouble(), database.prepare()) == ("", 0)
+        store.apply([Add(kept)], make_event())
+        assert store.has_current_schema() and store.get([kept.id]) == [kept]
+        owner.execute(note, [step + 2, step + 1])
+        assert "upgrade it" in database.describe_schema_trouble()
+        assert not store.has_current_schema()
+        with pytest.raises(NewerStore, match="Upgrade"):
+            database.prepare()
+    monkeypatch.setattr(schema_migration, "LATEST", step + 3)
+    assert "reverie server migrate" in database.describe_schema_trouble()

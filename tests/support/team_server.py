@@ -14,7 +14,7 @@ from reverie.core.config import Settings
 from reverie.interfaces.server.deployment import Deployment
 from reverie.interfaces.server.server_app import build_app
 from reverie.interfaces.server.server_database import ServerDatabase
-from reverie.interfaces.server.server_run import accept_access_tokens
+from reverie.interfaces.server.server_run import accept_access_tokens, server_settings
 from reverie.storage.postgres import PostgresDatabase
 from reverie.storage.postgres.access_tables import AccessTables
 
@@ -31,7 +31,7 @@ class Team:
             ServerDatabase(database),
             self.control,
             embedder,
-            Settings(home=Path("reverie-testing"), embedder="toy", mirror="off", idle=0.0),
+            server_settings(Settings(home=Path("reverie-testing"), embedder="toy")),
             url,
         )
 

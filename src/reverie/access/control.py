@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from reverie.access.actions import audit_entry
@@ -23,13 +24,16 @@ from reverie.access.key_admin import KeyAdmin
 from reverie.access.logins import Logins
 from reverie.access.people import People
 from reverie.access.rate_limits import SECONDS_OF_DAY, RateLimiter, check_quotas
+from reverie.access.read_audit import WAIT_SECONDS, ReadAudit
 from reverie.access.rights import is_private
 from reverie.access.space_sharing import SpaceSharing
 from reverie.access.tenant_admin import TenantAdmin
 from reverie.core.errors import Unauthenticated
+from reverie.core.time_limit import without_limit
 from reverie.storage.access_records import StoredAmounts
 
 if TYPE_CHECKING:
+    from reverie.storage.postgres import PostgresStore
     from reverie.storage.postgres.access_tables import AccessTables
 
 USED_EVERY = 3_600.0  # a key's last use is written once an hour, not with each request
@@ -40,14 +44,15 @@ MAX_AMOUNTS = 10_000
 class AccessControl:
     """Everything about who may what, over the tables."""
 
-    def __init__(self, tables: AccessTables) -> None:
+    def __init__(self, tables: AccessTables, reads_wait: float = WAIT_SECONDS) -> None:
         self.tables = tables
+        self.reads = ReadAudit(tables, reads_wait)
         self.tenants = TenantAdmin(tables)
         self.people = People(tables)
         self.spaces = SpaceSharing(tables)
         self.keys = KeyAdmin(tables)
         self.logins = Logins(tables)
-        self.governance = Governance(tables)
+        self.governance = Governance(tables, self.reads.flush)
         self.rates = RateLimiter()
         self._amounts: OrderedDict[str, tuple[float, StoredAmounts]] = OrderedDict()
         self._lock = threading.Lock()
@@ -117,18 +122,32 @@ class AccessControl:
 
     def record_change(self, caller: Caller, verb: str, space: str, count: int, now: float) -> None:
         """A line of the audit: the caller changed so many memories of a space."""
-        with self.tables.transaction(caller.tenant) as rows:
+        with without_limit(), self.tables.transaction(caller.tenant) as rows:
             rows.audit(audit_entry(caller, verb, now, space=space, count=count))
 
+    def record_changes_in(
+        self, store: PostgresStore, caller: Caller, verb: str, counts: Mapping[str, int], now: float
+    ) -> None:
+        """Lines of the audit in the transaction of the change that they are about: the caller is
+        changing so many memories of these spaces.
+        """
+        entries = [
+            audit_entry(caller, verb, now, space=space, count=count)
+            for space, count in sorted(counts.items())
+        ]
+        self.tables.add_to_audit(store.connections, entries)
+
     def record_read(self, caller: Caller, verb: str, counts: dict[str, int], now: float) -> None:
-        """Lines of the audit: the caller read so many memories of these spaces. Reads of private
-        spaces are their owner's alone and leave no line.
+        """Lines of the audit, written soon: the caller read so many memories of these spaces.
+        Reads of private spaces are their owner's alone and leave no line.
         """
         entries = [
             audit_entry(caller, verb, now, space=space, count=count)
             for space, count in sorted(counts.items())
             if count and not is_private(space)
         ]
-        if entries:
-            with self.tables.transaction(caller.tenant) as rows:
-                rows.audit(*entries)
+        self.reads.add(caller.tenant, entries)
+
+    def close(self) -> None:
+        """Write what waits to be written."""
+        self.reads.close()

@@ -25,6 +25,7 @@ from reverie.storage.access_records import (
 if TYPE_CHECKING:
     from reverie.storage import Store
     from reverie.storage.postgres.access_dump import Remains
+    from reverie.storage.postgres.access_tables import AccessTables
 
 PAGE = 1000
 # Purges memories of a store for good: how many there were.
@@ -51,12 +52,21 @@ class ErasureReport:
 
 
 class Governance(AccessActions):
-    """What an organisation must be able to show, keep and erase."""
+    """What an organisation must be able to show, keep and erase. `write_waiting` has lines of the
+    audit written that wait in this process.
+    """
+
+    def __init__(
+        self, tables: AccessTables, write_waiting: Callable[[], None] = lambda: None
+    ) -> None:
+        super().__init__(tables)
+        self._write_waiting = write_waiting
 
     def audit(self, caller: Caller, query: AuditQuery) -> list[AuditEntry]:
         """Lines of the audit, oldest first: all for administrators, for others their own."""
         if not caller.is_admin:
             query = replace(query, actor=caller.user)
+        self._write_waiting()
         with self.tables.transaction(caller.tenant) as rows:
             return rows.audit_entries(query)
 

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from reverie.storage.postgres.access_tables import AccessTransaction
 
 INVITATION_SECONDS = 7 * 86_400.0
+INVITATIONS_KEPT = 30 * 86_400.0  # after they ran out unused, so that somebody sees that they did
 BROWSER_SECONDS = 12 * 3_600.0
 DEVICE_KEY_SECONDS = 180 * 86_400.0
 ATTEMPT_SECONDS = 600.0
@@ -223,6 +224,14 @@ class Logins(AccessActions):
         newcomer = Caller(tenant="", user=name, rights=Rights())
         rows.audit(audit_entry(newcomer, "join", now, invitation=invitation.prefix))
         return user
+
+    def tidy(self, tenant: str, now: float) -> int:
+        """Remove logins that nobody came back for, and invitations that ran out unused a month ago;
+        how many invitations. For the worker.
+        """
+        with self.tables.transaction(tenant) as rows:
+            rows.delete_expired_logins(now)
+            return rows.delete_expired_invitations(now - INVITATIONS_KEPT)
 
     # Devices.
 

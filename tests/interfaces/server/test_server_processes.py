@@ -41,10 +41,10 @@ def reverie(env, *words, code=0):
 
 
 @contextmanager
-def started(env, *words):
+def started(env, *words, command=("server", "start")):
     """A server process and its address; it has ended after the block."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "reverie", "server", "start", "--port", "0", *words],
+        [sys.executable, "-m", "reverie", *command, "--port", "0", *words],
         env=env,
         stderr=subprocess.PIPE,
         text=True,
@@ -156,6 +156,42 @@ def test_a_worker_process_serves_what_a_server_without_workers_left(postgres_url
         database.close()
         worker.terminate()
         assert worker.wait(20) == 0
+
+
+def test_server_alone_is_api_and_a_worker_and_worker_adds_more(postgres_url, tmp_path):
+    """`reverie server` starts both; `reverie worker` is the worker of a server's database, and says
+    which one is meant for a memory of one's own.
+    """
+    from reverie.embedding.toy import ToyEmbedder
+    from reverie.storage.postgres import PostgresDatabase
+
+    env = environment(tmp_path, postgres_url)
+    key = reverie(env, "server", "init")["key"]
+    database = PostgresDatabase(postgres_url)
+    store = database.store("default")
+
+    def await_vectors(count):
+        end = ticks() + 30
+        while store.stats(ToyEmbedder().model).vectors < count and ticks() < end:
+            sleep(0.05)
+        assert store.stats(ToyEmbedder().model).vectors == count
+
+    headers = {"Authorization": f"Bearer {key}"}
+    with started(env, command=("server",)) as (_, address, _):
+        httpx.post(f"{address}/v1/remember", json={"text": "It is heron."}, headers=headers)
+        await_vectors(1)
+    with started(env, "--workers-inside", "0", command=("server",)) as (_, address, _):
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "reverie", "worker"], env=env, stderr=subprocess.DEVNULL
+        )
+        httpx.post(f"{address}/v1/remember", json={"text": "It is stork."}, headers=headers)
+        await_vectors(2)
+        worker.terminate()
+        assert worker.wait(20) == 0
+    database.close()
+    assert not (tmp_path / "backups").exists()
+    refused = reverie({**env, "REVERIE_SERVER_DATABASE": ""}, "worker", code=2)
+    assert "reverie data worker" in refused["error"]["message"]
 
 
 @pytest.mark.parametrize(

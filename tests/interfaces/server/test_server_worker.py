@@ -10,6 +10,7 @@ from reverie.core import clock
 from reverie.core.errors import EmbedderUnavailable
 from reverie.embedding.toy import ToyEmbedder
 from reverie.interfaces.server.server_worker import CLAIM_SECONDS, ServerWorker
+from reverie.sync.push_intake import purged_among
 from tests.support.team_server import Team
 
 
@@ -129,3 +130,35 @@ def test_a_tenant_with_trouble_keeps_no_other_from_its_visit(office, monkeypatch
     monkeypatch.setattr(governance, "apply_retention", fail_for_one)
     work_until_idle(make_worker(office, lambda: now + 60 * 86_400.0))
     assert [] == office.database.store("acme").get([kept.id])
+
+
+def test_ways_in_that_nobody_used_are_tidied_up_once_a_day(office):
+    """Logins a day after they ran out, invitations a month after; what is open stays."""
+    control, now = office.control, clock.now()
+    control.logins.start_device("acme", now)
+    control.logins.invite(office.admin, now=now, seconds=60.0)
+    open_still = control.logins.invite(office.admin, now=now, seconds=90 * 86_400.0)
+    remember(office, "The staging server is called heron.")
+    work_until_idle(make_worker(office, lambda: now + 2 * 86_400.0))
+    with control.tables.transaction("acme") as rows:
+        assert rows.count_pending_devices(0.0) == 0
+    assert len(control.logins.invitations(office.admin)) == 2
+    work_until_idle(make_worker(office, lambda: now + 40 * 86_400.0))
+    left = [one.prefix for one in control.logins.invitations(office.admin)]
+    assert left == [open_still.invitation.prefix]
+
+
+def test_what_retention_erases_no_device_brings_back(office):
+    """It is noted as gone, in the transaction that erases it; a legal hold keeps it."""
+    now = clock.now()
+    kept = remember(office, "The staging server is called heron.", "The port is 8080.")
+    store = office.database.store("acme")
+    operator = operator_of("acme")
+    office.control.governance.set_retention(office.admin, "~boss/demo", 30, now)
+    hold = office.control.governance.place_hold(operator, "user", "boss", "case 7", now)
+    work_until_idle(make_worker(office, lambda: now + 60 * 86_400.0))
+    assert len(store.get([one.id for one in kept])) == 2
+    office.control.governance.lift_hold(operator, hold.id, now)
+    work_until_idle(make_worker(office, lambda: now + 62 * 86_400.0))
+    ids = [one.id for one in kept]
+    assert (store.get(ids), purged_among(store, ids)) == ([], set(ids))

@@ -156,6 +156,20 @@ class InnerGroup(TyperGroup):
         return super().parse_args(ctx, args)
 
 
+class StartingGroup(InnerGroup):
+    """A group that by itself, or with options alone, is its command `start`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put `start` in front where no command of the group stands."""
+        is_start = all(arg.startswith("-") for arg in args[:1])
+        if is_start and "--help" not in args and not self.commands.keys() & set(args):
+            args = ["start", *args]
+        return super().parse_args(ctx, args)
+
+
+GROUP_CLASSES = {"server": StartingGroup}
+
+
 def find_new_name(name: str, rest: Sequence[str]) -> str:
     """What a command is called now, where it has moved; empty where it has not.
 
@@ -408,6 +422,7 @@ TOP_LEVEL = (
     proof_command.commands,
     install_commands.commands,
     mcp_command.commands,
+    server_commands.top,
     login_commands.top,
     share_commands.top,
 )
@@ -436,7 +451,7 @@ for name, tables in TABLES.items():
         name=name,
         help=GROUPS[name],
         no_args_is_help=True,
-        cls=InnerGroup,
+        cls=GROUP_CLASSES.get(name, InnerGroup),
         callback=collect_group_options,
     )
     # Typer takes over the commands of a table that has no name as the group's own (since 0.15).

@@ -38,7 +38,7 @@ MOVED_COMMANDS = {
         "session": "rejected hold held release replay window condense",
         "episode": "journal chain",
         "activity": "log fix coedited touched workflows sql",
-        "data": "export import backup verify stats settle worker mirror purge scrub llm",
+        "data": "export import backup verify stats settle mirror purge scrub llm",
     }.items()
     for name in names.split()
 } | {

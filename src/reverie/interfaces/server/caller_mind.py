@@ -56,14 +56,16 @@ class CallerContext(MindContext):
         self.flush()
 
 
-def open_caller_mind(deployment: Deployment, caller: Caller, origin: str = "") -> Mind:
-    """A mind for one request; `origin` is the program that the caller uses."""
+def open_caller_mind(deployment: Deployment, caller: Caller, verb: str, origin: str = "") -> Mind:
+    """A mind for one request, which the audit knows as `verb`; `origin` is the program that the
+    caller uses.
+    """
     tenant_store = deployment.database.store(
         caller.tenant,
         readable=caller.rights.readable_regex,
         writable=caller.rights.writable_regex,
     )
-    oversight = Oversight(deployment.access, deployment.now())
+    oversight = Oversight(deployment.access, deployment.now(), verb)
     store = open_caller_store(tenant_store, caller, origin, oversight)
     context = CallerContext(store, deployment.embedder, deployment.settings, deployment.now)
     context.caller, context.origin = caller, origin

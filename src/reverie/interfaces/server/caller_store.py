@@ -46,6 +46,7 @@ from reverie.sync.push_intake import note_gone_from_devices
 
 if TYPE_CHECKING:
     from reverie.storage.indexed_transcripts import TranscriptIndex
+    from reverie.storage.postgres import PostgresStore
 
 # What reading counts in a memory: nobody needs a right to write for that, or misses it.
 USE_FIELDS = frozenset(("access_count", "last_accessed_at", "updated_at"))
@@ -53,10 +54,11 @@ EDITS = (*SAID_FIELDS, "details")  # what a stamp has to do with
 
 
 class Oversight(NamedTuple):
-    """Quotas, legal holds and the audit of what is done through a store."""
+    """Quotas, legal holds and the audit of what a verb does through a store."""
 
     control: AccessControl
     now: float
+    verb: str
 
     def check_add(self, caller: Caller, added: Sequence[Memory]) -> None:
         """QuotaExceeded if the tenant may not keep so much more."""
@@ -67,11 +69,14 @@ class Oversight(NamedTuple):
         """HeldByLaw if a legal hold keeps any of these."""
         self.control.governance.check_purge(caller, list(ids))
 
-    def record(self, caller: Caller, verb: str, changed: Counter[str], read: Counter[str]) -> None:
-        """Lines of the audit for what was changed, and for what was read in shared spaces."""
-        for space, count in sorted(changed.items()):
-            self.control.record_change(caller, verb, space, count, self.now)
-        self.control.record_read(caller, verb, dict(read), self.now)
+    def record_changes(self, store: Store, caller: Caller, changed: Counter[str]) -> None:
+        """Lines of the audit for what was changed, in the store's open transaction."""
+        kept_in = cast("PostgresStore", store)
+        self.control.record_changes_in(kept_in, caller, self.verb, changed, self.now)
+
+    def record_reads(self, caller: Caller, read: Counter[str]) -> None:
+        """Lines of the audit, soon, for what was read in shared spaces."""
+        self.control.record_read(caller, self.verb, dict(read), self.now)
 
 
 def open_caller_store(
@@ -93,6 +98,7 @@ class CallerStore:
         self.changed = Counter[str]()  # how many memories were changed, by space
         self.looked_at = Counter[str]()  # how many were read, those that nobody was shown too
         self._transactions = 0
+        self._unrecorded = Counter[str]()  # of the open transaction, that the audit has yet to know
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -104,13 +110,22 @@ class CallerStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """As of the store."""
+        """As of the store; what was changed in it is in the audit with it or not at all."""
         self._transactions += 1
         try:
             with self._store.transaction():
                 yield
+                if self._transactions == 1:
+                    self._record_changes()
         finally:
             self._transactions -= 1
+            if not self._transactions:
+                self._unrecorded.clear()
+
+    def _record_changes(self) -> None:
+        if self._oversight and self._unrecorded:
+            self._oversight.record_changes(self._store, self._caller, self._unrecorded)
+            self.changed.update(self._unrecorded)
 
     # Reading.
 
@@ -162,13 +177,17 @@ class CallerStore:
             return self._store.last_event()  # a use was to be counted where nothing may be written
         if signed is None:
             self._caller.check(Right.WRITE, cause.space)
-        seq = self._store.apply(allowed, signed or cause, done=done)
-        self.changed.update(memory.space for memory in added)
-        self.changed.update(
+        made = Counter(memory.space for memory in added)
+        made.update(
             before[change.id].space
             for change in allowed
             if has_id(change) and change.id in before and not is_use(change)
         )
+        if not made:
+            return self._store.apply(allowed, signed or cause, done=done)
+        with self.transaction():
+            seq = self._store.apply(allowed, signed or cause, done=done)
+            self._unrecorded.update(made)
         return seq
 
     def append(self, events: Sequence[Event]) -> list[int]:
@@ -181,14 +200,15 @@ class CallerStore:
         """As of the store; AccessDenied for shared memories of spaces that one does not
         administer.
         """
-        for memory in self._store.get(ids):
+        there = self._store.get(ids)
+        for memory in there:
             own = memory.space.partition("/")[0] == self._caller.private_root
             self._caller.check(Right.WRITE if own else Right.ADMINISTER, memory.space)
-            self.changed[memory.space] += 1
         if self._oversight:
             self._oversight.check_purge(self._caller, ids)
-        with self._store.transaction():
+        with self.transaction():
             note_gone_from_devices(self._store, ids, clock.now())
+            self._unrecorded.update(memory.space for memory in there)
             return self._store.purge(ids, more, found)
 
     def _is_allowed(self, change: Change, before: dict[str, Memory]) -> bool:

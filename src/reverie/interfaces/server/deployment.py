@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -43,6 +43,9 @@ class StoreProvider(Protocol):
 
     def worker_lag(self, now: float) -> float:
         """The age of the oldest of them, in seconds."""
+
+    def count_connections(self) -> Mapping[str, int]:
+        """What the pool of connections counts, by the names that `psycopg_pool` gives it."""
 
 
 class AccessTokens(Protocol):

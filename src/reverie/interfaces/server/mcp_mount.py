@@ -26,6 +26,7 @@ from reverie.access import Caller
 from reverie.core.authorship import Author
 from reverie.core.config import ME, Settings
 from reverie.core.model import Memory
+from reverie.core.time_limit import limit_time
 from reverie.extraction.provenance_check import Claim
 from reverie.interfaces.mcp.server import PROFILES, build_server
 from reverie.interfaces.mcp.tool_context import EmbedderWarmup, ToolContext
@@ -51,7 +52,7 @@ class ToolRequest:
 
     def __init__(self, deployment: Deployment, caller: Caller, space: str, origin: str) -> None:
         self.caller, self.space, self.origin = caller, space, origin
-        self.mind = open_caller_mind(deployment, caller, origin)
+        self.mind = open_caller_mind(deployment, caller, "mcp", origin)
 
     @property
     def _store(self) -> CallerStore:
@@ -65,11 +66,10 @@ class ToolRequest:
         return bool(self._store.changed or self._store.looked_at)
 
     def record(self, deployment: Deployment) -> None:
-        """Note in the audit who changed how many memories where, and looked at how many."""
+        """Note in the audit who looked at how many memories where; changes stand there already."""
         self.mind.context.flush()
-        store = self._store
-        oversight = Oversight(deployment.access, deployment.now())
-        oversight.record(self.caller, "mcp", store.changed, store.looked_at)
+        oversight = Oversight(deployment.access, deployment.now(), "mcp")
+        oversight.record_reads(self.caller, self._store.looked_at)
 
 
 REQUEST: ContextVar[ToolRequest] = ContextVar("tool_request")
@@ -196,6 +196,7 @@ class McpMount:
 
         request = await deployment.pool.run(open_request)
         REQUEST.set(request)
-        await self.managers[profile].handle_request(scope, receive, send)
+        with limit_time(deployment.limits.seconds):
+            await self.managers[profile].handle_request(scope, receive, send)
         if request.has_worked:
             await deployment.pool.run(lambda: request.record(deployment))

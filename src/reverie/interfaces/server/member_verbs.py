@@ -32,7 +32,7 @@ class MemberRequest:
     control: AccessControl
     caller: Caller
     now: float
-    store: Store
+    whole_store: Store  # of the tenant, whatever the caller may read: for what they may govern
 
 
 # Oneself and one's spaces.
@@ -127,7 +127,10 @@ def add_member(
     email: str = "",
     is_admin: bool = False,
 ) -> Any:
-    """Add a user to the tenant; they get a key by `keys/issue`, or sign in."""
+    """Add a user to the tenant. They sign in, or let a device in; who is yet to come is better
+    invited (`members/invite`), and gets a key with that. A key that an administrator issues to
+    somebody else opens shared spaces alone.
+    """
     return asked.control.people.create_user(
         asked.caller,
         name,
@@ -225,7 +228,8 @@ def issue_key(
     days: float = 0.0,
 ) -> dict[str, Any]:
     """A new key, shown once: for some spaces, rights and verbs alone if they are given, and for so
-    many days.
+    many days. One that an administrator issues to somebody else opens shared spaces alone: what is
+    private is opened by who it belongs to.
     """
     scope = KeyScope(spaces=tuple(spaces), right=Right.from_word(right), verbs=tuple(verbs))
     new = asked.control.keys.issue(
@@ -335,4 +339,4 @@ def erase_memories(
     if dry_run:
         return plan
     purge = partial(purge_everywhere, now=asked.now)
-    return asked.control.governance.erase(asked.caller, plan, asked.store, asked.now, purge)
+    return asked.control.governance.erase(asked.caller, plan, asked.whole_store, asked.now, purge)

@@ -2,8 +2,8 @@
 
 Always true: the event loop runs no verb; at most `threads` run at once and `waiting` more wait,
 whoever comes then is told to come back; a request that takes longer than `seconds` is answered so,
-while its thread ends by itself; a log line says who asked for which route and how it ended, and
-nothing of what was said.
+and the database gives up its statement, so that its thread is soon free; a log line says who asked
+for which route and how it ended, and nothing of what was said.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reverie.core import clock
+from reverie.core.time_limit import limit_time
 from reverie.interfaces.server.problems import (
     UNFORESEEN,
     BadArgument,
@@ -54,12 +55,14 @@ class RequestPool:
             raise Overloaded
         self.under_way += 1
         loop = asyncio.get_running_loop()
-        future: Future[R] = self._threads.submit(copy_context().run, work)
+        with limit_time(self.seconds):
+            context = copy_context()
+        future: Future[R] = self._threads.submit(context.run, work)
         future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._leave))
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self.seconds)
         except TimeoutError:
-            # One that has begun goes on; wait_for has cancelled one that still waited.
+            # One that has begun ends with its statement; wait_for has cancelled one that waited.
             raise OutOfTime from None
 
     def _leave(self) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
+from reverie.core.errors import ReverieError
 from reverie.interfaces.server.health_routes import build_health_routes
 from reverie.interfaces.server.login_pages import build_login_pages
 from reverie.interfaces.server.login_routes import build_login_routes
@@ -31,6 +33,25 @@ if TYPE_CHECKING:
     from reverie.interfaces.server.deployment import Deployment
 
 
+log = logging.getLogger("reverie.server")
+# What Prometheus is told of the pool of connections, by the pool's own names.
+POOL_METRICS = (
+    ("pool_size", "reverie_database_connections", "Connections to the database."),
+    ("pool_available", "reverie_database_connections_free", "Connections that nobody uses."),
+    ("requests_waiting", "reverie_database_waiting", "Threads that wait for a connection."),
+)
+POOL_COUNTERS = (
+    ("requests_num", "reverie_database_checkouts", "Times that a connection was asked for."),
+    ("requests_queued", "reverie_database_queued", "Times that none was free at once."),
+    ("requests_wait_ms", "reverie_database_wait_milliseconds", "Time waited for one."),
+    ("requests_errors", "reverie_database_timeouts", "Times that none became free in time."),
+    ("usage_ms", "reverie_database_use_milliseconds", "Time that connections were in use."),
+    ("connections_num", "reverie_database_connects", "Connections that were tried to open."),
+    ("connections_errors", "reverie_database_connect_errors", "Those that could not be opened."),
+    ("connections_lost", "reverie_database_connections_lost", "Those that were found broken."),
+)
+
+
 def build_app(deployment: Deployment) -> ASGIApp:
     """The server as an ASGI application."""
     mcp_mount = McpMount(deployment)
@@ -41,6 +62,7 @@ def build_app(deployment: Deployment) -> ASGIApp:
         async with mcp_mount.run():
             yield
         deployment.pool.close()
+        close_access(deployment)
 
     routes = [
         *build_verb_routes(deployment),
@@ -55,6 +77,15 @@ def build_app(deployment: Deployment) -> ASGIApp:
     # A bare router: Starlette's own layers would answer errors before the gate sees them.
     router = Router(routes, lifespan=run_app)
     return RequestGate(router, deployment.metrics, partial(describe_challenge, deployment))
+
+
+def close_access(deployment: Deployment) -> None:
+    """Have the audit written that waits; where the database is gone, say how much is lost."""
+    try:
+        deployment.access.close()
+    except ReverieError as err:
+        lost = deployment.access.reads.waiting
+        log.error("audit", extra={"facts": {"lost": lost, "error": type(err).__name__}})
 
 
 def build_document_routes(deployment: Deployment) -> list[Route]:
@@ -80,6 +111,11 @@ def build_document_routes(deployment: Deployment) -> list[Route]:
     ]
 
 
+def count_one(count: Callable[[], Mapping[str, int]], key: str) -> int:
+    """One figure of those that are counted together; 0 where it is not there yet."""
+    return count().get(key, 0)
+
+
 def watch_pool(deployment: Deployment) -> None:
     """Have the metrics tell how many requests are worked at and how many wait."""
     pool, metrics = deployment.pool, deployment.metrics
@@ -91,6 +127,10 @@ def watch_pool(deployment: Deployment) -> None:
         "Events that no worker has read.",
         deployment.database.count_waiting,
     )
+    count = deployment.database.count_connections
+    for key, name, help in POOL_METRICS:
+        metrics.watch(name, help, partial(count_one, count, key))
+    metrics.watch_counters(POOL_COUNTERS, count)
     metrics.watch(
         "reverie_worker_lag_seconds",
         "Age of the oldest event that no worker has read.",

@@ -6,6 +6,7 @@ a test can put another database in its stead.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from reverie.core.errors import ReverieError
@@ -30,10 +31,7 @@ class ServerDatabase:
 
     def describe_schema_trouble(self) -> str:
         """Why this version cannot work with the database's schema; "" if it can."""
-        # Any tenant's name will do: the version is one for all.
-        if self.database.store("default").has_current_schema():
-            return ""
-        return "the schema is older than this version: run `reverie server migrate`"
+        return self.database.describe_schema_trouble()
 
     def count_waiting(self) -> int:
         """How many events of all tenants no worker has dealt with."""
@@ -47,6 +45,10 @@ class ServerDatabase:
             first = store.events(after=waiting.done, limit=1)
             oldest = min([oldest, *(event.at for event in first)])
         return max(0.0, now - oldest)
+
+    def count_connections(self) -> Mapping[str, int]:
+        """What the pool of connections counts, by the names that `psycopg_pool` gives it."""
+        return self.database.pool.count_connections()
 
     def is_reachable(self) -> bool:
         """True if the database answers."""

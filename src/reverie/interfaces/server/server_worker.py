@@ -4,7 +4,8 @@ Any number of workers serve one database, on any number of machines. A tenant wi
 worker's alone (`PostgresDatabase.claim_tenant`), for as long as it renews its claim; within it each
 event is read once, with its result and the cursor in one transaction. A worker that dies is
 replaced when its claim runs out. Between events every tenant is visited now and then, for what
-comes with time: silent sessions, a night's sleep, memories that are past their retention.
+comes with time: silent sessions, a night's sleep, memories that are past their retention, logins
+and invitations that nobody came back for.
 
 Always true: `stop` ends a worker after its present step, and what it had not done is done by the
 next. What a tenant's trouble is does not keep others waiting.
@@ -50,7 +51,7 @@ VISIT_SECONDS = 600.0
 TROUBLE_SECONDS = 2.0
 STEP_TEXTS = 32  # embedded in one step: stopping waits for one step at most
 VISIT_META = "server_visit"  # when a tenant was visited last
-RETENTION_META = "server_retention"  # the day on which retention was applied last
+DAILY_META = "server_daily"  # when what is done once a day was done last
 DAY = 86_400.0
 
 
@@ -168,22 +169,34 @@ class ServerWorker:
             sleep_if_due(
                 self.work(store), self.name, self.now, self.may_continue, build_event_queue()
             )
-            self.apply_retention(tenant, store)
+            self.do_daily(tenant, store)
             self.ensure_indexes(tenant)
         finally:
             with suppress(StoreError):
                 store.release(lease, self.name)
         return True
 
-    def apply_retention(self, tenant: str, store: Store) -> None:
-        """Purge what is past its retention, once a day."""
+    def do_daily(self, tenant: str, store: Store) -> None:
+        """Purge what is past its retention, and tidy up ways in that nobody used, once a day; what
+        is broken off is done again at the next visit.
+        """
         now = self.now()
-        if now - read_time(store, RETENTION_META) < DAY:
+        if now - read_time(store, DAILY_META) < DAY:
             return
-        store.set_meta(RETENTION_META, str(now))
-        purged = self.access.governance.apply_retention(
-            operator_of(tenant), store, now, partial(purge_everywhere, now=now)
-        )
+        self.access.logins.tidy(tenant, now)
+        self.apply_retention(tenant, store)
+        store.set_meta(DAILY_META, str(now))
+
+    def apply_retention(self, tenant: str, store: Store) -> None:
+        """Purge what is past its retention and not on hold, some thousands at a time."""
+        purged = 0
+        while not self._stop.is_set():
+            now = self.now()
+            purge = partial(purge_everywhere, now=now)
+            gone = self.access.governance.apply_retention(operator_of(tenant), store, now, purge)
+            purged += gone
+            if not gone:
+                break
         if purged:
             log.info("retention", extra={"facts": {"tenant": tenant, "purged": purged}})
 

@@ -23,6 +23,7 @@ from reverie.interfaces.server.caller_mind import open_caller_mind
 from reverie.interfaces.server.caller_store import CallerStore, Oversight
 from reverie.interfaces.server.repeated_requests import (
     IDEMPOTENCY_HEADER,
+    answer_in_steps,
     answer_once,
     name_request,
 )
@@ -79,11 +80,11 @@ def answer_verb(deployment: Deployment, asked: VerbRequest) -> Any:
     caller = sign_in(deployment, asked.token, row.name)
     check_key_right(caller, row)
     with memory_span(row.name, caller.tenant) as span:
-        mind = open_caller_mind(deployment, caller, asked.origin)
+        mind = open_caller_mind(deployment, caller, row.name, asked.origin)
         answer = run_verb(mind, asked, caller)
         mind.close()
         describe_answer(span, row.name, answer)
-        record_in_audit(deployment, mind, caller, row.name, answer)
+        record_reads(deployment, mind, caller, row.name, answer)
     return with_caller_spaces(to_json_values(answer), caller.private_root)
 
 
@@ -103,17 +104,18 @@ def run_verb(mind: Mind, asked: VerbRequest, caller: Caller) -> Any:
     named = name_request(caller.user, key, row.name, asked.arguments)
     if named is None:
         return row.call(mind, arguments)
-    return answer_once(mind.store, named, lambda: row.call(mind, arguments))
+    answer = answer_in_steps if row.takes_steps else answer_once
+    return answer(mind.store, named, lambda: row.call(mind, arguments))
 
 
-def record_in_audit(
+def record_reads(
     deployment: Deployment, mind: Mind, caller: Caller, verb: str, answer: Any
 ) -> None:
-    """Note who changed or read how many memories where."""
+    """Note who read how many memories where; what a verb changed stands in the audit already."""
     store: object = mind.store
-    changed = store.changed if isinstance(store, CallerStore) else Counter[str]()
-    read = Counter[str]() if changed else count_spaces(answer)
-    Oversight(deployment.access, deployment.now()).record(caller, verb, changed, read)
+    if isinstance(store, CallerStore) and store.changed:
+        return
+    Oversight(deployment.access, deployment.now(), verb).record_reads(caller, count_spaces(answer))
 
 
 def count_spaces(answer: Any) -> Counter[str]:

@@ -10,12 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from types import NoneType
 from typing import Any
 
 from reverie.access import Right
-from reverie.core.model import Memory
 from reverie.interfaces.server.json_schemas import Schema, check_object
+from reverie.interfaces.server.repeated_requests import NOTED_ANSWERS
 from reverie.interfaces.server.verb_arguments import (
     describe_answer,
     describe_arguments,
@@ -53,6 +52,7 @@ class VerbRoute:
     right: Right = Right.READ  # that a key needs at least
     more: type | None = None  # names that a verb takes which takes any
     without: tuple[str, ...] = ()  # arguments that mean something on the caller's machine only
+    takes_steps: bool = False  # it is no single transaction; doing it again changes nothing more
 
     @cached_property
     def can_be_repeated(self) -> bool:
@@ -61,7 +61,7 @@ class VerbRoute:
         The others only read, or may be repeated as they are.
         """
         answers = get_answer_type(self.verb)
-        return self.right >= Right.WRITE and answers in (Memory, list[Memory], int, float, NoneType)
+        return self.right >= Right.WRITE and answers in NOTED_ANSWERS
 
     @cached_property
     def components(self) -> dict[str, Schema]:
@@ -124,7 +124,7 @@ VERB_ROUTES: tuple[VerbRoute, ...] = (
     verb_row("forget", Mind.forget, right=WRITE),
     verb_row("restore", Mind.restore, right=WRITE),
     verb_row("undo", Mind.undo, right=WRITE),
-    verb_row("purge", DataVerbs.purge, "data.purge", right=WRITE),
+    verb_row("purge", DataVerbs.purge, "data.purge", right=WRITE, takes_steps=True),
     verb_row("remind", Mind.remind, right=WRITE, more=ReminderFields),
     verb_row("due", ReminderVerbs.due, "reminders.due"),
     verb_row("reminders", ReminderVerbs.browse, "reminders.browse"),

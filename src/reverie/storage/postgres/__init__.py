@@ -35,7 +35,7 @@ except ImportError as err:
         "A store on PostgreSQL needs psycopg. Install it with: pip install 'reverie[postgres]'"
     ) from err
 
-from reverie.storage.postgres import write_changes
+from reverie.storage.postgres import schema_migration, write_changes
 from reverie.storage.postgres.candidate_search import PostgresSearch
 from reverie.storage.postgres.connection import (
     EVENTS_CHANNEL,
@@ -53,7 +53,7 @@ from reverie.storage.postgres.distribution import (
 )
 from reverie.storage.postgres.half_vectors import to_half_vector
 from reverie.storage.postgres.reading import StoreReading
-from reverie.storage.postgres.schema_migration import LATEST, migrate, read_version
+from reverie.storage.postgres.schema_migration import migrate, read_version
 from reverie.storage.postgres.text_scan import PostgresScrubbing
 from reverie.storage.postgres.vector_search import (
     IndexedModel,
@@ -161,6 +161,12 @@ class PostgresDatabase:
             except psycopg.Error as err:
                 raise translate_error(err, self.pool.where) from err
         return steps
+
+    def describe_schema_trouble(self) -> str:
+        """Why this version cannot work with the schema as it is; "" if it can."""
+        # Any tenant's transaction will do: the version is one for all.
+        with PostgresConnections(self.pool, DEFAULT_TENANT, "", "").reading() as db:
+            return schema_migration.describe_trouble(read_version(db))
 
     def distribute(self, *, shard_count: int = SHARD_COUNT) -> list[str]:
         """Spread the tables over the nodes of a Citus cluster, with what they hold; the names of
@@ -571,15 +577,14 @@ class PostgresStore(StoreReading, PostgresSearch, PostgresScrubbing):
             yield from dump_rows(db, log)
 
     def load(self, rows: Iterable[dict[str, Any]]) -> dict[str, int]:
-        from reverie.storage.postgres.bulk_transfer import load_rows
+        from reverie.storage.postgres.row_import import load_rows
 
         with self._db.writing() as db:
             return load_rows(db, rows)
 
     def has_current_schema(self) -> bool:
         with self._db.reading() as db:
-            found = read_version(db)
-        return found.step == LATEST or found.min_reader <= LATEST <= found.step
+            return not schema_migration.describe_trouble(read_version(db))
 
     def close(self) -> None:
         # Cached properties: only the indexes that were used are open.

@@ -30,24 +30,27 @@ class AuditRows:
 
     def audit(self, *entries: AuditEntry) -> None:
         """Add lines."""
-        for entry in entries:
-            self.db.run(
-                """
-                insert into audit (tenant, id, at, actor, key, verb, space, count, details)
-                values (
-                    %(tenant)s, %(id)s, %(at)s, %(actor)s, %(key)s, %(verb)s, %(space)s,
-                    %(count)s, %(details)s
-                )
-                """,
-                id=entry.id,
-                at=entry.at,
-                actor=entry.actor,
-                key=entry.key,
-                verb=entry.verb,
-                space=entry.space,
-                count=entry.count,
-                details=Jsonb(dict(entry.details)),
+        sql = """
+            insert into audit (tenant, id, at, actor, key, verb, space, count, details)
+            values (
+                %(tenant)s, %(id)s, %(at)s, %(actor)s, %(key)s, %(verb)s, %(space)s,
+                %(count)s, %(details)s
             )
+        """
+        rows = [
+            {
+                "id": entry.id,
+                "at": entry.at,
+                "actor": entry.actor,
+                "key": entry.key,
+                "verb": entry.verb,
+                "space": entry.space,
+                "count": entry.count,
+                "details": Jsonb(dict(entry.details)),
+            }
+            for entry in entries
+        ]
+        self.db.run_many(sql, rows)
 
     def audit_entries(self, query: AuditQuery) -> list[AuditEntry]:
         """Lines that a query means, oldest first."""

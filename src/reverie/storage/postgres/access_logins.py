@@ -254,6 +254,14 @@ class LoginRows:
             expires_at=rows[0][4],
         )
 
+    def delete_expired_invitations(self, before: float) -> int:
+        """Remove invitations that ran out before a moment and that nobody used; how many."""
+        sql = """
+            delete from invitation
+            where tenant = %(tenant)s and used_at is null and expires_at < %(before)s
+        """
+        return self.db.run(sql, before=before).rowcount
+
     def delete_expired_logins(self, now: float) -> None:
         """Remove requests and attempts that nobody came back for."""
         for statement in (

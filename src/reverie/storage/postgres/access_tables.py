@@ -21,7 +21,7 @@ from hmac import compare_digest
 from psycopg import sql
 
 from reverie.core.errors import NotFound
-from reverie.storage.access_records import KeyLookup
+from reverie.storage.access_records import AuditEntry, KeyLookup
 from reverie.storage.postgres.access_audit import AuditRows
 from reverie.storage.postgres.access_dump import Remains, find_texts, tenant_tables
 from reverie.storage.postgres.access_keys import KeyRows
@@ -83,6 +83,12 @@ class AccessTables:
         """The tenants themselves, to be listed, and nothing of theirs."""
         with self._begin(ALL_TENANTS) as db:
             yield AccessTransaction(db)
+
+    @staticmethod
+    def add_to_audit(connections: PostgresConnections, entries: Sequence[AuditEntry]) -> None:
+        """Add lines in the transaction that this thread has open in a tenant's store."""
+        with connections.writing() as db:
+            AccessTransaction(db).audit(*entries)
 
     def lookup_key(self, tenant: str, prefix: str, digest: bytes, now: float) -> KeyLookup | None:
         """Everything that a key leads to, or None without the right secret; believed for seconds.

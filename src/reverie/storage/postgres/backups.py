@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from reverie.core.atomic_file import create_private_file
 from reverie.core.errors import BadInput, StoreDamaged
 from reverie.storage import GENERATION
-from reverie.storage.postgres.bulk_transfer import load_rows
 from reverie.storage.postgres.connection import TenantConnection
+from reverie.storage.postgres.row_import import load_rows
 from reverie.storage.postgres.write_changes import SET_META, bump_generation
 from reverie.storage.sqlite import SqliteStore
 

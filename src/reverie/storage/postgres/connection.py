@@ -5,6 +5,8 @@ is for and which spaces may be read and written; row security holds every statem
 writes locks the tenant's row in `counter`, so that numbers grow in the order of commits. A
 transaction inside a transaction of the same thread and store is a savepoint in it.
 
+Where somebody waits for so long and no longer (`core.time_limit`), no statement takes longer.
+
 A connection that broke, as when the server was restarted, is replaced before anything is sent.
 What breaks later is told: reads may be repeated, and of a write it is known whether it was sent.
 """
@@ -35,6 +37,7 @@ from reverie.core.errors import (
     StoreGone,
     StoreReadOnly,
 )
+from reverie.core.time_limit import find_time_left
 
 APP_ROLE = "reverie_app"
 SCHEMA = "reverie"
@@ -51,6 +54,9 @@ MAX_CONNECTIONS = 8
 CONNECT_TIMEOUT = 30.0
 # Seconds to wait for whoever writes in the same tenant. Transactions are short, so this is ample.
 LOCK_TIMEOUT = 60.0
+# Seconds that a statement may take beyond what its request may, so that the request's own end is
+# what is told.
+GRACE_SECONDS = 0.25
 RETRY_SECONDS = 0.2
 
 REPLACEMENT = "\ufffd"  # in the place of what PostgreSQL cannot store in a text
@@ -148,6 +154,7 @@ class TenantConnection(Connection[tuple[Any, ...]]):
 
     def run(self, query: str, **values: Any) -> psycopg.Cursor[tuple[Any, ...]]:
         """Execute a statement; `%(tenant)s` stands for the transaction's tenant."""
+        check_time_left()
         return self.execute(query, {"tenant": self.tenant, **values})
 
     def run_many(self, query: str, rows: Sequence[Mapping[str, Any]]) -> int:
@@ -156,6 +163,7 @@ class TenantConnection(Connection[tuple[Any, ...]]):
         """
         if not rows:
             return 0
+        check_time_left()
         with self.cursor() as cursor:
             cursor.executemany(query, [{"tenant": self.tenant, **row} for row in rows])
             return cursor.rowcount
@@ -192,6 +200,19 @@ class TenantConnection(Connection[tuple[Any, ...]]):
                 self.execute("rollback to savepoint inner_step; release savepoint inner_step")
             raise
         self.execute("release savepoint inner_step")
+
+
+def find_statement_timeout() -> int:
+    """The milliseconds that a statement may take now; 0 without a limit."""
+    left = find_time_left()
+    return 0 if left is None else max(1, int((left + GRACE_SECONDS) * 1000))
+
+
+def check_time_left() -> None:
+    """Raise StoreBusy where nobody waits for the answer any more."""
+    left = find_time_left()
+    if left is not None and left <= -GRACE_SECONDS:
+        raise StoreBusy("It took too long, and nobody waits any more. Nothing was changed")
 
 
 def to_space_pattern(pattern: str) -> str:
@@ -358,8 +379,11 @@ class PostgresPool:
     ) -> TenantConnection:
         end = ticks() + CONNECT_TIMEOUT
         while True:
+            check_time_left()
+            left = find_time_left()
+            timeout = CONNECT_TIMEOUT if left is None else min(CONNECT_TIMEOUT, max(left, 0.01))
             try:
-                db = pool.getconn()
+                db = pool.getconn(timeout)
             except PoolTimeout as err:
                 if pool.get_stats().get("pool_size", 0) >= self.max_connections:
                     raise StoreBusy(
@@ -381,6 +405,13 @@ class PostgresPool:
                     raise translate_error(err, self.where) from err
                 raise
             return db
+
+    def count_connections(self) -> dict[str, int]:
+        """What the pool counts (`psycopg_pool`): connections, who waits for one, what went wrong;
+        {} before the first is opened.
+        """
+        with self._lock:
+            return dict(self._pool.get_stats()) if self._pool is not None else {}
 
     def close(self) -> None:
         """Close every connection of this process."""
@@ -478,6 +509,8 @@ class PostgresConnections:
             "reverie.matched": self.pool.matched_by(self.readable),
             "reverie.writable": to_space_pattern(self.writable),
         }
+        if timeout := find_statement_timeout():
+            settings["statement_timeout"] = f"{timeout}"
         return {"role": role, **settings} if role else settings
 
     def set_up(self, role: str) -> list[str]:
@@ -658,9 +691,11 @@ class PostgresConnections:
                 yield db
                 return
             with db.savepoint():
-                db.execute(f"set local statement_timeout = {max(1, int(seconds * 1000))}")
+                most = find_statement_timeout()
+                own = max(1, int(seconds * 1000))
+                db.execute(f"set local statement_timeout = {min(own, most) if most else own}")
                 yield db
-                db.execute("set local statement_timeout = 0")
+                db.execute(f"set local statement_timeout = {find_statement_timeout()}")
 
     def is_in_transaction(self) -> bool:
         """True within `writing` of this thread."""

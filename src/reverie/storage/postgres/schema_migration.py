@@ -107,6 +107,20 @@ def check_version(found: SchemaVersion) -> None:
         )
 
 
+def describe_trouble(found: SchemaVersion) -> str:
+    """Why this release cannot work with a schema; "" if it can."""
+    if found.step < LATEST:
+        return (
+            f"it has schema {found.step}, this version needs {LATEST}: run `reverie server migrate`"
+        )
+    if found.min_reader > LATEST:
+        return (
+            f"it has schema {found.step}, which versions from schema {found.min_reader} on can "
+            f"work with, and this one knows {LATEST}: upgrade it"
+        )
+    return ""
+
+
 def migrate(db: TenantConnection) -> int:
     """Take the missing steps, all or none; returns how many were taken."""
     found = read_version(db)

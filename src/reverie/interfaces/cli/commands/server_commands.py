@@ -10,7 +10,7 @@ import typer
 
 from reverie.core import clock
 from reverie.core.config import Settings
-from reverie.core.errors import ExtraMissing
+from reverie.core.errors import BadInput, ExtraMissing
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.terminal_output import print_note
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from reverie.storage.postgres import PostgresDatabase
 
 commands = CommandTable()
+top = CommandTable()
 
 DEFAULT_TENANT, DEFAULT_ADMIN = "default", "admin"
 Tenant = Annotated[
@@ -140,7 +141,7 @@ def start_server(
     """Serve a team's memory by HTTP and MCP, until Ctrl-C.
 
     It works on REVERIE_SERVER_DATABASE, or server_database in config.toml, which `reverie server
-    init` has prepared.
+    init` has prepared. `reverie server` alone does the same.
     """
     server_run = load_server()
     options = server_run.ListenOptions(**vars(choices))
@@ -170,11 +171,25 @@ def run_server(cli: CliContext, settings: Settings, options: "ListenOptions") ->
     load_server().serve(settings, options, say_address)
 
 
+Count = Annotated[int, typer.Option(min=1, help="How many, as threads.")]
+
+
+@top.add("worker", spaced=False, hidden=True)
+def run_team_worker(cli: CliContext, count: Count = 1) -> None:
+    """Do what a team's server leaves to be done: reverie server worker.
+
+    A memory of one's own has another worker, which starts by itself: reverie data worker.
+    """
+    if not cli.settings.server_database:
+        raise BadInput(
+            "No server's database is named, as REVERIE_SERVER_DATABASE or server_database in "
+            "config.toml. The worker of this machine's own memory: reverie data worker"
+        )
+    run_worker(cli, count)
+
+
 @commands.add("worker", spaced=False)
-def run_worker(
-    cli: CliContext,
-    count: Annotated[int, typer.Option(min=1, help="How many, as threads.")] = 1,
-) -> None:
+def run_worker(cli: CliContext, count: Count = 1) -> None:
     """Do what a server leaves to be done, until Ctrl-C.
 
     That is vectors, reconciliation, sleep and retention, for all tenants. Any number of such
