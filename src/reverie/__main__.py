@@ -25,6 +25,11 @@ def main() -> None:
         from reverie.interfaces.mcp.early_answers import answer_early
 
         answer_early(sys.argv[2:], load_server)
+    # A first answer while somebody types would wait longer for the command line than for memory.
+    if sys.argv[1:2] == ["find"]:
+        with leave_at_once():
+            from reverie.interfaces.terminal.early_find import find_early
+        find_early(sys.argv[2:])
     with leave_at_once():
         from reverie.interfaces.cli.app import main as run
     try:

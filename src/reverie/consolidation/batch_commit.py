@@ -16,6 +16,10 @@ from reverie.reconciliation.pass_view import ClosePair, PassStep, PassView, inde
 # changes of one transaction
 MAX_CHANGES = 500
 
+# In the event of a batch: of each step how many changes it is, and its reason in words. Changes are
+# recorded in this order.
+STEPS = "steps"
+
 # newest turns that tell what was given lately
 MAX_TURNS = 20_000
 
@@ -144,6 +148,7 @@ def commit_steps(
             "run": run.number,
             "by": run.pass_name,
             "pairs": pairs,
+            STEPS: [[len(step.changes), step.why] for step in whole],
         }
         store.apply(
             changes,

@@ -98,6 +98,11 @@ def has_variable(name: str) -> bool:
     return bool(os.environ.get(name))
 
 
+def is_dumb_terminal() -> bool:
+    """True if the terminal can do nothing but print lines."""
+    return os.environ.get("TERM", "") in ("", "dumb")
+
+
 def is_switched_on() -> bool:
     """False while `REVERIE_OFF` switches memory off."""
     return os.environ.get("REVERIE_OFF", "") in ("", "0")

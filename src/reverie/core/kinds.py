@@ -475,6 +475,11 @@ def is_unverified(memory: Memory) -> bool:
     )
 
 
+def half_life_of_kind(name: str) -> float:
+    """Days after which a memory of this kind that nobody uses has lost half of its retention."""
+    return kind_of(name).half_life
+
+
 def half_life(memory: Memory) -> float:
     """Days after which the memory's retention halves."""
     days = kind_of(memory.kind).half_life

@@ -43,6 +43,7 @@ class ConversationTurn:
     is_redacted: bool = False  # by the process that handed the messages over
     given_why: Sequence[Sequence[str]] = ()  # reasons for each of `given_ids`
     withheld_ids: tuple[str, ...] = ()  # what a conversation that is held out was not given
+    waited: float = 0.0  # seconds that the agent waited for what it was given, if measured
 
 
 @dataclass(slots=True, eq=False)
@@ -138,6 +139,8 @@ def to_turn_event(
         payload["places"] = places  # a message that held what a tool answered is two
     if turn.given_ids:
         payload |= to_given_payload(turn.given_ids, turn.given_why)
+    if turn.given_ids and turn.waited:
+        payload["waited"] = turn.waited
     if turn.withheld_ids:
         payload["withheld"] = list(turn.withheld_ids)
     return make_conversation_event(turn, "turn", payload)

@@ -74,6 +74,14 @@ class Stats(NamedTuple):
         return rejected / seen if seen else None
 
 
+class DayCount(NamedTuple):
+    """How many memories came and went on a day."""
+
+    day: int  # days since 1970
+    came: int
+    went: int
+
+
 class SessionSpan(NamedTuple):
     """The part of a session that the log knows. `first` and `last` are event numbers."""
 
@@ -238,6 +246,12 @@ class Store(ScrubbableStore, Protocol):
 
     def tag_counts(self, spaces: Names) -> dict[str, int]:
         """How many active memories carry each tag."""
+
+    def memories_by_day(self) -> "list[DayCount]":
+        """On each day (UTC) on which memories came or went, how many did, the first day first.
+
+        A memory comes on the day on which it was written down, and goes on that of its retirement.
+        """
 
     def edges(self, ids: Names, rels: Names = ()) -> list[Edge]:
         """Edges from or to any of these ids."""

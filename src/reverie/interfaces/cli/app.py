@@ -63,6 +63,8 @@ from reverie.interfaces.cli.commands import (
     sleep_command,
     sql_command,
     status_commands,
+    terminal_commands,
+    web_command,
 )
 from reverie.interfaces.cli.terminal_output import (
     get_console,
@@ -412,6 +414,7 @@ def collect_group_options(
 TOP_LEVEL = (
     remember_commands.commands,
     search_commands.commands,
+    terminal_commands.top,
     review_commands.commands,
     reminder_commands.top,
     guard_commands.commands,
@@ -425,21 +428,23 @@ TOP_LEVEL = (
     server_commands.top,
     login_commands.top,
     share_commands.top,
+    web_command.commands,
 )
 TABLES = {
-    "memory": (memory_commands.commands,),
+    "memory": (memory_commands.commands, web_command.memory),
     "reminder": (reminder_commands.commands,),
     "procedure": (procedure_commands.commands,),
     "code": (code_commands.commands,),
     "files": (file_commands.commands,),
-    "session": (session_commands.commands,),
+    "session": (session_commands.commands, status_commands.session),
     "episode": (episode_commands.commands,),
-    "activity": (activity_commands.commands, sql_command.commands),
+    "activity": (activity_commands.commands, terminal_commands.commands, sql_command.commands),
     "data": (
         data_commands.commands,
         import_command.commands,
         mirror_commands.commands,
         erasure_commands.commands,
+        review_commands.data,
     ),
     "server": (server_commands.commands, server_admin_commands.commands),
     "team": (login_commands.commands, share_commands.commands),

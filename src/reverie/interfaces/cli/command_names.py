@@ -6,9 +6,9 @@ FIRST_COMMANDS = (
 )
 # What `reverie help` lists by itself, under these headings.
 SECTIONS = {
-    "Remember, find, change": "remember recall list show explain edit forget undo blast review "
+    "Remember, find, change": "remember recall find list show explain edit forget undo review "
     "remind guards plan learn sleep",
-    "Set up and look after": "status proof off on install uninstall doctor statusline mcp tour",
+    "Set up and look after": "web status proof off on install uninstall doctor mcp tour",
 }
 GROUPS = {
     "memory": "Tags, links, feelings, history; bring back, approve.",

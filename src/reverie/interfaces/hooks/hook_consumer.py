@@ -344,6 +344,7 @@ class HookConsumer:
                 is_redacted=self._is_redacted(spooled),
                 given_why=spooled.why,
                 withheld_ids=tuple(spooled.withheld),
+                waited=spooled.waited,
             )
         )
         active.message_count += len(messages)

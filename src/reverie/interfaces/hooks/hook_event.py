@@ -142,6 +142,7 @@ class SpooledEvent(NamedTuple):
     why: Sequence[Sequence[str]] = ()  # reasons for each of `ids`; empty: by an earlier version
     planned: Sequence[str] = ()  # files that a plan named with it
     withheld: Sequence[str] = ()  # what a session that is held out was not told
+    waited: float = 0.0  # seconds that the host waited for what was said; 0: nobody measured
 
     def to_json(self) -> dict[str, Any]:
         """One flat object, as earlier versions write and read it."""

@@ -595,7 +595,7 @@ def spool_then_look(call: HookCall, look: Lookup) -> str:
         files.add_given(event.session, found.ids, call.now)
     if held:
         with suppress(OSError):
-            files.release_event(held, found)
+            files.release_event(held, found, clock.now() - call.now)
     return found.text
 
 

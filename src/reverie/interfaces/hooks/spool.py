@@ -96,14 +96,17 @@ class HookFiles(NamedTuple):
         write_json_object(path, event.to_json())
         return path
 
-    def release_event(self, held: str, block: HookBlock) -> None:
-        """Let the worker take in an event that was held, and the block that was said with it."""
+    def release_event(self, held: str, block: HookBlock, waited: float = 0.0) -> None:
+        """Let the worker take in an event that was held, and the block that was said with it, for
+        which the host waited so many seconds.
+        """
         if block.ids or block.due or block.withheld:
             said = {
                 "ids": list(block.ids),
                 "due": list(block.due),
                 "why": list(block.why),
                 "withheld": list(block.withheld),
+                "waited": round(max(waited, 0.0), 3),
             }
             write_json_object(held, (read_json_object(held) or {}) | said)
         os.replace(held, f"{held.removesuffix('.held')}.json")

@@ -27,6 +27,7 @@ from reverie.runtime.mind.feeling_verbs import FeelingVerbs
 from reverie.runtime.mind.file_verbs import FileVerbs
 from reverie.runtime.mind.guard_verbs import GuardVerbs
 from reverie.runtime.mind.mind_context import MindContext
+from reverie.runtime.mind.night_verbs import NightVerbs
 from reverie.runtime.mind.plan_verbs import PlanVerbs
 from reverie.runtime.mind.procedure_verbs import ProcedureVerbs
 from reverie.runtime.mind.remember_verbs import RememberVerbs
@@ -102,6 +103,7 @@ class Mind:
         self.feelings = FeelingVerbs(context)
         self.files = FileVerbs(context, self._keeping, self.data)
         self.guards = GuardVerbs(context)
+        self.nights = NightVerbs(context)
         self.procedures = ProcedureVerbs(context, self._keeping)
         self.reminders = ReminderVerbs(context)
         self.review = ReviewVerbs(context)

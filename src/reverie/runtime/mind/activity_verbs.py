@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from reverie.activity import COMMIT, FILE, STARTED, TASK, TOOL, VERBS
 from reverie.core import config
 from reverie.core.kinds import LEARNING
-from reverie.core.model import Event, Filter, Memory
+from reverie.core.model import Event, Filter, Memory, index_memories
 from reverie.memory.memory_validation import Moment, parse_moment, parse_moment_as_of
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from reverie.activity.git_history import GitImport
     from reverie.activity.learned_patterns import LearnedPattern
     from reverie.activity.remedies import FixSuggestion
+    from reverie.activity.turn_feed import FedTurn
     from reverie.activity.workflows import CommandWorkflow
     from reverie.storage.analytics import LogAnalysis, QueryResult
 
@@ -206,6 +207,29 @@ class ActivityVerbs(VerbGroup):
             if activity_events.matches_activity(event, asked.tool, path, asked.task)
         ]
         return matching[:most]
+
+    def turns(
+        self, *, space: str | None = None, limit: int = 20, before: int | None = None
+    ) -> list[FedTurn]:
+        """The turns of agents, newest first: what was said, what memory gave and why, what it kept
+        back.
+
+        Of a space and below it; without one, of all spaces. `before`: only those before this event.
+        """
+        from reverie.activity.turn_feed import TURN, build_turn, list_mentioned_ids
+
+        below = "" if space is None else self._resolve_space(space)
+        most = check_limit(limit)
+        events: list[Event] = []
+        while len(events) < most:
+            found = self._store.events(verbs=(TURN,), before=before, newest=True, limit=most)
+            events += [event for event in found if not below or is_within(event.space, below)]
+            if len(found) < most:
+                break
+            before = found[-1].seq
+        events = events[:most]
+        memories = index_memories(self._store.get(list_mentioned_ids(events)))
+        return [build_turn(event, memories) for event in events]
 
     def touched(
         self,
@@ -606,3 +630,8 @@ def to_repository_path(path: str) -> str:
         if isinstance(path, str)
         else path
     )
+
+
+def is_within(space: str, below: str) -> bool:
+    """True if a space is another one or lies in it."""
+    return space == below or space.startswith(f"{below}/")

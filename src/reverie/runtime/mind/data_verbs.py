@@ -13,7 +13,7 @@ from reverie.core import config
 from reverie.core.atomic_file import make_private_folder
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.kinds import is_conversation_turn
-from reverie.core.model import Filter, Memory
+from reverie.core.model import Event, Filter, Memory
 from reverie.runtime.mind.file_access import refuse_secret_path
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit
 from reverie.text.argument_checks import check_texts
@@ -21,6 +21,8 @@ from reverie.text.argument_checks import check_texts
 if TYPE_CHECKING:
     from reverie.erasure.scrub import ScrubReport
     from reverie.holdout.proof_report import Proof
+    from reverie.llm.daily_spending import SpendingDay
+    from reverie.memory.growth import GrowthDay
     from reverie.memory.usage_statistics import Usage
     from reverie.mirror.space_sync import MirrorReport
     from reverie.porting.export_validation import ImportReport
@@ -88,6 +90,26 @@ class DataVerbs(VerbGroup):
         )
         learned, rejected = tally_extraction(events)
         return self._store.stats()._replace(learned=learned, rejected=rejected)
+
+    def growth(self) -> list[GrowthDay]:
+        """How many memories counted at the end of each day (UTC) on which some came or went."""
+        from reverie.memory.growth import sum_growth
+
+        return sum_growth(self._store.memories_by_day())
+
+    def spending(self, days: int = 30) -> list[SpendingDay]:
+        """What the language model took on each of the last days (UTC), the latest first; of the
+        newest 10,000 calls.
+        """
+        from reverie.llm.daily_spending import MAX_CALLS, sum_spending
+        from reverie.llm.language_model import LLM_EVENT_VERB
+
+        calls = self._store.events(verbs=(LLM_EVENT_VERB,), newest=True, limit=MAX_CALLS)
+        return sum_spending(calls)[: check_limit(days)]
+
+    def failures(self, limit: int = 20) -> list[Event]:
+        """The newest events that could not be learned from, with the error in their payload."""
+        return self._store.events(verbs=("failed",), newest=True, limit=check_limit(limit))
 
     def usage(
         self,

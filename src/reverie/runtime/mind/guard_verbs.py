@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from reverie.core.errors import BadInput
 from reverie.core.model import Memory
 from reverie.runtime.mind.mind_context import VerbGroup, run_exclusively
 
@@ -64,6 +65,18 @@ class GuardVerbs(VerbGroup):
             elif told := [one for one in triggers if matches_trigger(one, scene)]:
                 found.append(guard._replace(trigger=told[0], decision=TELL))
         return sorted(found, key=lambda guard: guard.decision == TELL)
+
+    def set_default(self, decision: str) -> None:
+        """Have guards ask, deny or tell, or stay off, for which nothing else was chosen: the
+        setting `guards`, written to the configuration.
+        """
+        from reverie.core.config import save_settings
+        from reverie.memory.guards import DECISIONS
+
+        if decision not in DECISIONS:
+            raise BadInput(f"{decision!r}: give one of {', '.join(DECISIONS)}")
+        save_settings(self._settings, guards=decision)
+        self._context.settings = self._settings._replace(guards=decision)
 
     @run_exclusively
     def set(self, id: str, decision: str) -> Memory:

@@ -11,13 +11,16 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reverie.core.authorship import protect_revision
+from reverie.core.clock import new_id
 from reverie.core.code_anchors import anchors_of, outdated_notice
 from reverie.core.doubt import DOUBT, is_in_doubt
-from reverie.core.errors import BadInput
+from reverie.core.errors import BadInput, Conflict
 from reverie.core.kinds import is_unverified
 from reverie.core.model import (
     TRUST_BY_PROVENANCE,
     UNDECIDED_RELATIONS,
+    Add,
     Change,
     Edge,
     Filter,
@@ -27,6 +30,7 @@ from reverie.core.model import (
 )
 from reverie.memory.memory_validation import (
     build_memory,
+    build_revision,
 )
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclusively
 from reverie.text.argument_checks import (
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
     from reverie.extraction.provenance_check import Claim
     from reverie.reconciliation.review_questions import ReviewCase
     from reverie.retrieval.near_duplicates import NearDuplicate
+    from reverie.runtime.review_queue import ReviewCard
     from reverie.storage.arrays import Floats
 
 # Newest memories among which those that wait are looked for.
@@ -243,6 +248,81 @@ class ReviewVerbs(VerbGroup):
             return []
         marked = Filter(spaces=self._visible_from(space), having=DOUBT, limit=MAX_PENDING_SCAN)
         return [memory for memory in self._store.browse(marked) if is_in_doubt(memory)][:most]
+
+    def queue(self, *, space: str | None = None, limit: int = 20) -> list[ReviewCard]:
+        """All that waits for a person in a space and above it, as cards: pairs, doubts, memories
+        that nobody has approved, questions without an answer. Changes nothing.
+        """
+        from reverie.runtime.review_queue import build_queue
+
+        most = check_limit(limit)
+        cases = self.cases(space=space, limit=most)
+        pending = self.pending(space=space, limit=most) if len(cases) < most else []
+        gaps = self.gaps(space) if len(cases) + len(pending) < most else []
+        return [*build_queue(cases, pending, gaps)][:most]
+
+    @run_exclusively
+    def answer(
+        self, key: str, answer: str, *, text: str = "", space: str | None = None
+    ) -> list[int]:
+        """Answer a card of `queue` by its key: "accept", "reject", "both", "merge", or "edit" with
+        a new text. Returns the numbers of the events, which `undo` takes back, the last first.
+
+        A question is answered by a text of yours, which is kept as a fact in the space.
+        """
+        from reverie.runtime.review_queue import (
+            CURATED_AS,
+            EDIT,
+            GAP,
+            MEMORY,
+            PAIR,
+            PAIR_DECISIONS,
+        )
+
+        before = self._store.last_event()
+        sort, _, rest = key.partition(":")
+        if (answer == EDIT) != bool(text.strip()):
+            raise BadInput('The answer "edit" goes with a new text, and only that')
+        if sort == PAIR:
+            one, _, other = rest.partition(":")
+            edges = self._store.edges([one], UNDECIDED_RELATIONS)
+            rels = [edge.rel for edge in edges if {edge.src, edge.dst} == {one, other}]
+            if not rels:
+                raise Conflict("That pair was decided already")
+            kind = "contradiction" if "contradicts" in rels else "near-duplicate"
+            if answer not in PAIR_DECISIONS[kind]:
+                raise BadInput(f"{answer!r} is no answer about a {kind}")
+            self.resolve(one, other, PAIR_DECISIONS[kind][answer], text=text)
+        elif sort == MEMORY and (answer == EDIT or answer in CURATED_AS):
+            if not self._get_memory(rest).active:
+                raise Conflict("That memory counts no longer: there is nothing to decide")
+            if answer == EDIT:
+                self._reword(rest, text)
+            self.curate(rest, CURATED_AS.get(answer, "validated"))
+        elif sort == GAP and answer == EDIT:
+            self._keep_answer(text, space)
+        else:
+            raise BadInput(f"{answer!r} is no answer to {key!r}")
+        return [event.seq for event in self._store.events(after=before)]
+
+    def _reword(self, id: str, text: str) -> None:
+        """Give a memory the words of whoever decides."""
+        old, now = self._get_memory(id), self._now()
+        given = protect_revision({"text": text}, old, self._settings.curate)
+        revision = build_revision(old, now, given, self._context.time_zone, self._policy)
+        if is_unverified(old):
+            trust = TRUST_BY_PROVENANCE["user_stated"]
+            own = {"provenance": "user_stated", "trust": trust, "confidence": trust}
+            revision = revision._replace(fields={**revision.fields, **own})
+        self._change(old, [revision], "revise", now)
+
+    def _keep_answer(self, text: str, space: str | None) -> None:
+        """Keep what somebody wrote as the answer to a question."""
+        home, now = self._writable_space(space), self._now()
+        memory = build_memory(
+            new_id(), now, text, space=home, provenance="user_stated", policy=self._policy
+        )
+        self._apply_changes([Add(memory)], "remember", home, now)
 
     def gaps(self, space: str | None = None) -> list[KnowledgeGap]:
         """Questions asked here that nothing in memory answered, newest first: what is worth writing

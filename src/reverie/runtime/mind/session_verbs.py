@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from reverie.context_window.window_fitting import FittedMessages
     from reverie.extraction.past_conversations import PastConversation, PastMessage
     from reverie.extraction.rule_extraction import RejectedCandidate
+    from reverie.injection.gate_report import GateVerdict
 
 # Events of one conversation that are read.
 MAX_TURNS = 100_000
@@ -189,6 +190,36 @@ class SessionVerbs(VerbGroup):
         facts = ConversationFacts(self._resolve_space(space))
         llm = self._context.llm if ask else None
         return condense_messages(messages, request, facts, self._now(), llm)
+
+    def weigh(
+        self, text: str, *, space: str | None = None, session: str = "", limit: int = 10
+    ) -> list[GateVerdict]:
+        """What would be given if this were said now, and what would not, with the gate that stops
+        it: the likeliest `limit`, those that would be given first. Changes nothing.
+
+        `session`: as in that conversation, which is not told again what it said or was given.
+        """
+        from reverie.context_window.injection_history import (
+            InjectionHistory,
+            find_own_memories,
+            resume_history,
+        )
+        from reverie.injection.first_turn import InjectionTurn
+        from reverie.injection.gate_report import report_gates
+
+        home, now, most = self._resolve_space(space), self._now(), check_limit(limit)
+        if not most or self._settings.is_off(home, session):
+            return []
+        attention = InjectionHistory(session, (home,))
+        if session:
+            resume_history(self._store, attention, home, now)
+        turn = InjectionTurn(attention, home, now)
+        query = turn.to_query(self._settings, check_question(text, "text"), text)
+        query = query._replace(
+            **self._embed_query(text), exclude=find_own_memories(self._store, attention)
+        )
+        verdicts = report_gates(self._store, query, turn.find_told_ids(), self._settings.limit)
+        return verdicts[:most]
 
     def rejected(self, limit: int = 20) -> list[RejectedCandidate]:
         """The last rejected candidates of extraction, newest first, with the reasons."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.core.errors import StoreBusy
 from reverie.core.model import UNDECIDED_RELATIONS, Edge, Event, Filter, Memory, Record
-from reverie.storage import Names, SessionSpan
+from reverie.storage import DayCount, Names, SessionSpan
 from reverie.storage.derived_texts import tag_node
 from reverie.storage.postgres.connection import PostgresConnections
 from reverie.storage.postgres.half_vectors import read_half_vector
@@ -164,6 +164,23 @@ class StoreReading:
             order by e.dst
         """
         return dict(self._db.fetch_rows(sql, spaces=list(spaces)))
+
+    def memories_by_day(self) -> list[DayCount]:
+        sql = """
+            select day, sum(came)::int, sum(went)::int
+            from (
+                select floor(created_at / 86400)::int as day, 1 as came, 0 as went
+                from memory
+                where tenant = %(tenant)s
+                union all
+                select floor(retired_at / 86400)::int, 0, 1
+                from memory
+                where tenant = %(tenant)s and retired_at is not null
+            ) as change
+            group by day
+            order by day
+        """
+        return [DayCount(*row) for row in self._db.fetch_rows(sql)]
 
     # Edges
 

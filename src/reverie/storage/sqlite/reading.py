@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reverie.core.model import UNDECIDED_RELATIONS, Edge, Event, Filter, Memory, Record
-from reverie.storage import Names, SessionSpan
+from reverie.storage import DayCount, Names, SessionSpan
 from reverie.storage.derived_texts import tag_node
 from reverie.storage.row_codec import COLUMNS, to_event, to_json, to_memory, to_record
 from reverie.storage.sqlite.connection import SqliteConnections
@@ -130,6 +130,22 @@ class StoreReading:
             order by e.dst
         """
         return dict(self._db.fetch_all(sql, *spaces))
+
+    def memories_by_day(self) -> list[DayCount]:
+        sql = """
+            select day, sum(came), sum(went)
+            from (
+                select cast(created_at / 86400 as integer) as day, 1 as came, 0 as went
+                from memory
+                union all
+                select cast(retired_at / 86400 as integer), 0, 1
+                from memory
+                where retired_at is not null
+            )
+            group by day
+            order by day
+        """
+        return [DayCount(*row) for row in self._db.fetch_all(sql)]
 
     def search_words(
         self,

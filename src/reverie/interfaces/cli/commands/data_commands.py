@@ -1,5 +1,7 @@
 """Commands that look after the store: privacy, stats, verify, export, backup, settle, llm."""
 
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from reverie.porting.store_migration import MigrationReport
 
 commands = CommandTable()
+MAX_DECAY_CURVES = 4  # that can be told from each other
 FAILED = ("failed",)
 
 
@@ -72,11 +75,19 @@ def show_stats(
             help="Of --used: how many are named, at most.",
         ),
     ] = 10,
+    plot: Annotated[bool, "Draw growth, and how what nobody uses decays."] = False,
+    svg: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the curves of --plot into a file, as SVG."),
+    ] = None,
 ) -> None:
     """How much there is of everything.
 
     Memories, what was learned and left, spending, sleep.
     """
+    if plot or svg:
+        plot_curves(cli, svg)
+        return
     if tools:
         activity_commands.show_tool_stats(cli, days)
         return
@@ -101,6 +112,42 @@ def show_stats(
         }
         spent = llm_status.describe_llm(mind.llm, cli.settings.llm)
     cli.answer(values, render_stats(values, spent))
+
+
+def plot_curves(cli: CliContext, svg: Path | None) -> None:
+    """Growth over time and the decay of the commonest kinds, drawn or written to a file."""
+    from reverie.core.atomic_file import write_atomically
+    from reverie.core.kinds import half_life_of_kind
+    from reverie.interfaces.terminal import curve_plot
+    from reverie.memory.memory_validation import parse_moment
+
+    with cli.open_mind() as mind:
+        growth, kinds = mind.data.growth(), mind.data.stats().kinds
+    counted = [(day.date, parse_moment(day.date, "date") or 0.0, day.counted) for day in growth]
+    commonest = sorted(kinds, key=lambda kind: (-kinds[kind], kind))
+    half_lives = {kind: half_life_of_kind(kind) for kind in commonest[:MAX_DECAY_CURVES]}
+    charts = [
+        curve_plot.chart_growth(counted, clock.now()),
+        curve_plot.chart_decay(half_lives),
+    ]
+    values: dict[str, Any] = {"growth": growth, "half_lives": half_lives}
+    if svg is not None:
+        write_atomically(svg, curve_plot.draw_svg(charts).encode(), new_mode=0o644)
+        cli.answer({**values, "svg": str(svg)}, f"Wrote {svg}")
+        return
+    if not growth:
+        cli.answer(values, (), "Nothing is kept so far, so there is no curve.")
+        return
+    columns = shutil.get_terminal_size().columns
+    is_plain = not (sys.stdout.encoding or "").lower().startswith("utf")
+    cli.answer(
+        values,
+        (
+            line
+            for chart in charts
+            for line in (*curve_plot.draw_text_chart(chart, columns, ascii_only=is_plain), "")
+        ),
+    )
 
 
 def show_usage(cli: CliContext, limit: int) -> None:

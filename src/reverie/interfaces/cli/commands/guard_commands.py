@@ -142,11 +142,8 @@ def allow_once(cli: CliContext, id: str) -> None:
 
 def set_default(cli: CliContext, decision: str) -> None:
     """Choose what guards do for which nothing else was chosen."""
-    if decision not in DECISIONS:
-        raise BadInput(f"{decision!r}: give one of {', '.join(DECISIONS)}")
-    config.save_settings(cli.settings, guards=decision)
-    cli.settings = cli.settings._replace(guards=decision)
     with cli.open_mind() as mind:
+        mind.guards.set_default(decision)
         refresh_tables(cli, mind)
     stops = "" if decision in STOPPING else " Only a guard set by itself still stops."
     cli.answer({"default": decision}, f"Before what you forbade: {DOES[decision]}.{stops}")

@@ -28,6 +28,7 @@ from reverie.interfaces.cli.terminal_output import (
     print_view,
 )
 from reverie.interfaces.cli.user_input import read_text_or_stdin
+from reverie.interfaces.terminal.inline_screen import can_draw
 from reverie.memory.short_ids import shorten_id
 from reverie.reconciliation.review_questions import DECISIONS, ReviewCase
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from reverie.erasure.source_influence import Influence
 
 commands = CommandTable()
+data = CommandTable()
 ANSWER_KEYS = {
     "1": "one",
     "2": "other",
@@ -87,6 +89,12 @@ def review_pairs(
         lines = mirror_status.list_mirror_questions(mind)
         if cli.as_json:
             print_json({"cases": cases, "doubts": doubted, "mirror": lines})
+        elif asking and can_draw(sys.stdout):
+            from reverie.interfaces.terminal.review_screen import run_review
+
+            decided = run_review(mind, cli.space, limit)
+            print_line(f"Decided {decided}. Each decision can be taken back: reverie undo")
+            hand_to_worker(cli, mind)
         elif not cases and not doubted:
             print_line("Nothing waits for a decision.")
         elif asking:
@@ -99,7 +107,8 @@ def review_pairs(
             cli.note(line)
 
 
-@commands.add("blast", spaced=False)
+@data.add("blast", spaced=False)
+@commands.add("blast", spaced=False, hidden=True)
 def show_influence(
     cli: CliContext,
     source: Annotated[

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from reverie.interfaces.cli.terminal_output import View
 
 commands = CommandTable()
+session = CommandTable()
 Everywhere = Annotated[bool, typer.Option("--everywhere", help="In every space.")]
 Session = Annotated[
     bool,
@@ -39,7 +40,8 @@ Name = Annotated[
 ]
 
 
-@commands.add("statusline", spaced=False)
+@session.add("statusline", spaced=False)
+@commands.add("statusline", spaced=False, hidden=True)
 def print_status_line(cli: CliContext) -> None:
     """A line for a host's status line, from JSON on stdin.
 

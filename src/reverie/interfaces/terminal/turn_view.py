@@ -1,0 +1,53 @@
+"""Turns of agents as lines: what was said, what memory gave and why, what it kept back. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from reverie.interfaces.cli.terminal_output import one_line
+from reverie.memory.history_text import format_moment
+from reverie.memory.short_ids import shorten_id
+
+if TYPE_CHECKING:
+    from reverie.activity.turn_feed import FedTurn, GivenMemory
+    from reverie.injection.gate_report import GateVerdict
+
+MAX_LINE_CHARS = 200
+MAX_STOPPED = 5
+
+
+def tell_turn(turn: FedTurn, stopped: Sequence[GateVerdict] = ()) -> Iterator[str]:
+    """The lines of a turn; `stopped` is what a gate would keep back if it were said now."""
+    session = f" · {one_line(turn.session, 24)}" if turn.session else ""
+    yield f"{format_moment(turn.at)} UTC · {one_line(turn.space)}{session}"
+    for message in turn.said:
+        if message.text.strip():
+            yield f"  {one_line(message.role)}: {one_line(message.text, MAX_LINE_CHARS)}"
+    for given in turn.given:
+        yield from tell_given(given, "+")
+    for kept in turn.withheld:
+        yield from tell_given(kept, "-")
+    for verdict in [one for one in stopped if not one.is_given][:MAX_STOPPED]:
+        memory = verdict.hit.memory
+        yield f"  - {one_line(memory.text, MAX_LINE_CHARS)} [{shorten_id(memory.id)}]"
+        yield f"    {verdict.gate}: {one_line(verdict.why)}"
+    yield f"  {sum_up_turn(turn)}"
+
+
+def tell_given(given: GivenMemory, mark: str) -> Iterator[str]:
+    """A memory that was given (+) or kept back (-), and why."""
+    text = "erased since" if given.memory is None else given.memory.text
+    yield f"  {mark} {one_line(text, MAX_LINE_CHARS)} [{shorten_id(given.id)}]"
+    if given.why:
+        yield f"    {one_line(' · '.join(given.why), MAX_LINE_CHARS)}"
+
+
+def sum_up_turn(turn: FedTurn) -> str:
+    """How much was given, and how long the agent waited for it."""
+    parts = [
+        f"gave {len(turn.given)}, about {turn.tokens:,} tokens" if turn.given else "gave nothing"
+    ]
+    if turn.waited:
+        parts.append(f"waited {turn.waited * 1_000:,.0f} ms")
+    return " · ".join(parts)

@@ -1,0 +1,108 @@
+"""What a page is: views, which read, and actions, which change.
+
+A view asks verbs of `Mind` for plain values in a named tuple. The values are rendered by the view's
+template, or given as JSON at the same address with `.json` behind it. An action answers with what
+it did and with the event by which that is taken back. Both are given a `WebRequest`, the plain text
+of what was asked, and know nothing of HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from reverie import Mind
+from reverie.core.errors import BadInput
+from reverie.core.model import EMPTY_MAPPING
+
+MAX_LIMIT = 200
+
+
+class WebRequest(NamedTuple):
+    """What a browser asks: from which space, with which parts of the path and which fields."""
+
+    space: str
+    now: float  # seconds since 1970
+    path: Mapping[str, str] = EMPTY_MAPPING  # the named parts of a view's path
+    fields: Mapping[str, Sequence[str]] = EMPTY_MAPPING  # of the address, or of a form
+    address: str = "/"  # of the page itself, from the slash on
+
+    def text(self, name: str, default: str = "") -> str:
+        """The last value of a field, without space around it."""
+        values = self.fields.get(name)
+        return values[-1].strip() if values else default
+
+    def texts(self, name: str) -> list[str]:
+        """Every value of a field that says something."""
+        return [value.strip() for value in self.fields.get(name, ()) if value.strip()]
+
+    def number(self, name: str, default: int, most: int = MAX_LIMIT) -> int:
+        """A whole number from 0 to `most`; BadInput for anything else."""
+        given = self.text(name)
+        if not given:
+            return default
+        if not given.isascii() or not given.isdigit() or len(given) > 18:
+            raise BadInput(f"{name}={given!r} is not a whole number")
+        return min(int(given), most)
+
+    def event_number(self, name: str) -> int:
+        """The number of an event in the path; BadInput for anything else."""
+        given = self.path.get(name, "")
+        if not given.isascii() or not given.isdigit() or len(given) > 18:
+            raise BadInput(f"{given!r} is not the number of an event")
+        return int(given)
+
+
+# Values of a view: a named tuple of plain values, memories, hits, …
+Values: TypeAlias = Any
+
+
+class Done(NamedTuple):
+    """What an action did."""
+
+    message: str  # a sentence, as it is shown
+    undo: int = 0  # the event that takes it back; 0 if nothing was changed
+    location: str = ""  # where to go on; empty: where one was
+    details: Mapping[str, Any] = EMPTY_MAPPING  # for who asked for JSON
+    also: Sequence[int] = ()  # further events that have to be taken back with it, oldest first
+
+    @property
+    def undo_path(self) -> str:
+        """Where it is taken back; empty if nothing was changed."""
+        events = [*self.also, self.undo] if self.undo else []
+        return f"/undo/{'-'.join(map(str, events))}" if events else ""
+
+
+class View(NamedTuple):
+    """Something to look at."""
+
+    path: str  # as of Starlette: "/memory/{id}"
+    read: Callable[[Mind, WebRequest], Values]
+    template: str  # a file of `templates/`, which finds the values as `v`
+
+
+class Action(NamedTuple):
+    """Something to do, by POST."""
+
+    path: str
+    act: Callable[[Mind, WebRequest], Done]
+
+
+class Page(NamedTuple):
+    """Views and actions that belong together."""
+
+    name: str  # also the name of its own styles and scripts, where it has some
+    title: str
+    routes: Sequence[View | Action]
+    place: int = 0  # in the menu, from 1; 0: not there
+    key: str = ""  # `g` and this letter lead there
+    scripts: Sequence[str] = ()  # files of `static/` that its views load
+    styles: Sequence[str] = ()
+
+
+def last_change(mind: Mind, id: str) -> int:
+    """The event that changed a memory last, which is what an action has just done; 0 if none
+    has.
+    """
+    history = mind.history(id)
+    return history[-1].event.seq if history else 0

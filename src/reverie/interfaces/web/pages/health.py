@@ -1,0 +1,99 @@
+"""Health: whether memory works, how large it is, what it costs and what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from reverie import Mind
+from reverie.core import config
+from reverie.core.model import Event
+from reverie.holdout.difference import Difference
+from reverie.holdout.proof_report import Proof
+from reverie.holdout.session_outcomes import MEASURES
+from reverie.interfaces.install.doctor import examine_installation
+from reverie.interfaces.install.settings_findings import DoctorFinding
+from reverie.interfaces.web.page import Page, View, WebRequest
+from reverie.llm.daily_spending import SpendingDay
+from reverie.memory.growth import GrowthDay
+from reverie.storage import Stats
+
+FAILURES = 10
+SPENDING_DAYS = 30
+# Of a home of many years: more points than a plot has pixels say nothing.
+MAX_GROWTH_DAYS = 3_650
+
+
+class MeasuredDifference(NamedTuple):
+    """A measure of the proof."""
+
+    name: str
+    found: Difference
+
+
+class HealthPage(NamedTuple):
+    """What is known at once."""
+
+    home: str
+    stats: Stats
+    failures: Sequence[Event]
+    spending: Sequence[SpendingDay]
+    tokens_per_day: int
+    dollars_per_day: float
+    model: str
+    proof: Proof
+    differences: Sequence[MeasuredDifference]
+
+
+class Findings(NamedTuple):
+    """What the doctor finds, which takes a while."""
+
+    findings: Sequence[DoctorFinding]
+
+
+class Growth(NamedTuple):
+    """How the number of memories went."""
+
+    days: Sequence[GrowthDay]
+
+
+def show_health(mind: Mind, _asked: WebRequest) -> HealthPage:
+    """Sizes, failures, cost and worth."""
+    settings, proof = mind.settings, mind.data.proof()
+    return HealthPage(
+        str(settings.home),
+        mind.data.stats(),
+        mind.data.failures(FAILURES),
+        mind.data.spending(SPENDING_DAYS),
+        settings.llm_tokens_per_day,
+        settings.llm_dollars_per_day,
+        mind.llm.name if mind.llm is not None else "",
+        proof,
+        [MeasuredDifference(MEASURES[name][0], one) for name, one in proof.differences.items()],
+    )
+
+
+def show_findings(mind: Mind, asked: WebRequest) -> Findings:
+    """The same checks as `reverie doctor`."""
+    project = config.working_directory()
+    return Findings(examine_installation(mind.settings, asked.space, project))
+
+
+def show_growth(mind: Mind, _asked: WebRequest) -> Growth:
+    """Day by day."""
+    return Growth(mind.data.growth()[-MAX_GROWTH_DAYS:])
+
+
+PAGE = Page(
+    "health",
+    "Health",
+    (
+        View("/health", show_health, "health.html"),
+        View("/health/doctor", show_findings, "doctor.html"),
+        View("/health/growth", show_growth, "growth.html"),
+    ),
+    place=9,
+    key="h",
+    scripts=("htmx.min.js", "plots.js"),
+    styles=("uplot.min.css",),
+)

@@ -1,0 +1,217 @@
+"""Values to HTML: the templates, what all of them may use, and the frame around every page.
+
+Everything is escaped unless a template says otherwise, and none does; a name that a template does
+not know is an error, not an empty text.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from reverie import Mind
+from reverie.context_window import SAID_BY, format_time_ago
+from reverie.core import clock
+from reverie.core.model import Memory
+from reverie.interfaces.web.page import Done, Page, WebRequest
+from reverie.interfaces.web.static_files import static_url
+from reverie.memory.history_text import format_date, format_moment
+from reverie.memory.short_ids import shorten_id
+
+FOLDER = Path(__file__).parent / "templates"
+MAX_NOTES = 200
+MAX_SPACES = 200
+# Counting memories by space takes a while in a large home, and changes little.
+COUNTS_SECONDS = 5.0
+
+
+class SpaceCount(NamedTuple):
+    """A space that holds something."""
+
+    space: str
+    memories: int
+
+
+class PageFrame(NamedTuple):
+    """What stands around every page."""
+
+    page: Page | None
+    menu: Sequence[Page]
+    space: str
+    spaces: Sequence[SpaceCount]
+    waiting: int  # pairs that wait for a decision, in all spaces
+    address: str
+    seen: int  # the newest event when this was made
+    now: float
+    asked: WebRequest | None = None
+    csrf: str = ""
+    done: Done | None = None
+
+
+class DoneNotes:
+    """What actions did, until the page that comes next has shown it."""
+
+    def __init__(self) -> None:
+        self._notes: OrderedDict[str, Done] = OrderedDict()
+
+    def add_to(self, address: str, done: Done) -> str:
+        """The address of a page that shows it."""
+        key = clock.new_key()[:6].hex()
+        self._notes[key] = done
+        if len(self._notes) > MAX_NOTES:
+            self._notes.popitem(last=False)
+        parts = urlsplit(address)
+        query = [(name, value) for name, value in parse_qsl(parts.query) if name != "done"]
+        fragment = f"#{parts.fragment}" if parts.fragment else ""
+        return f"{parts.path}?{urlencode([*query, ('done', key)])}{fragment}"
+
+    def find(self, key: str) -> Done | None:
+        """What was done; None for an unknown key."""
+        return self._notes.get(key)
+
+
+class Renderer:
+    """The templates, and the frame."""
+
+    def __init__(self, pages: Sequence[Page], home_space: str) -> None:
+        placed = [page for page in pages if page.place]
+        self._menu = sorted(placed, key=lambda page: page.place)
+        self._home_space = home_space
+        self._counts: tuple[float, int, list[SpaceCount], int] = (-1e9, -1, [], 0)
+        self._env = Environment(
+            loader=FileSystemLoader(FOLDER),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        self._env.globals["static"] = static_url
+        self._env.filters |= FILTERS
+
+    def frame(self, mind: Mind, asked: WebRequest, page: Page | None) -> PageFrame:
+        """The frame of a page, but for what is of one browser."""
+        last = mind.store.last_event()
+        spaces, waiting = self._count(mind, last)
+        if all(row.space != asked.space for row in spaces):
+            spaces = [SpaceCount(asked.space, 0), *spaces]
+        return PageFrame(
+            page,
+            self._menu,
+            asked.space,
+            spaces,
+            waiting,
+            without_done(asked.address),
+            last,
+            asked.now,
+            asked,
+        )
+
+    def bare_frame(self, space: str) -> PageFrame:
+        """The frame of an error, which asks nothing of the store."""
+        return PageFrame(None, self._menu, space, (), 0, "/", 0, clock.now())
+
+    def render(self, template: str, frame: PageFrame, values: Any) -> str:
+        """The page."""
+
+        def link(path: str, **query: Any) -> str:
+            """An address of these pages, seen from the same space."""
+            if frame.space != self._home_space:
+                query = {"space": frame.space, **query}
+            given = {name: value for name, value in query.items() if value not in ("", None)}
+            return f"{path}?{urlencode(given, doseq=True)}" if given else path
+
+        return self._env.get_template(template).render(f=frame, v=values, link=link)
+
+    def _count(self, mind: Mind, last: int) -> tuple[list[SpaceCount], int]:
+        """Memories by space, the fullest first, and pairs that wait; some seconds old at most."""
+        at, seen, spaces, waiting = self._counts
+        ticks = clock.ticks()
+        if seen != last and ticks - at > COUNTS_SECONDS:
+            stats = mind.store.stats()
+            ordered = sorted(stats.spaces.items(), key=lambda row: (-row[1], row[0]))[:MAX_SPACES]
+            spaces, waiting = [SpaceCount(*row) for row in ordered], stats.undecided
+            self._counts = (ticks, last, spaces, waiting)
+        return spaces, waiting
+
+
+def without_done(address: str) -> str:
+    """An address that does not show again what was done."""
+    parts = urlsplit(address)
+    query = [(name, value) for name, value in parse_qsl(parts.query) if name != "done"]
+    return f"{parts.path}?{urlencode(query)}" if query else parts.path
+
+
+def percent(share: float) -> str:
+    """A share as people read it."""
+    return f"{share:.0%}"
+
+
+def count(number: float) -> str:
+    """A number with its thousands apart."""
+    return f"{number:,}"
+
+
+def size(bytes: float) -> str:
+    """An amount of bytes, with its unit."""
+    for unit, step in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if bytes >= step:
+            return f"{bytes / step:,.1f} {unit}"
+    return f"{bytes:,.0f} B"
+
+
+def noun(number: int, one: str, many: str = "") -> str:
+    """A number with its noun."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def source_of(memory: Memory) -> str:
+    """Who says so, in words."""
+    return SAID_BY.get(memory.provenance, memory.provenance)
+
+
+def machine_time(at: float) -> str:
+    """A moment as the attribute of a `time` element."""
+    return format_moment(at).replace(" ", "T") + "Z"
+
+
+def shorten(text: str, most: int = 400) -> str:
+    """The beginning of a text."""
+    return text if len(text) <= most else f"{text[:most].rstrip()} …"
+
+
+def path_part(text: str) -> str:
+    """A text as one part of a path."""
+    return quote(text, safe="")
+
+
+def ago(at: float, now: float) -> str:
+    """How long ago a moment was."""
+    return format_time_ago(now - at)
+
+
+def plain_mapping(value: Any) -> Mapping[str, Any]:
+    """A mapping, of whatever sort, that templates can go through."""
+    return dict(value)
+
+
+FILTERS = {
+    "ago": ago,
+    "count": count,
+    "day": format_date,
+    "machine_time": machine_time,
+    "mapping": plain_mapping,
+    "moment": format_moment,
+    "noun": noun,
+    "path_part": path_part,
+    "percent": percent,
+    "short_id": shorten_id,
+    "shorten": shorten,
+    "size": size,
+    "source": source_of,
+}

@@ -1,0 +1,81 @@
+// Keys, the space chooser, and news of changes. Every page works without this file.
+"use strict";
+(() => {
+  const find = (selector) => document.querySelector(selector);
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const isShown = (el) => el.getClientRects().length > 0 && !el.disabled;
+  document.documentElement.dataset.script = "";
+  for (const el of all("[data-script]")) el.hidden = false;
+
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
+  });
+
+  // Keys: an element says its own with data-key or, after g, data-go.
+  const typing = (el) => el.closest("input:not([type=checkbox]), textarea, select, [contenteditable]");
+  let goes = 0;
+  const showKeys = () => {
+    const dialog = find("#keys"), list = dialog.querySelector("dl");
+    const rows = [["/", "Search"], ["?", "These keys"]];
+    for (const el of all("[data-go]")) if (el.dataset.go) rows.push([`g ${el.dataset.go}`, el.firstChild.textContent.trim()]);
+    const seen = new Set();
+    for (const el of all("[data-key]")) {
+      if (!isShown(el) || seen.has(el.dataset.key)) continue;
+      seen.add(el.dataset.key);
+      rows.push([el.dataset.key, el.dataset.name || el.firstChild.textContent.trim()]);
+    }
+    list.replaceChildren(...rows.flatMap(([key, name]) => {
+      const term = document.createElement("dt"), told = document.createElement("dd");
+      const mark = document.createElement("kbd");
+      mark.textContent = key; told.textContent = name; term.append(mark);
+      return [term, told];
+    }));
+    dialog.showModal();
+  };
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-keys]")) showKeys();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.key === "Escape" && typing(event.target)) { event.target.blur(); return; }
+    if (typing(event.target) || find("dialog[open]")) return;
+    const isAfterG = Date.now() - goes < 1500;
+    goes = 0;
+    let target = null;
+    if (isAfterG) target = all("[data-go]").find((el) => el.dataset.go === event.key);
+    else if (event.key === "g") { goes = Date.now(); return; }
+    else if (event.key === "?") { showKeys(); event.preventDefault(); return; }
+    else if (event.key === "/") {
+      const field = find("[data-find]");
+      if (field) { field.focus(); field.select(); event.preventDefault(); }
+      return;
+    } else target = all("[data-key]").find((el) => el.dataset.key === event.key && isShown(el));
+    if (!target) return;
+    event.preventDefault();
+    target.click();
+    // What opens is opened to be typed into.
+    const box = target.closest("details[open]");
+    const field = box && box.querySelector("textarea, input:not([type=hidden]), select");
+    if (target.matches("summary") && field) field.focus();
+  });
+
+  // News. A hidden page does not listen: browsers allow six connections to one address.
+  let stream = null, last = Number(document.body.dataset.seen || 0);
+  const hear = (event) => {
+    const told = JSON.parse(event.data);
+    last = Math.max(last, told.last);
+    document.dispatchEvent(new CustomEvent("reverie:events", { detail: told }));
+    for (const el of all("[data-follow]")) {
+      const verbs = el.dataset.follow.split(" ");
+      if (told.verbs.some((verb) => verbs.includes(verb))) el.dispatchEvent(new CustomEvent("reverie:follow"));
+    }
+    const changed = new Set(told.memories);
+    if (all("[data-memory]").some((el) => changed.has(el.dataset.memory))) find("#changed").hidden = false;
+  };
+  const listen = () => {
+    if (document.hidden) { stream?.close(); stream = null; }
+    else if (!stream) { stream = new EventSource(`/live?after=${last}`); stream.onmessage = hear; }
+  };
+  if (find("#changed")) { document.addEventListener("visibilitychange", listen); listen(); }
+  addEventListener("pagehide", () => { stream?.close(); stream = null; });
+})();

@@ -1,0 +1,58 @@
+// Cards one after the other: j and k, x selects. In a list marked data-cards="one" a card is shown
+// alone, else it is only marked. Without this file all cards stand below each other.
+"use strict";
+(() => {
+  const list = document.querySelector("[data-cards]");
+  if (!list) return;
+  const cards = [...list.querySelectorAll("[data-card]")];
+  const isAlone = list.dataset.cards === "one";
+  const place = document.querySelector("[data-place]");
+  const key = `reverie:card:${location.pathname}`;
+  let at = 0;
+  const show = (next, scroll = true) => {
+    at = Math.max(0, Math.min(cards.length - 1, next));
+    cards.forEach((card, n) => {
+      if (isAlone) card.hidden = n !== at;
+      card.toggleAttribute("data-current", n === at);
+    });
+    if (place) place.textContent = `${at + 1} of ${cards.length}`;
+    try { sessionStorage.setItem(key, String(at)); } catch { /* a browser that keeps nothing */ }
+    if (!isAlone && scroll) cards[at].scrollIntoView({ block: "nearest" });
+  };
+  const bulk = document.querySelector("[data-bulk]");
+  const count = () => {
+    const chosen = cards.filter((card) => card.querySelector("[data-select]")?.checked).length;
+    if (!bulk) return;
+    bulk.hidden = chosen === 0;
+    bulk.querySelector("[data-count]").textContent = String(chosen);
+  };
+  document.addEventListener("change", (event) => { if (event.target.matches("[data-select]")) count(); });
+  // Before app.js: the keys of the current card come first, and those of a selection before these.
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (event.target.closest("input:not([type=checkbox]), textarea, select")) return;
+    const take = () => { event.preventDefault(); event.stopImmediatePropagation(); };
+    const card = cards[at];
+    if (event.key === "j") { show(at + 1); take(); }
+    else if (event.key === "k") { show(at - 1); take(); }
+    else if (event.key === "x") {
+      const box = card?.querySelector("[data-select]");
+      if (box) { box.checked = !box.checked; count(); take(); if (box.checked && at < cards.length - 1) show(at + 1); }
+    } else {
+      const from = bulk && !bulk.hidden ? bulk.querySelector(`[data-key="${CSS.escape(event.key)}"]`) : null;
+      const own = from || card?.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+      if (own && own.getClientRects().length) {
+        take(); own.click();
+        if (own.matches("summary")) own.parentElement.querySelector("textarea, input:not([type=hidden])")?.focus();
+      }
+    }
+  }, true);
+  for (const el of document.querySelectorAll("[data-step]")) {
+    el.addEventListener("click", () => show(at + Number(el.dataset.step)));
+  }
+  if (cards.length) {
+    const hash = cards.findIndex((card) => `#${card.id}` === location.hash);
+    show(hash >= 0 ? hash : Number(sessionStorage.getItem(key) || 0), false);
+  }
+  count();
+})();

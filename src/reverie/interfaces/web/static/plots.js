@@ -1,0 +1,31 @@
+// <growth-plot>: how many memories counted, over time. What it draws it asks for once it is seen.
+"use strict";
+customElements.define("growth-plot", class extends HTMLElement {
+  connectedCallback() {
+    const seen = new IntersectionObserver((found) => {
+      if (found.some((one) => one.isIntersecting)) { seen.disconnect(); this.draw(); }
+    });
+    seen.observe(this);
+  }
+  async draw() {
+    const answer = await fetch(this.dataset.from, { headers: { accept: "application/json" } });
+    const { days } = await answer.json();
+    if (days.length < 2) return;
+    await new Promise((done, fail) => {
+      const script = document.createElement("script");
+      script.src = this.dataset.plot; script.onload = done; script.onerror = fail;
+      document.head.append(script);
+    });
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => style.getPropertyValue(name).trim();
+    const axis = { stroke: colour("--ink-2"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") } };
+    const box = document.createElement("div");
+    this.prepend(box);
+    const size = () => ({ width: Math.max(240, this.clientWidth), height: 220 });
+    const plot = new uPlot({
+      ...size(), axes: [axis, { ...axis, size: 64 }], legend: { live: true },
+      series: [{ label: "Day" }, { label: "Memories", stroke: colour("--accent"), width: 2, paths: uPlot.paths.stepped({ align: 1 }) }],
+    }, [days.map((day) => Date.parse(day.date) / 1000), days.map((day) => day.counted)], box);
+    addEventListener("resize", () => plot.setSize(size()));
+  }
+});

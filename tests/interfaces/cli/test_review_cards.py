@@ -1,0 +1,124 @@
+"""`reverie review` at a real pseudo-terminal: one card, the keys of the page."""
+
+import pytest
+
+from reverie.interfaces.terminal.line_edit import LineEdit
+from reverie.interfaces.terminal.review_view import (
+    ReviewState,
+    draw_review,
+    move_card,
+    replace_cards,
+    toggle_selected,
+)
+from reverie.runtime.review_queue import ReviewCard
+from tests.interfaces.cli.terminal_process import TerminalProcess
+from tests.support.helpers import open_mind, toy_home
+
+SPACE = "me/demo"
+
+
+@pytest.fixture
+def home(tmp_path):
+    """Three memories that wait, because nobody said them."""
+    home = toy_home(tmp_path)
+    with open_mind(home) as mind:
+        for text in (
+            "The staging server is heron.",
+            "Tea is at four.",
+            "Bugs are in \x1b[5mgitlab.",
+        ):
+            mind.remember(text, space=SPACE, provenance="inferred")
+    return home
+
+
+def review(home, **options):
+    """`reverie review` at a terminal."""
+    return TerminalProcess("review", "--home", str(home), "-s", SPACE, **options)
+
+
+def waiting(home):
+    """The texts that wait."""
+    with open_mind(home) as mind:
+        return sorted(memory.text[:3] for memory in mind.review.pending(space=SPACE))
+
+
+def test_a_card_is_approved_and_that_is_taken_back(home):
+    """`a` approves, `u` undoes, `q` leaves; what is decided is decided."""
+    with review(home) as screen:
+        screen.wait_for("1 of 3")
+        screen.press("a")
+        screen.wait_for("Decided 1: accept")
+        assert "1 of 2" in screen.screen and len(waiting(home)) == 2
+        screen.press("u")
+        screen.wait_for("Taken back.")
+        assert len(waiting(home)) == 3
+        screen.press("r")
+        screen.wait_for("Decided 1: reject")
+        screen.press("q")
+        assert screen.wait_for_end() == 0
+        assert "Decided 1." in screen.screen
+    assert len(waiting(home)) == 2
+
+
+def test_a_selection_is_decided_at_once_and_taken_back_at_once(home):
+    """`x` selects and goes on; an answer is for all that is selected, and so is `u`."""
+    with review(home) as screen:
+        screen.wait_for("1 of 3")
+        screen.press("xx")
+        screen.wait_for("2 selected")
+        screen.press("r")
+        screen.wait_for("Decided 2: reject")
+        assert len(waiting(home)) == 1
+        screen.press("u")
+        screen.wait_for("Taken back.")
+        assert len(waiting(home)) == 3
+
+
+def test_a_card_is_corrected(home):
+    """`e` opens the text in a line; Enter keeps the new one, Esc the old one."""
+    with review(home) as screen:
+        screen.wait_for("1 of 3")
+        screen.press("e")
+        screen.wait_for("new text>")
+        screen.press("\x1b")
+        screen.wait_for("1 of 3")
+        screen.press("e\x15The tracker is heron.\r")
+        screen.wait_for("Decided 1: edit")
+        screen.press("\x03")
+        assert screen.wait_for_end() == 130
+    with open_mind(home) as mind:
+        assert "The tracker is heron." in [m.text for m in mind.browse(space=SPACE)]
+
+
+def test_text_is_not_obeyed_and_fits_narrow_terminals(home):
+    """Escapes are written out; no line is wider than 40 columns."""
+    with review(home, columns=40, NO_COLOR="1") as screen:
+        screen.wait_for("1 of 3")
+        for _ in range(3):
+            assert max(map(len, screen.screen.splitlines())) < 40
+            screen.press("j")
+            screen.read_once(0.5)
+        screen.wait_for("3 of 3")
+        assert "\x1b[5m" not in screen.written
+
+
+def make_card(key):
+    return ReviewCard(key, "gap", "nothing answered", 0.0, {"edit": "Write the answer"}, (), "who?")
+
+
+def test_who_looks_at_a_card_stays_on_it_while_the_queue_changes():
+    """Cards that others decide meanwhile leave; the one that is looked at stays in sight."""
+    state = move_card(ReviewState([make_card(key) for key in "abc"]), 1)
+    assert replace_cards(state, [make_card(key) for key in "bc"]).card.key == "b"
+    assert replace_cards(state, [make_card("a")]).card.key == "a"
+    selected = toggle_selected(state)
+    assert (selected.selected, selected.place) == ({"b"}, 2)
+    assert replace_cards(selected, [make_card("c")]).selected == frozenset()
+
+
+def test_an_empty_queue_says_so():
+    """Nothing to decide, and how to leave."""
+    lines = draw_review(ReviewState([], draft=None), 40, 24, 0.0)
+    assert "Nothing waits" in lines[0][0].text
+    typed = ReviewState([make_card("a")], draft=LineEdit("new", 3))
+    assert draw_review(typed, 40, 24, 0.0)[0][0].text == "new text> "

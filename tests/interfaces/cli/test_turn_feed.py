@@ -1,0 +1,61 @@
+"""`reverie now`: what memory is doing to agents."""
+
+import json
+
+from reverie.testing import make_conversation
+from tests.interfaces.cli.terminal_process import TerminalProcess
+from tests.support.helpers import open_mind, run_command, toy_home
+
+SPACE = "me/demo"
+
+
+def take_turn(home, text):
+    """An agent's turn, in a session."""
+    with open_mind(home) as mind, mind.companion(space=SPACE, session="s1") as companion:
+        companion.turn(make_conversation(text))
+        assert companion.wait(20)
+
+
+def make_home(tmp_path):
+    """A home with a memory and one turn."""
+    home = toy_home(tmp_path)
+    with open_mind(home) as mind:
+        mind.remember("Deploys are done by carla \x1b[31mred.", space=SPACE)
+    take_turn(home, "who does deploys?")
+    return home
+
+
+def test_the_feed_tells_what_was_given_and_why(tmp_path):
+    """Under what was said stand what was given and the reasons; `now` is `activity now`."""
+    home = make_home(tmp_path)
+    told = run_command("now", "--home", str(home)).stdout
+    assert "  user: who does deploys?\n  + Deploys are done by carla \\x1b[31mred." in told
+    assert "gave 1, about" in told and "me/demo · s1" in told
+    assert told == run_command("activity", "now", "--home", str(home)).stdout
+    (turn,) = json.loads(run_command("now", "--home", str(home), "--json").stdout)["turns"]
+    assert turn["given"][0]["memory"]["text"].startswith("Deploys")
+    away = run_command("now", "--home", str(home), "--space", "me/other")
+    assert (away.stdout, away.stderr) == ("", "No turn of an agent is known so far.\n")
+
+
+def test_gates_say_what_keeps_a_memory_back(tmp_path):
+    """With --gates, what fits and is not given stands there with what stops it."""
+    home = toy_home(tmp_path)
+    with open_mind(home) as mind:
+        mind.remember("Deploys are done by carla.", space=SPACE, provenance="inferred")
+    take_turn(home, "who does deploys?")
+    told = run_command("now", "--home", str(home), "--gates").stdout
+    assert "  - Deploys are done by carla." in told and "not approved" in told
+    assert "gave nothing" in told
+
+
+def test_the_feed_follows(tmp_path):
+    """A turn is told when it comes; Ctrl-C ends that with 130; 40 columns are enough."""
+    home = make_home(tmp_path)
+    with TerminalProcess("now", "-f", "--home", str(home), columns=40) as feed:
+        feed.wait_for("who does deploys?")
+        take_turn(home, "and who reviews the deploys?")
+        feed.wait_for("and who reviews")
+        assert max(map(len, feed.screen.splitlines())) <= 40
+        feed.press("\x03")
+        assert feed.wait_for_end() == 130

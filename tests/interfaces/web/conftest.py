@@ -1,0 +1,91 @@
+"""A real browser on real pages: Debian's Chromium, by Playwright."""
+
+import os
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from reverie.interfaces.web.security import LocalSecurity, make_token
+from reverie.interfaces.web.web_app import LocalMinds, build_web_app
+from reverie.testing import SPACE
+from tests.interfaces.web.web_client import KEY
+
+CHROMIUM = Path("/usr/bin/chromium")
+START_SECONDS = 20
+
+
+@contextmanager
+def serving(mind):
+    """The pages of a mind on a free port; their address."""
+    import uvicorn
+
+    app = build_web_app(LocalMinds(mind), LocalSecurity(KEY, mind.context.now), space=SPACE)
+    chosen = uvicorn.Config(
+        app, port=0, log_level="critical", ws="none", timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(chosen)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    end = time.monotonic() + START_SECONDS
+    while not server.started and time.monotonic() < end:
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """The browser, started once for a module."""
+    if not CHROMIUM.exists():
+        pytest.skip("no /usr/bin/chromium here: apt-get install chromium")
+    api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    options = ["--no-sandbox"] if os.getuid() == 0 else []
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=options)
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page of a browser that has entered, and what went wrong on it."""
+
+    def __init__(self, page, address, mind):
+        self.page, self.address, self.mind = page, address, mind
+        self.trouble = []
+        page.on("console", lambda said: self.trouble.append(f"{said.type}: {said.text}"))
+        page.on("pageerror", lambda err: self.trouble.append(f"error: {err}"))
+        page.on("dialog", lambda shown: self.trouble.append(f"dialog: {shown.message}"))
+        page.on("request", self.see_request)
+
+    def see_request(self, request):
+        if not request.url.startswith(self.address):
+            self.trouble.append(f"request to {request.url}")
+
+    def go(self, path):
+        self.page.goto(f"{self.address}{path}")
+        return self.page
+
+
+@pytest.fixture
+def visit(chromium, home):
+    """`visit(**context)` opens a page of the home's pages, entered already."""
+    with serving(home) as address:
+        contexts = []
+
+        def open_page(**options):
+            context = chromium.new_context(**options)
+            contexts.append(context)
+            context.set_default_timeout(15_000)
+            one = Visit(context.new_page(), address, home)
+            one.go(f"/?token={make_token(KEY, home.context.now())}")
+            return one
+
+        yield open_page
+        for context in contexts:
+            context.close()

@@ -1,0 +1,148 @@
+"""The pages in a real browser: by keyboard alone, without JavaScript, narrow and dark, live."""
+
+import pytest
+
+from reverie.core.model import Event
+from reverie.testing import SPACE
+from tests.interfaces.web.web_client import remember_everything
+
+pytestmark = pytest.mark.e2e
+PATHS = (
+    "/",
+    "/ask",
+    "/ask?q=staging",
+    "/review",
+    "/nights",
+    "/guards",
+    "/health",
+    "/health/growth",
+)
+# Every control has a name, every id is there once, every page its landmarks.
+CHECK = """() => {
+  const wrong = [];
+  const named = (el) => el.labels?.length || el.getAttribute('aria-label') || el.type === 'hidden' || el.textContent.trim();
+  for (const el of document.querySelectorAll('input, select, textarea, button')) if (!named(el)) wrong.push(el.outerHTML);
+  const ids = [...document.querySelectorAll('[id]')].map((el) => el.id);
+  if (new Set(ids).size !== ids.length) wrong.push('ids ' + ids);
+  for (const place of ['main', 'header', 'nav', 'footer']) if (document.querySelectorAll(place).length !== 1) wrong.push(place);
+  if (document.querySelectorAll('h1').length !== 1) wrong.push('h1');
+  if (document.documentElement.scrollWidth > innerWidth) wrong.push('wider than the screen');
+  return wrong;
+}"""
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+def test_every_page_is_whole_and_quiet(visit, width, scheme):
+    """Hostile text in every field: no dialog, no message, no request elsewhere; nothing sticks out,
+    every control is named.
+    """
+    browser = visit(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    made = remember_everything(browser.mind)
+    for path in (*PATHS, f"/memory/{made['nasty'].id}"):
+        page = browser.go(path)
+        page.wait_for_load_state()
+        assert (path, page.evaluate(CHECK)) == (path, [])
+    assert browser.trouble == []
+
+
+def test_it_is_searched_while_one_types(visit):
+    """`/` leads into the field, letters bring hits without a key more, the address can be shared."""
+    browser = visit()
+    remember_everything(browser.mind)
+    page = browser.go("/")
+    page.keyboard.press("g")
+    page.keyboard.press("a")
+    page.wait_for_url("**/ask")
+    page.locator("main").press("Escape")
+    page.keyboard.press("/")
+    page.keyboard.type("staging")
+    page.wait_for_selector("#results h2:has-text('Memories')")
+    assert "heron" in page.locator("#results").inner_text()
+    page.wait_for_function("location.search.includes('q=staging')")
+    assert browser.trouble == []
+
+
+def test_review_is_done_by_keyboard_alone(visit):
+    """j and k go through the cards, x selects, a decides, u takes back."""
+    browser = visit()
+    mind = browser.mind
+    ids = [
+        mind.remember(f"Concluded {n}.", space=SPACE, provenance="inferred").id for n in range(4)
+    ]
+    page = browser.go("/review")
+    shown = page.locator("[data-card]:not([hidden]) a.text")
+    first = shown.inner_text()
+    page.keyboard.press("j")
+    second = shown.inner_text()
+    page.keyboard.press("k")
+    assert first == shown.inner_text() != second
+    page.keyboard.press("r")
+    page.wait_for_selector(".toast")
+    assert [not one.active for one in mind.get(ids)].count(True) == 1
+    page.keyboard.press("u")
+    page.wait_for_selector(".toast:has-text('Took it back')")
+    assert all(one.active for one in mind.get(ids))
+    page.keyboard.press("x")
+    page.keyboard.press("x")
+    assert page.locator("[data-count]").inner_text() == "2"
+    page.keyboard.press("a")
+    page.wait_for_selector(".toast:has-text('Decided 2')")
+    assert len(mind.review.pending(space=SPACE)) == 2
+    assert browser.trouble == []
+
+
+def test_a_memory_is_edited_by_keyboard_and_the_keys_are_told(visit):
+    """e opens the form in its field; ? lists what can be pressed here."""
+    browser = visit()
+    made = remember_everything(browser.mind)
+    page = browser.go(f"/memory/{made['heron'].id}")
+    page.keyboard.press("?")
+    assert "Forget" in page.locator("dialog[open]").inner_text()
+    page.keyboard.press("Escape")
+    page.keyboard.press("e")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("It is called otter.")
+    page.keyboard.press("Tab")
+    page.locator("form[action$='/edit'] button").press("Enter")
+    page.wait_for_selector(".toast")
+    assert browser.mind.get([made["heron"].id])[0].text == "It is called otter."
+    page.keyboard.press("u")
+    page.wait_for_selector(".toast:has-text('Took it back')")
+    assert "heron" in page.locator("h1").inner_text()
+    assert browser.trouble == []
+
+
+def test_without_javascript_one_reads_and_acts(visit):
+    """Links, forms and the undo in the toast are all there is to it."""
+    browser = visit(java_script_enabled=False)
+    made = remember_everything(browser.mind)
+    page = browser.go("/ask?q=staging")
+    page.click("text=The staging server is called heron.")
+    page.click("button:has-text('Forget')")
+    assert not browser.mind.get([made["heron"].id])[0].active
+    page.click(".toast button")
+    assert browser.mind.get([made["heron"].id])[0].active
+    browser.go("/review")
+    page.click("button:has-text('Keep the newer')")
+    assert not browser.mind.get([made["older"].id])[0].active
+    assert browser.trouble == []
+
+
+def test_pages_stay_in_step_with_what_agents_do(visit):
+    """A turn appears in the feed; a memory that is changed elsewhere is told of, not overwritten."""
+    browser = visit()
+    mind = browser.mind
+    made = remember_everything(mind)
+    page = browser.go("/")
+    page.wait_for_function("performance.getEntriesByType('resource').length > 0")
+    page.wait_for_timeout(600)  # the stream is open
+    said = {"messages": [{"role": "user", "text": "brand new words"}], "first": 0}
+    mind.store.append([Event("turn", SPACE, mind.context.now(), "s2", said)])
+    page.wait_for_selector("text=brand new words")
+    browser.go(f"/memory/{made['heron'].id}")
+    page.wait_for_timeout(600)
+    mind.revise(made["heron"].id, text="The staging server is called crane.")
+    page.wait_for_selector("#changed:visible")
+    page.click("#changed a")
+    assert "crane" in page.locator("h1").inner_text()
+    assert browser.trouble == []
