@@ -169,6 +169,7 @@ def test_a_colleagues_words_count_as_others_until_the_space_is_trusted(office):
     assert as_read_by(said, office.caller("bob")).provenance == "untrusted"
 
 
+@pytest.mark.proves("X66")
 def test_nobody_signs_with_anothers_name(office):
     """The server's stamp replaces what a client sends, and an edit keeps who wrote it first."""
     ann, bob = office.hire("ann"), office.hire("bob")

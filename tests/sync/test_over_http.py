@@ -13,6 +13,7 @@ from reverie.sync.team_server import find_key
 from tests.sync.conftest import key_of
 
 
+@pytest.mark.proves("X64")
 def test_what_is_shared_reaches_a_colleague(log_in):
     """Ann shares a space, Bob joins it: what she kept is found by his recall, as others' words."""
     ann, bob = log_in("ann"), log_in("bob")
@@ -61,6 +62,7 @@ def test_what_is_said_on_the_server_reaches_the_home(log_in, team):
     assert (there.space, there.text) == ("me/demo", "The port is 4100.")
 
 
+@pytest.mark.proves("X69")
 def test_a_purge_reaches_the_raw_database(log_in, team):
     """What is purged here is gone there, from history and events too, and from a colleague's."""
     ann, bob = log_in("ann"), log_in("bob")
@@ -74,6 +76,26 @@ def test_a_purge_reaches_the_raw_database(log_in, team):
     dumped = list(team.database.store("acme").dump())
     assert "bluebird" not in repr(dumped)
     assert "bluebird" not in repr(list(bob.store.dump()))
+
+
+@pytest.mark.proves("X69")
+def test_what_is_purged_on_the_server_is_purged_on_devices(log_in, team):
+    """A program purges by the HTTP API: every device's copy is erased at its next sync, a
+    colleague's too, and none brings it back.
+    """
+    ann, bob = log_in("ann"), log_in("bob")
+    note = ann.remember("The codename is bluebird seven.", space="me/demo")
+    ann.team.share("me/demo", to="everyone", write=True)
+    bob.team.share("me/demo")
+    ann.team.sync(), bob.team.sync()
+    assert bob.get([note.id])
+    key = json.loads(credentials_file(ann.settings.home).read_text())["key"]
+    team.client(key)("purge", ids=[note.id])
+    for mind in (bob, ann):
+        assert mind.team.sync().purged == 1
+        assert not mind.get([note.id])
+        assert "bluebird" not in repr(list(mind.store.dump()))
+    assert not team.client(key)("get", ids=[note.id])
 
 
 def test_unshared_is_ones_own_again(log_in, team):
@@ -136,6 +158,7 @@ def test_what_an_administrator_erases_is_gone_from_devices(log_in, team):
         assert "bluebird" not in repr(list(home.dump()))
 
 
+@pytest.mark.proves("X65")
 def test_nobody_sees_another_users_private_memories(log_in, team):
     """A pull gives the caller's own and the shared spaces that they may read, whatever it asks."""
     ann, eve = log_in("ann"), log_in("eve")
@@ -165,6 +188,7 @@ def test_a_wrong_key_is_said_to_be_wrong(team, home):
     assert not credentials_file(home.settings.home).exists()
 
 
+@pytest.mark.proves("X70")
 def test_the_key_is_in_a_private_file_and_in_no_export(log_in):
     """Mode 0600; neither the database nor an export nor what is printed holds it."""
     ann = log_in("ann")

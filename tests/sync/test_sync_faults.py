@@ -3,21 +3,31 @@
 done twice, and nobody waits.
 """
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+from contextlib import closing
+from pathlib import Path
 
+import psycopg
 import pytest
 
+import reverie
 from reverie.core.clock import now
 from reverie.core.model import Filter
+from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.worker_start import is_worker_alive
+from reverie.storage.postgres import PostgresDatabase
 from reverie.sync.space_map import Account
 from reverie.sync.sync_state import load_account, load_state, save_account
 from reverie.sync.sync_step import is_sync_due, pause_after
 from reverie.testing import memory
+from tests.interfaces.server.test_faults import kill, site_at
+from tests.support.helpers import wait_until
 from tests.support.postgres import free_port
 from tests.support.team_server import running_team
 from tests.sync.conftest import key_of
@@ -31,6 +41,10 @@ settings = load_settings(Path(sys.argv[1]))._replace(embedder="none")
 with reverie.open(settings=settings) as mind:
     print(mind.team.sync(), flush=True)
 """
+
+
+# Whether some statement waits for a lock.
+HELD = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
 
 
 def run_sync(home, env=None):
@@ -50,6 +64,7 @@ def hanging_port():
         yield listening.getsockname()[1]
 
 
+@pytest.mark.proves("X68")
 @pytest.mark.slow
 def test_a_client_killed_during_its_push_loses_and_repeats_nothing(log_in, team):
     """kill -9 in the middle of batches: the next push finishes it, each memory is there once."""
@@ -71,6 +86,95 @@ def test_a_client_killed_during_its_push_loses_and_repeats_nothing(log_in, team)
     assert {one.id for one in there} == ids and len(there) == len(ids)
     assert not ann.team.sync()
     assert all(len(store.history(id)) == 1 for id in sorted(ids)[::50])
+
+
+@pytest.mark.proves("X68")
+@pytest.mark.slow
+def test_a_server_killed_during_a_push_request(postgres_url, tmp_path):
+    """kill -9 while the request writes, held there by a lock, and after some that it acknowledged:
+    nothing half is there, nothing acknowledged is lost, and everything arrives once.
+    """
+    with (
+        site_at(postgres_url, tmp_path / "server") as site,
+        memory(tmp_path / "ann", now=now) as ann,
+    ):
+        running = site.serve()
+        ann.team.login(site.address, site.key)
+        for number in range(300):
+            ann.remember(f"The number of queue {number} is {number * 7}.", space="me/demo")
+        assert ann.team.sync(within=0.0).pushed
+        total, waiting = 300, ann.team.status().waiting
+        with closing(PostgresDatabase(postgres_url)) as database:
+            store = database.store("acme")
+            with psycopg.connect(postgres_url) as holding, psycopg.connect(postgres_url) as looking:
+                looking.autocommit = True
+                holding.execute("lock table reverie.memory in exclusive mode")
+                process = run_sync(ann.settings.home)
+                wait_until(lambda: looking.execute(HELD).fetchone()[0])
+                kill(running)
+                process.communicate()
+                holding.rollback()
+                wait_until(lambda: not looking.execute(HELD).fetchone()[0])
+            assert ann.team.status().waiting == waiting
+            assert len(store.browse(Filter(limit=10_000))) == total - waiting
+            assert ann.team.status().is_away
+            site.serve()
+            assert ann.team.sync().trouble == ""
+            there = store.browse(Filter(limit=10_000))
+            assert {one.id for one in there} == {
+                one.id for one in ann.store.browse(Filter(limit=10_000))
+            }
+            assert len(there) == total
+            assert all(len(store.history(one.id)) == 1 for one in there[::30])
+        assert not ann.team.sync() and not ann.team.status().waiting
+
+
+@pytest.mark.proves("X67")
+@pytest.mark.slow
+def test_a_prompt_is_as_quick_while_the_server_hangs(tmp_path, hanging_port):
+    """The hook of a prompt takes no longer with a server that never answers than without one."""
+    homes = tmp_path / "alone", tmp_path / "followed"
+    for home in homes:
+        with memory(home, now=now, server_key="rv_x") as ann:
+            ann.remember("The staging server is called heron.", space="me/demo")
+            if home == homes[1]:
+                account = Account(f"http://127.0.0.1:{hanging_port}", "ann", "acme", "d")
+                save_account(ann.store, account)
+        (home / "config.toml").write_text('embedder = "toy"\nserver_key = "rv_x"\nidle = 2.0\n')
+    took = {home: [] for home in homes}
+    for _ in range(6):
+        for home in homes:
+            begun = time.perf_counter()
+            prompt_hook(home)
+            took[home].append(time.perf_counter() - begun)
+    alone, followed = (min(took[home]) for home in homes)
+    assert followed < alone * 1.5 + 0.25
+    assert max(took[homes[1]]) < 3.0 + max(took[homes[0]]) * 2  # no wait for a connection in any
+    for home in homes:
+        wait_until(lambda home=home: not is_worker_alive(HookFiles(str(home)).lock))
+
+
+def prompt_hook(home):
+    """What Claude Code runs at a prompt, as a process."""
+    event = {
+        "hook_event_name": "UserPromptSubmit",
+        "session_id": "s1",
+        "cwd": str(home),
+        "prompt": "What is the staging server called?",
+    }
+    subprocess.run(
+        [sys.executable, "-I", "-S", hook_script(), "claude-code"],
+        input=json.dumps(event),
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": os.environ["PATH"], "HOME": str(home), "REVERIE_HOME": str(home)},
+    )
+
+
+def hook_script():
+    """The file that hosts run."""
+    return str(Path(reverie.__file__).parent / "interfaces" / "hooks" / "run.py")
 
 
 @pytest.mark.slow
@@ -106,6 +210,7 @@ def test_a_connection_that_is_refused_is_trouble_and_no_error(tmp_path):
         assert ann.team.status().waiting == 1
 
 
+@pytest.mark.proves("X67")
 def test_a_server_that_hangs_costs_the_callers_nothing(tmp_path, hanging_port):
     """The background waits for it; whoever remembers, recalls and closes does not."""
     with memory(tmp_path / "ann", now=now, server_key="rv_x", sync_every=0.1) as ann:

@@ -1,3 +1,4 @@
+# mypy: no-check-untyped-defs
 """The how-to of a team, followed: a server, two users, one shares, the other's session is given it."""
 
 import json
@@ -5,14 +6,23 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.worker_start import is_worker_alive
+from tests.interfaces.test_hosts_e2e import FENCE, QUIET, Agent
+from tests.support.agent_clients import scripted_model_handler
+from tests.support.helpers import list_hook_troubles, serve_http, wait_until
 from tests.sync.conftest import key_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "team.md"
 ROOT = Path(__file__).parents[2] / "src" / "reverie"
+ADDRESS = "https://memory.acme.org"
+NOTE = "Deploys of the API run from the branch release."
+ASKED = "From which branch do deploys of the API run?"
 
 
 def commands_of(page):
@@ -20,6 +30,25 @@ def commands_of(page):
     blocks = re.findall(r"^```sh\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
     lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
     return [line.partition("  #")[0].strip() for line in lines]
+
+
+def line_with(part):
+    """The first line of the page that has these words."""
+    return next(one for one in commands_of(PAGE) if part in one)
+
+
+def run_line(line, text="", **where):
+    """What a command line of the page prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", *line.split()],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+        **where,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
 
 
 class Machine:
@@ -39,20 +68,9 @@ class Machine:
 
     def run(self, line, text=""):
         """What a command line prints."""
-        words = [sys.executable, "-m", *line.split()]
-        done = subprocess.run(
-            words,
-            input=text,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=self.env,
-            cwd=self.project,
-        )
-        assert done.returncode == 0, done.stderr + done.stdout
-        return done.stdout
+        return run_line(line, text, env=self.env, cwd=self.project)
 
-    def prompt(self, text, space):
+    def prompt(self, text):
         """What a hook of Claude Code answers to a prompt in the project."""
         event = {
             "hook_event_name": "UserPromptSubmit",
@@ -74,30 +92,87 @@ class Machine:
 @pytest.mark.slow
 def test_the_page_is_followed(team, tmp_path):
     """Each command of the page is run as it stands there, but for address, names and keys."""
-    said = commands_of(PAGE)
     ann, bob = Machine(tmp_path / "ann"), Machine(tmp_path / "bob")
     admin = team.client(team.founded.key.token)
     code = admin("members/invite")["code"]
-    join, log_in = (next(one for one in said if part in one) for part in ("--join", "--key"))
-    join = join.replace("https://memory.acme.org", team.url).replace("CODE", code)
-    log_in = log_in.replace("https://memory.acme.org", team.url)
-    bob.run(join)
-    ann.run(log_in, key_of(team, "ann"))
+    bob.run(line_with("--join").replace(ADDRESS, team.url).replace("CODE", code))
+    ann.run(line_with("--key").replace(ADDRESS, team.url), key_of(team, "ann"))
     for machine in (ann, bob):
         assert (machine.home / "server-key").stat().st_mode & 0o777 == 0o600
-    space = json.loads(bob.run("reverie --json status"))["space"]
-    note = "Deploys of the API run from the branch release."
-    ann.run(f"reverie remember --kind decision --space me/demo {note}")
-    share, join_space = (one for one in said if one.startswith("reverie share"))
+    spaces = [json.loads(one.run("reverie --json status"))["space"] for one in (ann, bob)]
+    assert spaces[0] != spaces[1]
+    ann.run(f"reverie remember --kind decision {NOTE}")
+    share, join_space = (one for one in commands_of(PAGE) if one.startswith("reverie share"))
     ann.run(share)
-    bob.run(join_space.replace("me/demo", space) + " --as demo")
-    assert "release" in bob.run(f"reverie recall --space {space} which branch do deploys run from")
-    given = bob.prompt("From which branch do deploys of the API run?", space)
-    assert "release" in given
+    bob.run(join_space)
+    assert "release" in bob.run("reverie recall which branch do deploys run from")
+    assert "release" in bob.prompt(ASKED)
     assert "others" in bob.run("reverie sync --status")
-    bob.run("reverie trust".replace("me/demo", space))
-    assert "trusted" in bob.run("reverie spaces")
-    assert "demo" in bob.run("reverie spaces")
-    ann.run("reverie unshare me/demo")
+    bob.run(line_with("reverie trust"))
+    assert "trusted" in bob.run(line_with("reverie spaces"))
+    ann.run(line_with("reverie unshare"))
     bob.run("reverie sync")
-    assert "release" not in bob.run(f"reverie recall --space {space} which branch of deploys")
+    assert "release" not in bob.run("reverie recall which branch of deploys")
+
+
+@contextmanager
+def tried_out(folder):
+    """A server as the page says to try it out; its address, the administrator's key, and a way to
+    run what is to be typed beside it.
+    """
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "REVERIE_EMBEDDER": "toy"}
+    running = subprocess.Popen(
+        [sys.executable, "-m", *line_with("--embedded").split(), "--port", "0"],
+        env=env,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    said = ""
+    try:
+        while "Serving at" not in said:
+            line = running.stderr.readline()
+            assert line, said
+            said += line
+        (key,), (url,) = re.findall(r"rv_default_\w+", said), re.findall(r"Serving at (\S+);", said)
+        yield url, key, lambda line: run_line(line, env=env, cwd=folder)
+    finally:
+        running.terminate()
+        running.communicate(timeout=60)
+        assert running.returncode == 0
+
+
+@pytest.mark.proves("X64")
+@pytest.mark.e2e
+@pytest.mark.slow
+def test_a_colleagues_claude_code_is_given_what_was_shared(postgres_folder, tmp_path):
+    """In ten minutes from nothing: a server with its own PostgreSQL, Ann shares what she kept, and
+    Bob's real Claude Code has it in the request to its model, as another's words; not after Ann
+    took it back. Each command is the page's.
+    """
+    asked = []
+    postgres_folder.parent.chmod(0o711)
+    with (
+        serve_http(scripted_model_handler(lambda _: "Understood.", asked)) as model,
+        tried_out(postgres_folder.parent) as (url, key, operate),
+    ):
+        ann = Agent("claude-code", tmp_path / "ann", model, asked)
+        bob = Agent("claude-code", tmp_path / "bob", model, asked)
+        places = [{"env": one.env, "cwd": one.project} for one in (ann, bob)]
+        (code,) = re.findall(r"rvi_\w+", operate(line_with("server invite new")))
+        run_line(line_with("--key").replace(ADDRESS, url), key, **places[0])
+        run_line(line_with("--join").replace(ADDRESS, url).replace("CODE", code), **places[1])
+        bob.reverie("install", "claude-code", "--no-mcp", "--yes")
+        ann.reverie("remember", "--kind", "decision", NOTE)
+        share, join_space = (one for one in commands_of(PAGE) if one.startswith("reverie share"))
+        assert FENCE not in bob.say(ASKED)[-1]
+        run_line(share, **places[0])
+        run_line(join_space, **places[1])
+        given = bob.say(ASKED)[-1]
+        told = given[given.index(f"<{FENCE}>") :]
+        assert NOTE in told and "(admin, written by others" in told
+        assert FENCE not in bob.say(QUIET)[-1]
+        run_line(line_with("reverie unshare"), **places[0])
+        wait_until(lambda: NOTE not in bob.reverie("list"))
+        assert NOTE not in bob.say(ASKED)[-1]
+        wait_until(lambda: not is_worker_alive(HookFiles(str(bob.home)).lock))
+        assert [] == list_hook_troubles(bob.home)

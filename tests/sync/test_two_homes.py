@@ -236,6 +236,7 @@ def test_a_trusted_space_is_believed_as_extracted(make_home):
     assert (there.kind, there.provenance, there.triggers) == ("decision", "extracted", ())
 
 
+@pytest.mark.proves("X65")
 def test_what_is_about_a_person_stays_private(make_home, server_store):
     """In a linked space too, what is about a person goes to the private space, and to nobody."""
     ann, bob = make_home("ann", "one", DEMO), make_home("bob", "two", DEMO)

@@ -591,6 +591,13 @@ def project_space_of(folder: Path) -> str:
     return f"{ME}/{to_slug(root.name) or 'root'}-{digits}"
 
 
+def name_of_project_space(space: str) -> str:
+    """What a space is called where the path of its folder does not matter: `demo` of
+    `me/demo-3f2a91`, which is its project's on this machine alone.
+    """
+    return re.sub(r"-[0-9a-f]{6}$", "", space.removeprefix(f"{ME}/"))
+
+
 def default_space() -> str:
     """The space that the working directory belongs to."""
     return project_space_of(working_directory())

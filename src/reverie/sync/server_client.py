@@ -84,7 +84,7 @@ class ServerAddress(NamedTuple):
 
 def parse_server_url(url: str) -> ServerAddress:
     """The address of a server; BadInput for what is none, or would send a key unencrypted."""
-    given = url if "://" in url else f"https://{url}"
+    given = url if "://" in url else f"{usual_scheme(url)}://{url}"
     try:
         parts = urlsplit(given)
         host, port = (parts.hostname or "").lower(), parts.port
@@ -96,6 +96,14 @@ def parse_server_url(url: str) -> ServerAddress:
         raise BadInput(f"{url!r} is not encrypted, so it may only be on this machine. Use https://")
     default = 443 if parts.scheme == "https" else 80
     return ServerAddress(parts.scheme, host, port or default, parts.path.rstrip("/"))
+
+
+def usual_scheme(place: str) -> str:
+    """What to speak with a host that was named without it: on this machine a server that is tried
+    out has no certificate.
+    """
+    host = urlsplit(f"//{place}").hostname or ""
+    return "http" if host.lower() in LOOPBACK else "https"
 
 
 class ServerClient:
@@ -282,8 +290,8 @@ def read_answer(where: ServerAddress, answer: ServerAnswer) -> Mapping[str, Any]
         raise AccessDenied(f"{where.url}: {why or 'you may not do that'}")
     if answer.status == 401:
         raise Unauthenticated(
-            f"{where.url} does not accept this key: {why or answer.status}. "
-            f"Log in again: reverie login {where.url}"
+            f"{where.url} does not accept this key. Check that it was copied whole; it may also "
+            f"have been revoked or have run out. To get a new one: reverie login {where.url}"
         )
     if answer.status in PASSING:
         raise ServerAway(f"{where.url} cannot answer just now: {why or answer.status}")

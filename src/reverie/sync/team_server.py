@@ -110,6 +110,12 @@ def await_device_key(url: str, code: DeviceCode, pause: Callable[[float], None])
         client.close()
 
 
+def approve_device(client: ServerClient, user_code: str) -> str:
+    """Let the device in that shows a code, as the user of this home; what it calls itself."""
+    found = client.call("/devices/approve", {"user_code": user_code})
+    return str(found.get("client_name") or "a device")
+
+
 def use_invitation(url: str, code: str, name: str) -> str:
     """Become a user by an invitation's code; the key."""
     client = ServerClient(url, "")
@@ -206,12 +212,14 @@ def grant_access(
     if name == EVERYONE:
         client.call("/spaces/grant", asked)
         return EVERYONE
-    try:
+    with suppress(NotFound):
         client.call("/spaces/grant", {**asked, "team": name})
         return f"the team {name}"
-    except NotFound:
+    try:
         client.call("/spaces/grant", {**asked, "user": name})
-        return name
+    except NotFound as err:
+        raise NotFound(f"There is neither a team nor a user {name!r} on the server") from err
+    return name
 
 
 def unshare_space(

@@ -20,6 +20,7 @@ def test_what_is_remembered_is_recalled_by_its_owner_alone(team):
     assert ben.ask("forget", ids=[kept["id"]]).status_code == 404
 
 
+@pytest.mark.proves("X64")
 def test_a_colleagues_memory_counts_as_others_words_until_the_space_is_trusted(team):
     """It is stamped by the server with who wrote it, whatever a client says; what would command is
     a note without triggers, for every reader but its writer. Trust given later holds for what was

@@ -291,7 +291,7 @@ def classify_error(err: Exception, words: list[str]) -> tuple[int, str]:
         return getattr(err, "exit_code", 2), describe_usage_error(err.format_message(), words)
     if isinstance(err, errors.NotFound) and "reverie " not in str(err):
         lists = LISTING_COMMANDS.get(find_command_name(words), "list")
-        return 1, f"{err}. Try: reverie {lists}"
+        return 1, f"{str(err).rstrip('.')}. Try: reverie {lists}"
     for kind, number, _ in EXIT_CODES:
         if isinstance(err, kind):
             return number, describe_error(err)

@@ -57,4 +57,7 @@ LISTING_COMMANDS = {
     "reminder done": "reminder list",
     "reminder cancel": "reminder list",
     "reminder snooze": "reminder list",
+    **dict.fromkeys(("share", "unshare", "trust"), "spaces"),
+    **dict.fromkeys(("team share", "team unshare", "team trust"), "spaces"),
+    "team approve": "login",
 }

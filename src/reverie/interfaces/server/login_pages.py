@@ -58,6 +58,8 @@ SIGN_IN = """<form method="get" action="/device">
 <p><label>The code that your terminal shows:
 <input name="user_code" value="{code}" required autocomplete="off"></label></p>
 <button>Go on</button></form>
+<p>On a machine that is logged in already, this lets it in:
+<code>reverie team approve {code_or_word}</code></p>
 {provider}
 <h2>With an invitation</h2>
 <form method="post" action="/device/join">
@@ -241,7 +243,7 @@ class LoginPages:
         if oidc is not None:
             address = escape(f"/login?{urlencode({'user_code': code})}")
             link = f'<p><a href="{address}">Sign in at {escape(oidc.provider.issuer)}</a></p>'
-        return SIGN_IN.format(code=escape(code), provider=link)
+        return SIGN_IN.format(code=escape(code), code_or_word=escape(code) or "CODE", provider=link)
 
 
 def show_page(body: str, status: int = 200) -> HTMLResponse:

@@ -110,6 +110,19 @@ def embedded_database(settings: Settings) -> Iterator[Settings]:
         server.stop()
 
 
+@contextmanager
+def known_database(settings: Settings) -> Iterator[Settings]:
+    """The settings with the database that they name; without one, with the private PostgreSQL that
+    this home has from trying it out, if it has one.
+    """
+    embedded = open_embedded(settings)
+    if settings.server_database or not (embedded.data / "PG_VERSION").exists():
+        yield settings
+        return
+    with embedded_database(settings) as found:
+        yield found
+
+
 def open_embedded(settings: Settings) -> EmbeddedPostgres:
     """The private PostgreSQL of a home, not started."""
     from reverie.storage.embedded_postgres import EmbeddedPostgres

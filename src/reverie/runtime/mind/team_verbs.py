@@ -51,6 +51,18 @@ class TeamVerbs(VerbGroup):
 
         return log_in(self._settings, self._store, url, key)
 
+    def let_in(self, user_code: str) -> str:
+        """Let another machine in as yourself, by the code that `reverie login` shows there; what
+        it calls itself.
+        """
+        from reverie.sync.team_server import approve_device, open_client
+
+        client = open_client(self._settings, self._store)
+        try:
+            return approve_device(client, user_code)
+        finally:
+            client.close()
+
     def logout(self) -> Account | None:
         """Be in step with no server any more, and forget the key. Nothing is erased on either
         side.
@@ -94,13 +106,15 @@ class TeamVerbs(VerbGroup):
         what others say there comes here.
 
         The shared space is made, or joined, under the name `shared`, by default that of the space
-        without `me/`. `to` is a team, a user or "everyone" who may read there, with `write` also
-        write. What is about a person stays private, and so does every space below.
+        without `me/` and without the digits of a project's folder. `to` is a team, a user or
+        "everyone" who may read there, with `write` also write. What is about a person stays
+        private, and so does every space below.
         """
+        from reverie.core.config import name_of_project_space
         from reverie.sync.team_server import grant_access, open_client, share_space
 
         home = self._writable_space(space)
-        name = shared or home.partition("/")[2] or home
+        name = shared or name_of_project_space(home)
         client = open_client(self._settings, self._store)
         try:
             link = share_space(client, self._store, home, name)

@@ -1,6 +1,7 @@
 """Commands that bring this memory in step with a team's server: reverie login, logout, sync."""
 
 import platform
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,7 +40,8 @@ def log_in(
 ) -> None:
     """Bring this memory in step with a team's server.
 
-    Without --key or --join a code is shown, which you type where you are signed in already. The key
+    Without --key or --join a code is shown, which you type where you are signed in already, on the
+    server's page or with `reverie team approve CODE`. The key
     is kept in a file of the home that only you can read. Everything here goes to your private space
     there; others see only what you share: reverie share SPACE.
     """
@@ -68,12 +70,28 @@ def obtain_key(
         if not name:
             raise BadInput("Say what you are called there: --as NAME")
         return team_server.use_invitation(url, join, name)
-    if key or cli.settings.server_key:
-        return read_text_or_stdin([key]).strip() if key else cli.settings.server_key
+    if key:
+        return read_key(key)
+    if cli.settings.server_key:
+        return cli.settings.server_key
     code = team_server.request_device_code(url, tenant, platform.node())
     # Where nobody reads the answer as JSON, and where somebody does: a person has to type it.
-    print_note(f"Open {code.page}\nand type the code {code.user_code}. Waiting; Ctrl-C stops.")
+    print_note(
+        f"Open {code.page}\nand type the code {code.user_code}; or, on a machine that is logged in "
+        f"already: reverie team approve {code.user_code}\nWaiting; Ctrl-C stops."
+    )
     return team_server.await_device_key(url, code, clock.sleep)
+
+
+def read_key(key: str) -> str:
+    """The key that was given; “-” reads it, from a person at a terminal without showing it."""
+    if key == "-" and sys.stdin.isatty():
+        key = str(typer.prompt("Your key", hide_input=True, err=True))
+    elif key == "-":
+        key = read_text_or_stdin(["-"])
+    if not key.strip():
+        raise BadInput("There is no key: nothing came on stdin")
+    return key.strip()
 
 
 def describe_login(account: "Account") -> str:
@@ -86,6 +104,20 @@ def describe_login(account: "Account") -> str:
     )
 
 
+@commands.add("approve", spaced=False)
+def approve_device(
+    cli: CliContext,
+    code: Annotated[str, "CODE", "What reverie login shows on the other machine."],
+) -> None:
+    """Let another machine of yours in, by the code that it shows.
+
+    It gets a key of its own, as you. Say yes only to a code that you have made it show yourself.
+    """
+    with cli.open_mind() as mind:
+        name = mind.team.let_in(code)
+    cli.answer({"approved": name}, f"Let in: {name}. It goes on by itself within seconds.")
+
+
 @top.add("logout", spaced=False, hidden=True)
 @commands.add("logout", spaced=False)
 def log_out(cli: CliContext) -> None:
@@ -95,7 +127,7 @@ def log_out(cli: CliContext) -> None:
     """
     with cli.open_mind() as mind:
         account = mind.team.logout()
-    said = f"Logged out of {account.url}; the key is gone from this home." if account else ""
+    said = [f"Logged out of {account.url}; the key is gone from this home."] if account else []
     cli.answer(
         {"url": account.url if account else ""},
         said,

@@ -246,11 +246,20 @@ def answer(cli: CliContext, found: Any) -> None:
     cli.answer(plain, describe_rows(plain), "Done." if found is None else "There is none.")
 
 
+def describe_value(value: Any) -> str:
+    """A value of a row as a person reads it: a right by its word, and what is nested as a row."""
+    if isinstance(value, dict):
+        return f"({'  '.join(describe_rows(value))})"
+    if isinstance(value, list):
+        return ",".join(map(describe_value, value))
+    return str(getattr(value, "word", value))
+
+
 def describe_rows(plain: Any) -> Iterator[str]:
     """A line for each row: its names and values, without those that say nothing."""
     for row in plain if isinstance(plain, list) else [plain]:
         if isinstance(row, dict):
             values = {name: value for name, value in row.items() if value not in (None, "", [])}
-            yield "  ".join(f"{name}={value}" for name, value in values.items())
+            yield "  ".join(f"{name}={describe_value(value)}" for name, value in values.items())
         elif row is not None:
             yield str(row)

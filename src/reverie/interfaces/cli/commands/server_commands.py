@@ -45,7 +45,10 @@ def load_server() -> Any:
 def open_control(settings: Settings) -> "Iterator[tuple[PostgresDatabase, AccessControl]]":
     """The database, and who may what in it."""
     server_run = load_server()
-    with server_run.open_database(settings) as database:
+    with (
+        server_run.known_database(settings) as found,
+        server_run.open_database(found) as database,
+    ):
         yield database, server_run.open_access(database)
 
 
@@ -157,7 +160,8 @@ def start_server(
         if new is not None:
             print_note(
                 f"A new team of one: tenant {DEFAULT_TENANT}, administrator {DEFAULT_ADMIN}. This "
-                f"key is shown once:\n\n    {new.key.token}\n"
+                f"key is shown once:\n\n    {new.key.token}\n\nInvite the others, in another "
+                "terminal: reverie server invite new spaces=demo right=write"
             )
         run_server(cli, settings, options)
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from reverie.core.errors import BadInput
+from reverie.core.model import Filter
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.login_commands import describe_sync, sync_with_progress
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
@@ -22,7 +23,9 @@ LocalSpace = Annotated[str, "SPACE", "Yours, such as me/demo (default: this proj
 def share_space(
     cli: CliContext,
     space: LocalSpace = "",
-    shared: Annotated[str, typer.Option("--as", help="Its name there (default: demo).")] = "",
+    shared: Annotated[
+        str, typer.Option("--as", help="Its name there (default: of me/demo it is demo).")
+    ] = "",
     to: Annotated[
         str, typer.Option("--with", metavar="TEAM|USER|everyone", help="Who may read there.")
     ] = "",
@@ -36,6 +39,8 @@ def share_space(
     """
     home = named_space(cli, space)
     with cli.open_mind() as mind:
+        if home != cli.space and not mind.store.browse(Filter(spaces=(home,), limit=1)):
+            cli.note(f"{home} has nothing yet. The space of this folder's project is {cli.space}.")
         link = mind.team.share(home, shared=shared, to=to, write=write)
         done = sync_with_progress(cli, mind)
         hand_to_worker(cli, mind)
