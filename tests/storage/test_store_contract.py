@@ -367,6 +367,16 @@ def test_what_is_not_there_cannot_be_changed(store):
             store.apply([change], make_event())
 
 
+def test_memories_are_counted_by_day(store):
+    """A memory comes on the day it was written down and goes on that of its retirement."""
+    day = 86_400.0
+    keep(store, "one", now=3 * day)
+    two = keep(store, "two", now=3 * day + 5)
+    keep(store, "three", now=5 * day)
+    store.apply([Retire(id=two.id, at=5 * day + 9)], make_event("forget"))
+    assert store.memories_by_day() == [(3, 2, 0), (5, 1, 1)]
+
+
 # Tags, edges, superseding
 
 

@@ -26,7 +26,7 @@ class TerminalProcess:
         self.settings = termios.tcgetattr(inner)
         self.outer, self.inner = outer, inner
         self.written = ""
-        variables = {**os.environ, "TERM": "xterm", **environment}
+        variables = {**os.environ, "TERM": "xterm", "COLUMNS": "", "LINES": "", **environment}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "reverie", *words],
             stdin=inner,

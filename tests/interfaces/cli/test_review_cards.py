@@ -1,3 +1,4 @@
+# mypy: no-check-untyped-defs
 """`reverie review` at a real pseudo-terminal: one card, the keys of the page."""
 
 import pytest

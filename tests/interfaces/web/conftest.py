@@ -13,7 +13,10 @@ from reverie.interfaces.web.web_app import LocalMinds, build_web_app
 from reverie.testing import SPACE
 from tests.interfaces.web.web_client import KEY
 
-CHROMIUM = Path("/usr/bin/chromium")
+# Debian's, then what other systems call theirs.
+BROWSERS = tuple(
+    Path("/usr/bin", name) for name in ("chromium", "chromium-browser", "google-chrome")
+)
 START_SECONDS = 20
 
 
@@ -39,15 +42,22 @@ def serving(mind):
         thread.join()
 
 
+@pytest.fixture(autouse=True)
+def working_folder(tmp_path, monkeypatch):
+    """The doctor's page looks at the home of the settings, which is a folder beside the tests."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="module")
 def chromium():
     """The browser, started once for a module."""
-    if not CHROMIUM.exists():
-        pytest.skip("no /usr/bin/chromium here: apt-get install chromium")
+    program = next((path for path in BROWSERS if path.exists()), None)
+    if program is None:
+        pytest.skip("no Chromium here: apt-get install chromium")
     api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
     options = ["--no-sandbox"] if os.getuid() == 0 else []
     with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=options)
+        browser = playwright.chromium.launch(executable_path=str(program), args=options)
         yield browser
         browser.close()
 
@@ -57,7 +67,7 @@ class Visit:
 
     def __init__(self, page, address, mind):
         self.page, self.address, self.mind = page, address, mind
-        self.trouble = []
+        self.trouble: list[str] = []
         page.on("console", lambda said: self.trouble.append(f"{said.type}: {said.text}"))
         page.on("pageerror", lambda err: self.trouble.append(f"error: {err}"))
         page.on("dialog", lambda shown: self.trouble.append(f"dialog: {shown.message}"))

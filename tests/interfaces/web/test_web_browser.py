@@ -128,19 +128,41 @@ def test_without_javascript_one_reads_and_acts(visit):
     assert browser.trouble == []
 
 
+def test_what_was_given_is_judged_by_keyboard(visit):
+    """j goes to the next memory of the feed, 2 says that it was wrong."""
+    browser = visit()
+    made = remember_everything(browser.mind)
+    page = browser.go("/")
+    page.keyboard.press("j")
+    page.keyboard.press("2")
+    page.wait_for_selector(".toast:has-text('Noted: wrong')")
+    assert browser.mind.get([made["nasty"].id])[0].confidence < made["nasty"].confidence
+    assert browser.trouble == []
+
+
+def test_growth_is_drawn(visit, clock):
+    """From the second day on there is a plot, which says on hovering what it shows."""
+    browser = visit()
+    for _ in range(3):
+        browser.mind.remember(f"Of day {clock()}.", space=SPACE)
+        clock.tick(days=1)
+    page = browser.go("/health")
+    page.wait_for_selector("growth-plot canvas")
+    page.wait_for_selector("#findings .row")
+    assert "Memories" in page.locator("growth-plot").inner_text()
+    assert browser.trouble == []
+
+
 def test_pages_stay_in_step_with_what_agents_do(visit):
     """A turn appears in the feed; a memory that is changed elsewhere is told of, not overwritten."""
     browser = visit()
     mind = browser.mind
     made = remember_everything(mind)
     page = browser.go("/")
-    page.wait_for_function("performance.getEntriesByType('resource').length > 0")
-    page.wait_for_timeout(600)  # the stream is open
     said = {"messages": [{"role": "user", "text": "brand new words"}], "first": 0}
     mind.store.append([Event("turn", SPACE, mind.context.now(), "s2", said)])
     page.wait_for_selector("text=brand new words")
     browser.go(f"/memory/{made['heron'].id}")
-    page.wait_for_timeout(600)
     mind.revise(made["heron"].id, text="The staging server is called crane.")
     page.wait_for_selector("#changed:visible")
     page.click("#changed a")

@@ -46,6 +46,7 @@ from reverie.interfaces.cli.commands import (
     install_commands,
     learn_command,
     login_commands,
+    map_command,
     mcp_command,
     memory_commands,
     mirror_commands,
@@ -177,6 +178,9 @@ def find_new_name(name: str, rest: Sequence[str]) -> str:
 
     `session` was a command and is a group: it is the group where a command of it comes next.
     """
+    # Alone it was the map of a repository, and a picture of one there never was.
+    if name == "map" and any(word.split("=")[0] == "--svg" for word in rest):
+        return "memory map"
     first_word = next(iter(drop_options(rest)), "")
     is_group = name in COMMAND_NAMES and (not first_word or first_word in COMMAND_NAMES[name])
     return "" if is_group else MOVED_COMMANDS.get(name, "")
@@ -204,7 +208,7 @@ def print_help_page(
         (
             f"{usage}\n{help}\n",
             *(command_line(name, commands) for name in first),
-            f"Also    {' '.join(also)}",
+            textwrap.fill(f"Also    {' '.join(also)}", 80, subsequent_indent=" " * 8),
             textwrap.fill(f"Groups  {' '.join(GROUPS)}", 80, subsequent_indent=" " * 8),
             MORE_HELP,
         )
@@ -431,7 +435,7 @@ TOP_LEVEL = (
     web_command.commands,
 )
 TABLES = {
-    "memory": (memory_commands.commands, web_command.memory),
+    "memory": (memory_commands.commands, web_command.memory, map_command.commands),
     "reminder": (reminder_commands.commands,),
     "procedure": (procedure_commands.commands,),
     "code": (code_commands.commands,),

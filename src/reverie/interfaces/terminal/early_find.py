@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reverie.interfaces.terminal.inline_screen import find_terminal
 
@@ -29,7 +29,7 @@ class FindWords(NamedTuple):
 def read_words(words: Sequence[str]) -> FindWords | None:
     """What the words say; None if that is for the command line to find out."""
     query: list[str] = []
-    given: dict[str, str | bool] = {}
+    given: dict[str, Any] = {}
     rest = iter(words)
     for word in rest:
         name, has_value, value = word.partition("=")
@@ -44,7 +44,7 @@ def read_words(words: Sequence[str]) -> FindWords | None:
             return None
         else:
             query.append(word)
-    return FindWords(" ".join(query), **given)  # type: ignore[arg-type] - by the tables above
+    return FindWords(" ".join(query), **given)
 
 
 def find_early(words: Sequence[str]) -> None:

@@ -35,9 +35,14 @@ class LiveEvents:
         self._task: asyncio.Task[None] | None = None
 
     async def serve(self, request: Request) -> Response:
-        """The stream of one page."""
+        """The stream of one page, from the event on that it was made after."""
         queue: asyncio.Queue[str | None] = asyncio.Queue(MAX_QUEUED)
         self._listeners.add(queue)
+        after = request.query_params.get("after", "")
+        if after.isascii() and after.isdigit() and len(after) < 18:
+            missed = await run_in_threadpool(self._read, request, int(after))
+            if missed["last"] > int(after):
+                put_newest(queue, json.dumps(missed))
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._watch(request))
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

@@ -7,6 +7,7 @@ whether they still are. So `reverie open` finds them from another process.
 from __future__ import annotations
 
 import os
+import threading
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,12 +20,13 @@ import uvicorn
 from reverie import Mind
 from reverie.core import clock
 from reverie.core.atomic_file import make_private_folder, write_atomically
-from reverie.core.errors import PortTaken
+from reverie.core.errors import PortTaken, ReverieError
 from reverie.core.file_lock import take_lock
 from reverie.interfaces.cli.cli_context import CliContext
 from reverie.interfaces.cli.terminal_output import print_json, print_line
 from reverie.interfaces.web.security import TOKEN_FIELD, LocalSecurity, load_key, make_token
 from reverie.interfaces.web.web_app import LocalMinds, build_web_app
+from reverie.interfaces.worker import is_embedder_ready
 
 HOST = "127.0.0.1"
 ADDRESS_FILE, LOCK_FILE = "web.address", "web.lock"
@@ -51,6 +53,8 @@ def serve_locally(
         # Pages keep a stream open for as long as they are shown, and would hold up Ctrl-C.
         timeout_graceful_shutdown=1,
     )
+    # The first page is not to wait for what all pages show.
+    app.state.site.renderer.recount(mind)
     held = take_lock(str(home / LOCK_FILE))
 
     def announce(address: str) -> None:
@@ -58,6 +62,7 @@ def serve_locally(
             make_private_folder(home)
             write_atomically(home / ADDRESS_FILE, address.encode(), mode=0o600, durable=False)
         started(with_token(f"{address}{path}", key))
+        threading.Thread(target=warm_up, args=(mind, space), daemon=True).start()
 
     try:
         with suppress(KeyboardInterrupt):
@@ -73,6 +78,14 @@ def serve_locally(
             with suppress(OSError):
                 (home / ADDRESS_FILE).unlink()
             os.close(held)
+
+
+def warm_up(mind: Mind, space: str) -> None:
+    """Load what the first question needs, so that nobody waits for it: a second in a large home."""
+    mode = "auto" if is_embedder_ready(mind.settings) else "words"
+    # Whoever asks meets the same trouble and is told of it.
+    with suppress(ReverieError):
+        mind.recall("warm up", space=space, limit=1, mode=mode)
 
 
 def find_running(home: Path, path: str) -> str:

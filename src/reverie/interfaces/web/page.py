@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import unquote
 
 from reverie import Mind
 from reverie.core.errors import BadInput
@@ -44,6 +45,10 @@ class WebRequest(NamedTuple):
         if not given.isascii() or not given.isdigit() or len(given) > 18:
             raise BadInput(f"{name}={given!r} is not a whole number")
         return min(int(given), most)
+
+    def name(self, name: str) -> str:
+        """A foreign name in the path, as the filter `name_part` writes it."""
+        return unquote(self.path.get(name, "").replace("~", "%"))
 
     def event_number(self, name: str) -> int:
         """The number of an event in the path; BadInput for anything else."""

@@ -53,6 +53,15 @@ class PageFrame(NamedTuple):
     done: Done | None = None
 
 
+class FrameCounts(NamedTuple):
+    """What the frame says of the whole store, and when that was counted."""
+
+    ticks: float
+    last: int  # the newest event then
+    spaces: Sequence[SpaceCount]
+    waiting: int
+
+
 class DoneNotes:
     """What actions did, until the page that comes next has shown it."""
 
@@ -82,7 +91,7 @@ class Renderer:
         placed = [page for page in pages if page.place]
         self._menu = sorted(placed, key=lambda page: page.place)
         self._home_space = home_space
-        self._counts: tuple[float, int, list[SpaceCount], int] = (-1e9, -1, [], 0)
+        self._counts: FrameCounts | None = None
         self._env = Environment(
             loader=FileSystemLoader(FOLDER),
             autoescape=True,
@@ -97,7 +106,8 @@ class Renderer:
     def frame(self, mind: Mind, asked: WebRequest, page: Page | None) -> PageFrame:
         """The frame of a page, but for what is of one browser."""
         last = mind.store.last_event()
-        spaces, waiting = self._count(mind, last)
+        counts = self._counts or self.recount(mind)
+        spaces, waiting = counts.spaces, counts.waiting
         if all(row.space != asked.space for row in spaces):
             spaces = [SpaceCount(asked.space, 0), *spaces]
         return PageFrame(
@@ -128,16 +138,22 @@ class Renderer:
 
         return self._env.get_template(template).render(f=frame, v=values, link=link)
 
-    def _count(self, mind: Mind, last: int) -> tuple[list[SpaceCount], int]:
-        """Memories by space, the fullest first, and pairs that wait; some seconds old at most."""
-        at, seen, spaces, waiting = self._counts
-        ticks = clock.ticks()
-        if seen != last and ticks - at > COUNTS_SECONDS:
-            stats = mind.store.stats()
-            ordered = sorted(stats.spaces.items(), key=lambda row: (-row[1], row[0]))[:MAX_SPACES]
-            spaces, waiting = [SpaceCount(*row) for row in ordered], stats.undecided
-            self._counts = (ticks, last, spaces, waiting)
-        return spaces, waiting
+    def is_stale(self, last: int) -> bool:
+        """True if something has happened since the counts were made, and that is a while ago."""
+        counts = self._counts
+        if counts is None:
+            return True
+        return counts.last != last and clock.ticks() - counts.ticks > COUNTS_SECONDS
+
+    def recount(self, mind: Mind) -> FrameCounts:
+        """Count memories by space, the fullest first, and pairs that wait: a tenth of a second in a
+        large home, so pages show what was counted before and it is done after them.
+        """
+        last, stats = mind.store.last_event(), mind.store.stats()
+        ordered = sorted(stats.spaces.items(), key=lambda row: (-row[1], row[0]))[:MAX_SPACES]
+        spaces = [SpaceCount(*row) for row in ordered]
+        self._counts = FrameCounts(clock.ticks(), last, spaces, stats.undecided)
+        return self._counts
 
 
 def without_done(address: str) -> str:
@@ -190,6 +206,14 @@ def path_part(text: str) -> str:
     return quote(text, safe="")
 
 
+def name_part(name: str) -> str:
+    """A foreign name (of a session, a file) as one part of a path, whatever is in it: a server may
+    take `%2F` for a slash, and what ends in `.json` for something else.
+    """
+    quoted = quote(name, safe="").replace("~", "%7E").replace(".", "%2E")
+    return quoted.replace("%", "~")
+
+
 def ago(at: float, now: float) -> str:
     """How long ago a moment was."""
     return format_time_ago(now - at)
@@ -207,6 +231,7 @@ FILTERS = {
     "machine_time": machine_time,
     "mapping": plain_mapping,
     "moment": format_moment,
+    "name_part": name_part,
     "noun": noun,
     "path_part": path_part,
     "percent": percent,

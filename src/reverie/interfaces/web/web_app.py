@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
@@ -27,7 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from reverie import Mind
 from reverie.core import config, errors
 from reverie.core.errors import BadInput, ReverieError
-from reverie.interfaces.cli.terminal_output import to_json_values
+from reverie.interfaces.json_values import to_json_values
 from reverie.interfaces.web.live import LiveEvents
 from reverie.interfaces.web.page import Action, Done, Page, View, WebRequest
 from reverie.interfaces.web.pages import PAGES
@@ -142,11 +143,19 @@ class WebSite:
                     if wants_json:
                         return to_json(values)
                     frame = self.renderer.frame(mind, asked, page)
-                    return self._render(request, view.template, frame, values)
+                    shown = self._render(request, view.template, frame, values)
+                if self.renderer.is_stale(frame.seen):
+                    shown.background = BackgroundTask(self._recount, request)
+                return shown
             except (ReverieError, Refusal) as err:
                 return self.answer_error(request, err, wants_json)
 
         return show
+
+    def _recount(self, request: Request) -> None:
+        """Bring what the frame says up to date, after the page was sent."""
+        with self.minds(request) as mind:
+            self.renderer.recount(mind)
 
     def _act(self, action: Action) -> Endpoint:
         async def act(request: Request) -> Response:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from reverie.activity import TOOL
 from reverie.core import clock, config
-from reverie.core.code_anchors import OUTDATED, CodeAnchor, anchors_of, outdated_notice
+from reverie.core.code_anchors import ANCHORS, OUTDATED, CodeAnchor, anchors_of, outdated_notice
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import Filter, Memory
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclusively
@@ -18,12 +19,15 @@ if TYPE_CHECKING:
     from reverie.code.anchor_tracking import RepositoryViews
     from reverie.code.code_indexing import CodeIndexReport
     from reverie.code.code_queries import FileDependency, FoundSymbol, MatchingFile, SymbolUse
+    from reverie.code.remembered_files import AnchoredMemory, RememberedFile
     from reverie.code.repository_map import RepositoryMap
     from reverie.code.similar_code import SimilarChunk
     from reverie.notes.note_indexing import Progress
 
 # Newest memories with a marked anchor that are looked at.
 MAX_OUTDATED_SCAN = 10_000
+# Newest runs of tools that are looked through for errors that name a file.
+MAX_RECENT_RUNS = 1_000
 
 
 class CodeVerbs(VerbGroup):
@@ -318,6 +322,35 @@ class CodeVerbs(VerbGroup):
             limit=MAX_OUTDATED_SCAN,
         )
         return [memory for memory in self._store.browse(marked) if outdated_notice(memory)][:most]
+
+    def remembered(
+        self, *, space: str | None = None, limit: int = 50, skip: int = 0
+    ) -> list[RememberedFile]:
+        """The files that memories of a space and above it speak of, with how many do, how many of
+        them of code that has changed since, and how many recent runs failed there. Those with
+        trouble come first; `skip` leaves so many out.
+        """
+        from reverie.code.remembered_files import rank_remembered_files
+
+        most, passed = check_limit(limit), max(0, check_whole_number(skip, "skip"))
+        runs = self._store.search_events(
+            (TOOL,), space=self._resolve_space(space), limit=MAX_RECENT_RUNS
+        )
+        files = rank_remembered_files(self._browse_anchored(space), runs)
+        return files[passed : passed + most]
+
+    def about(self, root: str, path: str, *, space: str | None = None) -> list[AnchoredMemory]:
+        """The memories of a space and above it that speak of a file of a repository, each with its
+        anchors there; those whose code has changed first.
+        """
+        from reverie.code.remembered_files import select_anchored
+
+        return select_anchored(self._browse_anchored(space), root, path)
+
+    def _browse_anchored(self, space: str | None) -> list[Memory]:
+        """The newest memories with anchors that can be seen from a space."""
+        anchored = Filter(spaces=self._visible_from(space), having=ANCHORS, limit=MAX_OUTDATED_SCAN)
+        return self._store.browse(anchored)
 
     def root_of(self, path: str | Path | None) -> str:
         """The innermost indexed repository that a folder lies in."""

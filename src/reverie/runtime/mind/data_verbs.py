@@ -19,6 +19,7 @@ from reverie.runtime.mind.mind_context import VerbGroup, check_limit
 from reverie.text.argument_checks import check_texts
 
 if TYPE_CHECKING:
+    from reverie.consolidation.memory_map import MemoryMap
     from reverie.erasure.scrub import ScrubReport
     from reverie.holdout.proof_report import Proof
     from reverie.llm.daily_spending import SpendingDay
@@ -96,6 +97,25 @@ class DataVerbs(VerbGroup):
         from reverie.memory.growth import sum_growth
 
         return sum_growth(self._store.memories_by_day())
+
+    def map(self, *, space: str | None = None, limit: int = 2_000) -> MemoryMap:
+        """A map of what is seen from a space: memories, tags, clusters and code with their places,
+        ties and communities, and from when to when each was so. At most `limit` nodes (2,000), of
+        the whole past.
+
+        It looks the same on the next visit: places are kept in the home's cache folder.
+        """
+        from reverie.consolidation.memory_map import MAX_NODES, cache_file, draw_map
+
+        most = min(check_limit(limit), MAX_NODES)
+        home = self._resolve_space(space)
+        embedder, folder = self._context.embedder, self._settings.home
+        # A map of fewer nodes has other places; what is in memory alone leaves nothing on the disk.
+        is_kept = folder.is_dir() and not self._store.url.endswith(":memory:")
+        whole = is_kept and most == MAX_NODES
+        cache = cache_file(folder / "cache", home) if whole else None
+        model = embedder.model if embedder is not None else ""
+        return draw_map(self._store, self._visible_from(space), self._now(), most, model, cache)
 
     def spending(self, days: int = 30) -> list[SpendingDay]:
         """What the language model took on each of the last days (UTC), the latest first; of the

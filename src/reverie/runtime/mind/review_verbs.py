@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 # Newest memories among which those that wait are looked for.
 MAX_PENDING_SCAN = 10_000
+PENDING_BATCH = 1_000
 
 
 class ReviewVerbs(VerbGroup):
@@ -227,8 +228,15 @@ class ReviewVerbs(VerbGroup):
         if not most:
             return []
         spaces = self._visible_from(space)
-        newest = self._store.browse(Filter(spaces=spaces, limit=MAX_PENDING_SCAN))
-        return [memory for memory in newest if is_awaiting_review(memory)][:most]
+        found: list[Memory] = []
+        after = ""
+        for _ in range(MAX_PENDING_SCAN // PENDING_BATCH):
+            batch = self._store.browse(Filter(spaces=spaces, limit=PENDING_BATCH, after=after))
+            found += [memory for memory in batch if is_awaiting_review(memory)]
+            if len(found) >= most or len(batch) < PENDING_BATCH:
+                break
+            after = batch[-1].id
+        return found[:most]
 
     def doubts(
         self,

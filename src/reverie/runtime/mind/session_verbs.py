@@ -14,6 +14,7 @@ from reverie.core.model import (
     Memory,
     Retire,
     Revise,
+    index_memories,
     visible_spaces,
 )
 from reverie.memory import working_memory
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from reverie.context_window.window_fitting import FittedMessages
     from reverie.extraction.past_conversations import PastConversation, PastMessage
     from reverie.extraction.rule_extraction import RejectedCandidate
+    from reverie.extraction.session_replay import ReplayStep
     from reverie.injection.gate_report import GateVerdict
 
 # Events of one conversation that are read.
@@ -49,20 +51,22 @@ class SessionVerbs(VerbGroup):
         space: str | None = None,
         words: Iterable[str] = (),
         limit: int = 20,
+        skip: int = 0,
     ) -> list[PastConversation]:
         """Past conversations in a space and below it, the latest first; with `words`, those in
-        which each occurs.
+        which each occurs. `skip` leaves so many of the latest out.
         """
         from reverie.extraction.past_conversations import MESSAGE_VERBS, build_past_conversation
 
+        passed = max(0, check_whole_number(skip, "skip"))
         spans = self._store.session_spans(
             MESSAGE_VERBS,
             space=self._resolve_space(space),
             containing=check_text_list(words, "words"),
-            limit=check_limit(limit),
+            limit=passed + check_limit(limit),
         )
         conversations = []
-        for span in spans:
+        for span in spans[passed:]:
             events = self._store.events(
                 after=span.first - 1,
                 verbs=MESSAGE_VERBS,
@@ -113,6 +117,24 @@ class SessionVerbs(VerbGroup):
         if at is not None:
             lines = messages_around(lines, at, at, check_limit(around))
         return conversation._replace(lines=tuple(lines))
+
+    def replay(self, id: str, *, space: str | None = None) -> list[ReplayStep]:
+        """One past conversation step by step: each message of the user with the answer, what memory
+        gave and held back then, and what it learned from it.
+
+        Raises NotFound where there is none of that name in the space or below it.
+        """
+        from reverie.activity.turn_feed import list_mentioned_ids
+        from reverie.extraction.session_replay import build_replay
+
+        wanted, home = clean_text(check_question(id, "session")), self._resolve_space(space)
+        events = self._session_events(wanted, home) if wanted else []
+        if not events:
+            raise NotFound(
+                f"There is no session {wanted!r} in {home}. `reverie session list` lists them"
+            )
+        mentioned = index_memories(self._store.get(list_mentioned_ids(events)))
+        return build_replay(events, self._memories_of_session(wanted), mentioned)
 
     def source(
         self,

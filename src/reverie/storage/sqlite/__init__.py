@@ -8,6 +8,7 @@ is opened; `repair_store(url)` mends it.
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import cached_property, partial
@@ -260,9 +261,15 @@ class SqliteStore(SqliteSearch, SqliteScrubbing):
             return problems
 
     def stats(self, model: str | None = None) -> Stats:
-        by = "select {0}, count(*) from memory where retired_at is null group by {0}"
-        kinds = dict(self._db.fetch_all(by.format("kind")))
-        active = sum(kinds.values())
+        kinds: Counter[str] = Counter()
+        spaces: Counter[str] = Counter()
+        # Once through the table for both: it takes most of the time of all this.
+        for kind, space, count in self._db.fetch_all(
+            "select kind, space, count(*) from memory where retired_at is null group by kind, space"
+        ):
+            kinds[kind] += count
+            spaces[space] += count
+        active = kinds.total()
         current = self._current_model() if model is None else model
         return Stats(
             memories=active,
@@ -273,8 +280,8 @@ class SqliteStore(SqliteSearch, SqliteScrubbing):
             waiting=self._count_waiting(current),
             undecided=self._count_undecided_pairs(),
             bytes=self._count("pragma page_count") * self._count("pragma page_size"),
-            kinds=kinds,
-            spaces=dict(self._db.fetch_all(by.format("space"))),
+            kinds=dict(kinds),
+            spaces=dict(sorted(spaces.items())),
         )
 
     def copy(self) -> SqliteStore:

@@ -260,7 +260,9 @@ class StoreReading:
         inside = ""
         if spaces:
             marks = sql_placeholders(spaces)
-            inside = f"and one.space in ({marks}) and other.space in ({marks})"
+            # Pairs that wait are few, memories of a space many: the plus keeps SQLite from
+            # beginning with these (126 ms at 100,000).
+            inside = f"and +one.space in ({marks}) and +other.space in ({marks})"
         pairs = PAIRS.format(what="e.src, e.rel, e.dst, e.weight", rels=sql_placeholders(rels))
         sql = f"{pairs} {inside} order by max(one.num, other.num) desc, one.num limit ?"
         found: dict[frozenset[str], Edge] = {}
@@ -468,7 +470,8 @@ class StoreReading:
 
         found: dict[Any, np.ndarray] = {}
         for batch in split_batches(keys):
-            query = f"{sql} ({sql_placeholders(batch)}) and v.model = ?"
+            # The plus keeps SQLite from going through all vectors of the model for a few keys.
+            query = f"{sql} ({sql_placeholders(batch)}) and +v.model = ?"
             for key, blob in self._db.fetch_all(query, *batch, model):
                 found[key] = np.frombuffer(blob, "<f4")
         return found

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 commands = CommandTable()
 memory = CommandTable()
-DEFAULT_PORT = 8378
+DEFAULT_PORT = 8379
 
 Port = Annotated[
     int,

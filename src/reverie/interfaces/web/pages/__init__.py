@@ -3,13 +3,27 @@ here and a line in this list.
 """
 
 from reverie.interfaces.web.page import Page
-from reverie.interfaces.web.pages import ask, guards, health, memory, nights, now, review
+from reverie.interfaces.web.pages import (
+    ask,
+    code,
+    guards,
+    health,
+    map,
+    memory,
+    nights,
+    now,
+    review,
+    sessions,
+)
 
 PAGES: tuple[Page, ...] = (
     now.PAGE,
     ask.PAGE,
     review.PAGE,
     nights.PAGE,
+    map.PAGE,
+    sessions.PAGE,
+    code.PAGE,
     memory.PAGE,
     guards.PAGE,
     health.PAGE,

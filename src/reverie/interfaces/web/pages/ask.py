@@ -14,7 +14,7 @@ from reverie.interfaces.worker import is_embedder_ready
 
 if TYPE_CHECKING:
     from reverie.code.similar_code import SimilarChunk
-    from reverie.notes.note_results import Passage
+    from reverie.retrieval.note_search import Passage
 
 PLACES = {
     "": "Everything",

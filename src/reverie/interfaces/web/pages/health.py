@@ -11,7 +11,6 @@ from reverie.core.model import Event
 from reverie.holdout.difference import Difference
 from reverie.holdout.proof_report import Proof
 from reverie.holdout.session_outcomes import MEASURES
-from reverie.interfaces.install.doctor import examine_installation
 from reverie.interfaces.install.settings_findings import DoctorFinding
 from reverie.interfaces.web.page import Page, View, WebRequest
 from reverie.llm.daily_spending import SpendingDay
@@ -75,6 +74,9 @@ def show_health(mind: Mind, _asked: WebRequest) -> HealthPage:
 
 def show_findings(mind: Mind, asked: WebRequest) -> Findings:
     """The same checks as `reverie doctor`."""
+    # A tenth of a second to import.
+    from reverie.interfaces.install.doctor import examine_installation
+
     project = config.working_directory()
     return Findings(examine_installation(mind.settings, asked.space, project))
 

@@ -62,5 +62,5 @@ PAGE = Page(
     ),
     place=1,
     key="n",
-    scripts=("htmx.min.js",),
+    scripts=("cards.js", "htmx.min.js"),
 )

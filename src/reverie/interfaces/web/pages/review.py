@@ -12,7 +12,7 @@ from reverie.mirror.mirror_sync import DeletionQuestion, list_deletion_questions
 from reverie.runtime.review_queue import ACCEPT, BOTH, EDIT, MERGE, REJECT, ReviewCard
 from reverie.text.word_diff import DiffPart, diff_words
 
-PER_PAGE = 25
+PER_PAGE = 15
 KEYS: Mapping[str, str] = {ACCEPT: "a", REJECT: "r", BOTH: "b", MERGE: "m", EDIT: "e"}
 
 

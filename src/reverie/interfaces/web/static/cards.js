@@ -2,14 +2,17 @@
 // alone, else it is only marked. Without this file all cards stand below each other.
 "use strict";
 (() => {
-  const list = document.querySelector("[data-cards]");
-  if (!list) return;
-  const cards = [...list.querySelectorAll("[data-card]")];
-  const isAlone = list.dataset.cards === "one";
+  const find = () => document.querySelector("[data-cards]");
+  if (!find()) return;
+  // Looked up each time: a feed replaces its cards while it is shown.
+  const list = () => [...document.querySelectorAll("[data-cards] [data-card]")];
+  const isAlone = find().dataset.cards === "one";
   const place = document.querySelector("[data-place]");
   const key = `reverie:card:${location.pathname}`;
   let at = 0;
   const show = (next, scroll = true) => {
+    const cards = list();
+    if (!cards.length) return;
     at = Math.max(0, Math.min(cards.length - 1, next));
     cards.forEach((card, n) => {
       if (isAlone) card.hidden = n !== at;
@@ -21,7 +24,7 @@
   };
   const bulk = document.querySelector("[data-bulk]");
   const count = () => {
-    const chosen = cards.filter((card) => card.querySelector("[data-select]")?.checked).length;
+    const chosen = list().filter((card) => card.querySelector("[data-select]")?.checked).length;
     if (!bulk) return;
     bulk.hidden = chosen === 0;
     bulk.querySelector("[data-count]").textContent = String(chosen);
@@ -32,7 +35,7 @@
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.target.closest("input:not([type=checkbox]), textarea, select")) return;
     const take = () => { event.preventDefault(); event.stopImmediatePropagation(); };
-    const card = cards[at];
+    const cards = list(), card = cards[at];
     if (event.key === "j") { show(at + 1); take(); }
     else if (event.key === "k") { show(at - 1); take(); }
     else if (event.key === "x") {
@@ -50,9 +53,8 @@
   for (const el of document.querySelectorAll("[data-step]")) {
     el.addEventListener("click", () => show(at + Number(el.dataset.step)));
   }
-  if (cards.length) {
-    const hash = cards.findIndex((card) => `#${card.id}` === location.hash);
-    show(hash >= 0 ? hash : Number(sessionStorage.getItem(key) || 0), false);
-  }
+  const hash = list().findIndex((card) => `#${card.id}` === location.hash);
+  // Cards shown alone go on where one was; a list begins at its top.
+  show(hash >= 0 ? hash : isAlone ? Number(sessionStorage.getItem(key) || 0) : 0, false);
   count();
 })();
