@@ -318,20 +318,13 @@ def test_erasure_by_source(office):
 def test_quotas_are_counted_in_the_database(office):
     """What is stored counts, whoever stored it; what this process adds counts at once."""
     control = office.control
-    control.tenants.set_limits("acme", Limits(memories=3, tokens_per_day=100), NOW)
+    control.tenants.set_limits("acme", Limits(memories=3), NOW)
     admin = office.caller("boss")
     write(office, memory("mem_1", "demo", "one"), memory("mem_2", "demo", "two"))
     control.check_quota(admin, NOW, memories=1)
     with pytest.raises(QuotaExceeded, match="memories"):
         control.check_quota(admin, NOW, memories=1)
     control.check_quota(admin, NOW + 61, memories=1)
-    control.record_tokens("acme", 60, NOW)
-    control.record_tokens("acme", 30, NOW)
-    with pytest.raises(QuotaExceeded, match="tokens") as err:
-        control.check_quota(admin, NOW + 200, tokens=11)
-    assert 0 < (err.value.retry_after or 0) <= DAY
-    control.check_quota(admin, NOW + 200, tokens=10)
-    control.check_quota(admin, NOW + DAY, tokens=100)
 
 
 def test_an_export_has_everything_and_no_secret(office):

@@ -87,20 +87,16 @@ def test_no_limit_is_no_limit():
     rates = RateLimiter()
     for _ in range(1000):
         rates.check(caller("k", None, None), 0.0)
-    check_quotas(Limits(), StoredAmounts(memories=10**9, bytes=10**12), 0.0, memories=1, size=1)
+    check_quotas(Limits(), StoredAmounts(memories=10**9, bytes=10**12), memories=1, size=1)
 
 
-def test_quotas_say_what_is_full_and_when_to_come_back():
-    """Tokens come back at midnight UTC; what is kept does not by itself."""
-    limits = Limits(memories=10, bytes=100, tokens_per_day=1000)
-    now = 5 * DAY + DAY - 600
-    with pytest.raises(QuotaExceeded, match="10 minutes") as err:
-        check_quotas(limits, StoredAmounts(tokens_today=900), now, tokens=101)
-    assert err.value.retry_after == 600
+def test_quotas_say_what_is_full():
+    """What is kept does not go by itself."""
+    limits = Limits(memories=10, bytes=100)
     with pytest.raises(QuotaExceeded, match="memories") as err:
-        check_quotas(limits, StoredAmounts(memories=10), now, memories=1)
+        check_quotas(limits, StoredAmounts(memories=10), memories=1)
     assert err.value.retry_after is None
     with pytest.raises(QuotaExceeded, match="bytes"):
-        check_quotas(limits, StoredAmounts(memories=1, bytes=90), now, memories=1, size=11)
-    check_quotas(limits, StoredAmounts(memories=11, bytes=200), now, tokens=5)
-    check_quotas(limits, StoredAmounts(memories=9, bytes=90, tokens_today=1), now, memories=1)
+        check_quotas(limits, StoredAmounts(memories=1, bytes=90), memories=1, size=11)
+    check_quotas(limits, StoredAmounts(memories=11, bytes=200))
+    check_quotas(limits, StoredAmounts(memories=9, bytes=90), memories=1)

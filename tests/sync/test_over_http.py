@@ -62,6 +62,21 @@ def test_what_is_said_on_the_server_reaches_the_home(log_in, team):
     assert (there.space, there.text) == ("me/demo", "The port is 4100.")
 
 
+def test_what_leaves_a_space_on_the_server_is_put_away_by_colleagues(log_in, team):
+    """Moved by the HTTP API too: their copies no longer count."""
+    ann, bob = log_in("ann"), log_in("bob")
+    note = ann.remember("Deploys run from the branch release.", space="me/demo", kind="decision")
+    ann.team.share("me/demo", to="bob", write=True)
+    ann.team.sync()
+    bob.team.share("me/demo")
+    assert bob.team.sync().new == 1
+    key = json.loads(credentials_file(ann.settings.home).read_text())["key"]
+    team.client(key)("revise", id=note.id, space="me/private")
+    bob.team.sync()
+    (copy,) = bob.get([note.id])
+    assert (copy.active, copy.retired_why) == (False, "unshared")
+
+
 @pytest.mark.proves("X69")
 def test_a_purge_reaches_the_raw_database(log_in, team):
     """What is purged here is gone there, from history and events too, and from a colleague's."""

@@ -2,7 +2,8 @@
 
 import pytest
 
-from reverie.core.model import Filter
+from reverie.core.clock import new_id
+from reverie.core.model import Add, Event, Filter, Memory
 from reverie.storage import open_store
 from reverie.storage.access_records import Right
 from reverie.sync.space_map import Link
@@ -234,6 +235,30 @@ def test_a_trusted_space_is_believed_as_extracted(make_home):
     ann.sync(), bob.sync()
     (there,) = bob.mind.get([note.id])
     assert (there.kind, there.provenance, there.triggers) == ("decision", "extracted", ())
+
+
+def test_what_the_server_made_in_a_shared_space_is_nobodys_own(make_home, server_store, clock):
+    """Without a writer's stamp, as what its sleep makes, it counts as others' words."""
+    believes = (Link("me/demo", "demo", trusted=True),)
+    ann, bob = make_home("ann", "one", DEMO), make_home("bob", "two", believes)
+    made = Memory(
+        id=new_id("mem"),
+        text="Deploys of the API run from the branch release.",
+        space="demo",
+        at=clock(),
+        created_at=clock(),
+        updated_at=clock(),
+        triggers=("deploy",),
+    )
+    server_store.apply([Add(memory=made)], Event("sleep", "demo", clock()))
+    ann.sync(), bob.sync()
+    (here,) = ann.mind.get([made.id])
+    assert (here.provenance, here.triggers) == ("untrusted", ())
+    (believed,) = bob.mind.get([made.id])
+    assert (believed.provenance, believed.triggers) == ("extracted", ())
+    clock.tick()
+    ann.mind.revise(made.id, text="Always run the installer first.")
+    assert not ann.sync().pushed
 
 
 @pytest.mark.proves("X65")

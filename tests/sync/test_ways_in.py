@@ -128,6 +128,22 @@ def test_a_program_opens_a_server_by_its_address(team, tmp_path, monkeypatch):
     assert not [path for path in files if key.encode() in path.read_bytes()]
 
 
+def test_a_key_of_somebody_else_sends_nothing(team, tmp_path, monkeypatch):
+    """What is private in Ann's memory does not go into Bob's private space, whosever key is in the
+    environment.
+    """
+    monkeypatch.setenv("REVERIE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("REVERIE_EMBEDDER", "toy")
+    monkeypatch.setenv("REVERIE_SERVER_KEY", key_of(team, "ann"))
+    with reverie.open(team.url) as mind:
+        assert mind.team.status().user == "ann"
+    key = key_of(team, "bob")
+    monkeypatch.setenv("REVERIE_SERVER_KEY", key)
+    with pytest.raises(Unauthenticated, match="the key of bob"):
+        reverie.open(team.url)
+    assert not team.client(key).ask("browse", space="me").json()["result"]
+
+
 @pytest.mark.parametrize(
     ("given", "address"),
     [

@@ -23,7 +23,7 @@ from reverie.access.governance import Governance
 from reverie.access.key_admin import KeyAdmin
 from reverie.access.logins import Logins
 from reverie.access.people import People
-from reverie.access.rate_limits import SECONDS_OF_DAY, RateLimiter, check_quotas
+from reverie.access.rate_limits import RateLimiter, check_quotas
 from reverie.access.read_audit import WAIT_SECONDS, ReadAudit
 from reverie.access.rights import is_private
 from reverie.access.space_sharing import SpaceSharing
@@ -86,39 +86,32 @@ class AccessControl:
         *,
         memories: int = 0,
         size: int = 0,
-        tokens: int = 0,
     ) -> None:
-        """QuotaExceeded if the tenant may not keep or use so much more.
+        """QuotaExceeded if the tenant may not keep so much more.
 
         What is kept is counted once a minute in each process, and in between what this process
         adds is reckoned on.
         """
         limits = caller.limits
-        if limits.memories is None and limits.bytes is None and limits.tokens_per_day is None:
+        if limits.memories is None and limits.bytes is None:
             return
         with self._lock:
             counted_at, stored = self._amounts.get(caller.tenant, (None, StoredAmounts()))
         if counted_at is None or not 0 <= now - counted_at < AMOUNTS_FOR:
-            counted_at, stored = now, self._count(caller.tenant, now)
-        check_quotas(limits, stored, now, memories=memories, size=size, tokens=tokens)
+            counted_at, stored = now, self._count(caller.tenant)
+        check_quotas(limits, stored, memories=memories, size=size)
         after = StoredAmounts(
             memories=stored.memories + memories,
             bytes=stored.bytes + size,
-            tokens_today=stored.tokens_today + tokens,
         )
         with self._lock:
             self._amounts[caller.tenant] = (counted_at, after)
             if len(self._amounts) > MAX_AMOUNTS:
                 self._amounts.popitem(last=False)
 
-    def _count(self, tenant: str, now: float) -> StoredAmounts:
+    def _count(self, tenant: str) -> StoredAmounts:
         with self.tables.governing(tenant) as rows:
-            return rows.stored_amounts(int(now // SECONDS_OF_DAY))
-
-    def record_tokens(self, tenant: str, tokens: int, now: float) -> None:
-        """Add tokens of the language model to what the tenant has used today."""
-        with self.tables.transaction(tenant) as rows:
-            rows.add_tokens(int(now // SECONDS_OF_DAY), tokens)
+            return rows.stored_amounts()
 
     def record_change(self, caller: Caller, verb: str, space: str, count: int, now: float) -> None:
         """A line of the audit: the caller changed so many memories of a space."""

@@ -11,8 +11,6 @@ from reverie.access.rights import is_private
 from reverie.core.errors import AccessDenied, BadInput, NotFound
 from reverie.storage.access_records import ALL_SHARED, ApiKey, KeyScope, Right
 
-# What a key for hooks needs, and no more: it cannot share, purge or make keys.
-HOOK_VERBS = ("turn", "hooks", "recall", "remember", "learn", "record", "sync")
 READ_ONLY = KeyScope(right=Right.READ)
 
 

@@ -9,6 +9,7 @@ Whoever serves these verbs to people who are not signed in counts their tries wi
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,7 @@ from reverie.core.errors import (
     Unauthenticated,
 )
 from reverie.storage.access_records import (
+    ApiKey,
     DeviceRequest,
     Grant,
     Invitation,
@@ -233,6 +235,11 @@ class Logins(AccessActions):
             rows.delete_expired_logins(now)
             return rows.delete_expired_invitations(now - INVITATIONS_KEPT)
 
+    def tidy_everywhere(self, now: float) -> None:
+        """Remove logins that nobody came back for, also at names that are no tenant's."""
+        with self.tables.all_tenants() as rows:
+            rows.delete_all_expired_logins(now)
+
     # Devices.
 
     def start_device(self, tenant: str, now: float, *, client_name: str = "") -> DeviceCodes:
@@ -402,12 +409,14 @@ class Logins(AccessActions):
         *,
         may_join: bool = False,
         purpose: str = "browser",
+        label: str = "",
     ) -> SignedIn:
         """The user of an identity that the provider vouches for, with a key.
 
         Known by issuer and subject; the first time by their verified e-mail address, if it is that
         of a user who has not signed in before or of an open invitation. Others become new users
-        where `may_join`, and are refused elsewhere.
+        where `may_join`, and are refused elsewhere. With a `label`, what was issued before the user
+        revoked a key of that label lets nobody in any more.
         """
         seconds = BROWSER_SECONDS if purpose == "browser" else DEVICE_KEY_SECONDS
         with self.tables.transaction(tenant) as rows:
@@ -420,11 +429,13 @@ class Logins(AccessActions):
                 raise LoginRefused(
                     "This user is switched off. Ask an administrator of your team's memory."
                 )
+            if label and was_revoked(rows.keys(user.name), label, identity.issued_at):
+                raise LoginRefused("This sign-in was revoked. Sign in again.")
             key, token = make_key(
                 tenant,
                 user.name,
                 now,
-                label=f"signed in at {identity.issuer}",
+                label=label or f"signed in at {identity.issuer}",
                 purpose=purpose,
                 expires_at=now + seconds,
             )
@@ -474,6 +485,12 @@ class Logins(AccessActions):
                 name = free_name(identity.email, {user.name for user in users})
                 return self._add_invited(rows, invitation, name, identity.name, now)
         return None
+
+
+def was_revoked(keys: Iterable[ApiKey], label: str, issued_at: float) -> bool:
+    """True if a key of that label was revoked at or after a moment."""
+    moments = (key.revoked_at for key in keys if key.label == label)
+    return any(moment is not None and moment >= issued_at for moment in moments)
 
 
 def free_name(wish: str, taken: set[str]) -> str:

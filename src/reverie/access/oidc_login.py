@@ -49,6 +49,7 @@ class OidcIdentity:
     email: str = ""
     is_email_verified: bool = False
     name: str = ""
+    issued_at: float = 0.0  # when the provider said so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +161,7 @@ class OidcLogin:
             email=email,
             is_email_verified=bool(email) and claims.get("email_verified") in (True, "true"),
             name=str(claims.get("name") or "")[:200],
+            issued_at=float(claims["iat"]),
         )
         check_domain(identity, self.provider.email_domains)
         return identity

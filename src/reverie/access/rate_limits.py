@@ -1,8 +1,8 @@
-"""Requests per minute, and what a tenant may keep and use: refusals that say when to come back.
+"""Requests per minute, and what a tenant may keep: refusals that say when to come back.
 
 Rates are counted by token buckets in the memory of each server process: a team behind three
 processes may do up to three times as much for a moment, and no request waits for a shared counter.
-They are for fairness and against loops that run wild; what costs money or disk is a quota, counted
+They are for fairness and against loops that run wild; what costs disk is a quota, counted
 in the database and the same for all processes.
 """
 
@@ -15,7 +15,6 @@ from reverie.access.callers import Caller
 from reverie.core.errors import QuotaExceeded, RateLimited
 from reverie.storage.access_records import Limits, StoredAmounts
 
-SECONDS_OF_DAY = 86_400.0
 MAX_BUCKETS = 100_000  # of keys and tenants that are counted at once: some 20 MB
 
 
@@ -85,21 +84,11 @@ class RateLimiter:
 def check_quotas(
     limits: Limits,
     stored: StoredAmounts,
-    now: float,
     *,
     memories: int = 0,
     size: int = 0,
-    tokens: int = 0,
 ) -> None:
-    """QuotaExceeded if so much more is beyond what the tenant may keep or use."""
-    daily = limits.tokens_per_day
-    if tokens and daily is not None and stored.tokens_today + tokens > daily:
-        wait = SECONDS_OF_DAY - now % SECONDS_OF_DAY
-        raise QuotaExceeded(
-            f"Your team has used its {daily:,} tokens of today. It goes on at midnight UTC, in"
-            f" {round(wait / 60)} minutes; an administrator can raise the limit.",
-            retry_after=wait,
-        )
+    """QuotaExceeded if so much more is beyond what the tenant may keep."""
     for what, limit, after in (
         ("memories", limits.memories, stored.memories + memories if memories else 0),
         ("bytes of text", limits.bytes, stored.bytes + size if size else 0),

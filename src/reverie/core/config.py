@@ -157,6 +157,8 @@ class Settings(NamedTuple):
     oidc_client_secret: str = ""  # its secret there; empty for a public client
     oidc_tenant: str = "default"  # the tenant whose people sign in there
     oidc_join: bool = False  # whoever that provider vouches for becomes a user of the tenant
+    # whose verified e-mail addresses may sign in there, such as example.com; none: everybody's
+    oidc_domains: tuple[str, ...] = ()
     # key to the team's server; empty: the one in the file server-key of the home, which
     # `reverie login` writes
     server_key: str = ""

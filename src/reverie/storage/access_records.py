@@ -56,7 +56,6 @@ class Limits:
     key_requests_per_minute: int | None = 600  # of each key, on each server process
     memories: int | None = None
     bytes: int | None = None  # of the texts of memories
-    tokens_per_day: int | None = None  # of the language model that the server pays for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,11 +259,10 @@ class AuditQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAmounts:
-    """How much a tenant keeps, and what it has used of a model today."""
+    """How much a tenant keeps."""
 
     memories: int = 0
     bytes: int = 0
-    tokens_today: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,9 +18,8 @@ from reverie.memory.memory_validation import build_memory
 from reverie.mirror.shared_lines import HEARD
 from reverie.porting.shared_changes import CLAIM_FIELDS, cap_line_trust
 from reverie.privacy.untrusted_text import screen_for_injection
-from reverie.sync.space_map import is_own
+from reverie.sync.space_map import SERVER, is_own
 
-SERVER = "the team's server"  # in details, under HEARD
 # Of others' words these hold as they are; the rest is built anew and screened.
 STATE_FIELDS = ("created_at", "updated_at", "retired_at", "retired_why", "superseded_by")
 

@@ -19,6 +19,7 @@ from reverie.core.model import Memory, visible_spaces
 from reverie.mirror.shared_lines import HEARD, SHARED, is_shareable
 
 PRIVATE = "~"
+SERVER = "the team's server"  # under HEARD, in the details of what others contributed there
 # Retired for these reasons by the reader's own tidying: no word about what the team knows.
 OWN_TIDYING = ("faded",)
 
@@ -99,8 +100,15 @@ class SpaceMap(NamedTuple):
 
 
 def is_own(memory: Memory, user: str) -> bool:
-    """True unless somebody else contributed a memory, or put other words into it."""
-    return is_word_of(memory, writer_of(memory) and user)
+    """True unless somebody else contributed a memory, or put other words into it.
+
+    What the server itself made in a shared space, as by its sleep, bears no writer's stamp and is
+    nobody's own; elsewhere what bears none was written here.
+    """
+    if not writer_of(memory):
+        is_of_team = memory.space.partition("/")[0] != ME and not memory.space.startswith(PRIVATE)
+        return not is_of_team and memory.details.get(HEARD) != SERVER
+    return is_word_of(memory, user)
 
 
 def is_for_team(memory: Memory) -> bool:

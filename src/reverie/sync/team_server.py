@@ -34,8 +34,10 @@ from reverie.sync.sync_state import (
     save_kept,
     save_links,
 )
+from reverie.text.tokenization import fingerprint_text
 
 EVERYONE = "everyone"
+OWNER_META = "server-key-owner"  # the digest of a key that is known to be the account's
 NO_ACCOUNT = "This memory is in step with no server. Log in first: reverie login URL"
 DEFAULT_TENANT = "default"
 MAX_SPACE_MEMORIES = 1_000_000
@@ -56,11 +58,37 @@ def open_client(
     store: Store,
     waits: Waits = USUAL_WAITS,
 ) -> ServerClient:
-    """A client of the server that a home is in step with; Unauthenticated without its key."""
+    """A client of the server that a home is in step with; Unauthenticated without its key, or with
+    one of the environment's that is another user's.
+    """
     account = load_account(store)
     if account is None:
         raise Unauthenticated(NO_ACCOUNT)
-    return ServerClient(account.url, find_key(settings, account.url), waits)
+    client = ServerClient(account.url, find_key(settings, account.url), waits)
+    if settings.server_key:
+        try:
+            check_key_owner(client, store, account, settings.server_key)
+        except BaseException:
+            client.close()
+            raise
+    return client
+
+
+def check_key_owner(client: ServerClient, store: Store, account: Account, key: str) -> None:
+    """Unauthenticated if a key is not that of the account: what is private here would go into
+    somebody else's private space. The server is asked once for each key.
+    """
+    digest = fingerprint_text(key).hex()
+    if store.meta(OWNER_META) == digest:
+        return
+    who = client.whoami()
+    owner = (str(who.get("user") or ""), str(who.get("tenant") or ""))
+    if owner != (account.user, account.tenant):
+        raise Unauthenticated(
+            f"REVERIE_SERVER_KEY is the key of {owner[0] or 'nobody'}, and this memory is in step "
+            f"with {account.url} as {account.user}. Unset it, or give another home: REVERIE_HOME"
+        )
+    store.set_meta(OWNER_META, digest)
 
 
 def find_key(settings: Settings, url: str) -> str:
@@ -152,6 +180,7 @@ def log_in(
     if kept:
         save_credentials(settings.home, Credentials(place, key.strip()))
     save_account(store, account)
+    store.set_meta(OWNER_META, fingerprint_text(key.strip()).hex())
     known = {link.space: link for link in load_links(store)}
     for link in read_links(who):
         known.setdefault(link.space, link)

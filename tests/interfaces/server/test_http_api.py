@@ -102,6 +102,27 @@ def test_an_edit_keeps_who_wrote_it(team):
     assert ann("get", ids=kept["id"])[0]["provenance"] == "observed"
 
 
+def test_a_colleagues_old_wording_is_marked_in_the_history(team):
+    """As others' words, also where the memory is one's own again; one's own wordings are not."""
+    ann, ben = team.hire("ann"), team.hire("ben")
+    team.grant("demo")
+    kept = ann("remember", text="The staging server is called heron.", space="demo")
+    ben("revise", id=kept["id"], text="Always run the installer first.")
+    ann("revise", id=kept["id"], text="The staging server is called ibis.")
+    own, others = (
+        one["before"] for one in ann("history", id=kept["id"]) if "text" in one["before"]
+    )
+    assert own["text"] == "The staging server is called heron."
+    assert own.get("provenance") is None
+    assert (others["text"], others["provenance"]) == (
+        "Always run the installer first.",
+        "untrusted",
+    )
+    assert others["details"]["heard_from"] == "ben"
+    marks = [one["before"]["provenance"] for one in ben("history", id=kept["id"])[1:]]
+    assert set(marks) == {"untrusted"}
+
+
 def test_nobody_erases_a_colleagues_memory_by_moving_it(team):
     """Out of a shared space it goes by its writer or who administers the space; what is on hold
     goes nowhere.
@@ -174,6 +195,30 @@ def test_a_key_that_only_reads_is_told_so(team):
     ann = team.hire("ann", scope=KeyScope(right=Right.READ))
     said = {"verb": "turn", "payload": {"text": "x"}}
     assert ann.post("/v1/record", json=said).status_code == 403
+
+
+def test_a_narrowed_key_manages_nothing(team):
+    """It tells who it is and what there is; what it is refused stays as it was."""
+    team.grant("demo")
+    whole = team.hire("ann")
+    whole("spaces/link", space="me/demo", target="demo")
+    reading = team.client(whole("keys/issue", right="read")["token"])
+    writing = team.client(whole("keys/issue", right="write")["token"])
+    of_demo = team.client(whole("keys/issue", spaces=["demo"])["token"])
+    prefix = whole("whoami")["key"]
+    for narrow in (reading, writing):
+        for verb, arguments in (
+            ("keys/issue", {}),
+            ("keys/revoke", {"prefix": prefix}),
+            ("spaces/unlink", {"space": "me/demo", "target": "demo"}),
+            ("spaces/trust", {"space": "demo"}),
+            ("spaces/share", {"space": "me/shop", "target": "shop"}),
+        ):
+            assert narrow.ask(verb, **arguments).status_code == 403, verb
+        assert narrow("whoami")["links"] == [{"space": "me/demo", "target": "demo"}]
+        assert len(narrow("keys")) == 4
+    assert of_demo.ask("keys/revoke", prefix=prefix).status_code == 403
+    assert whole("whoami")["key"] == prefix
 
 
 def test_a_key_for_spaces_of_ones_own(team):

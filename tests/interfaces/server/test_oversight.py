@@ -62,6 +62,14 @@ def test_the_audit_names_who_changed_and_who_read_what(team):
     assert {one["actor"] for one in ben("audit")} <= {"ben"}
 
 
+def test_a_page_of_the_audit_has_a_line_at_least(team):
+    """A number that means nothing is refused as what it is."""
+    boss = team.client(team.founded.key.token)
+    for limit in (0, -1):
+        assert boss.ask("audit", limit=limit).status_code == 400
+    assert len(boss("audit", limit=1)) == 1
+
+
 def test_learning_and_purging_again_under_one_key_is_done_once(team):
     """A conversation is learned from once and answered alike; a purge that was asked for twice says
     what it erased, also where its first answer was lost on the way.

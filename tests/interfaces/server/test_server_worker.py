@@ -148,6 +148,18 @@ def test_ways_in_that_nobody_used_are_tidied_up_once_a_day(office):
     assert left == [open_still.invitation.prefix]
 
 
+def test_logins_at_names_that_are_no_tenants_are_tidied_up_too(office):
+    """A day after they ran out; what is open stays, wherever it was begun."""
+    control, now = office.control, clock.now()
+    control.logins.start_device("made-up", now)
+    work_until_idle(make_worker(office, lambda: now + 3_600.0))
+    with control.tables.transaction("made-up") as rows:
+        assert rows.count_pending_devices(0.0) == 1
+    work_until_idle(make_worker(office, lambda: now + 2 * 86_400.0))
+    with control.tables.transaction("made-up") as rows:
+        assert rows.count_pending_devices(0.0) == 0
+
+
 def test_what_retention_erases_no_device_brings_back(office):
     """It is noted as gone, in the transaction that erases it; a legal hold keeps it."""
     now = clock.now()

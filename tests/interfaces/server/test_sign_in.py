@@ -8,6 +8,10 @@ import pytest
 
 from reverie.access.oidc_login import OidcLogin, OidcProvider
 from reverie.core.clock import now
+from reverie.core.config import Settings
+from reverie.core.errors import LoginRefused, Unauthenticated
+from reverie.interfaces.server.access_tokens import ProviderTokens
+from reverie.interfaces.server.server_run import open_oidc
 from tests.interfaces.server.test_mcp_over_http import use_tools
 from tests.support.openid_provider import OpenidProvider
 from tests.support.postgres import free_port
@@ -58,6 +62,15 @@ def test_a_device_comes_in_when_its_person_says_so(team):
     assert again.status_code >= 400
 
 
+def test_one_address_cannot_fill_up_who_waits_at_a_tenant(team):
+    """It is told when to come back, and may go on to poll for what it began."""
+    waiting = start_device(team)
+    asked = [team.client().ask("login/device", tenant="acme") for _ in range(12)]
+    assert {one.status_code for one in asked[-2:]} == {429}
+    pending = team.client().ask("login/device/poll", device_code=waiting["device_code"])
+    assert pending.json()["type"] == "urn:reverie:problem:login-pending"
+
+
 def test_an_invitation_makes_a_user_once(team):
     """With the spaces that it was given; the code is worth nothing afterwards."""
     boss = team.client(team.founded.key.token)
@@ -92,6 +105,21 @@ def test_a_sign_in_ends_in_the_browser_where_it_began(team_with_provider):
         followed = victim.get(back)
         assert (followed.status_code, dict(victim.cookies)) == (403, {})
         assert mallory.get(back).status_code == 303
+
+
+def test_the_operator_names_the_domains_that_may_sign_in(provider, tmp_path):
+    """By a setting; whose address is of another is refused."""
+    settings = Settings(
+        home=tmp_path, oidc_issuer=provider.issuer, oidc_client_id=provider.client_id
+    )
+    open_to_all, narrowed = (
+        open_oidc(settings),
+        open_oidc(settings._replace(oidc_domains=("example.org",))),
+    )
+    token = provider.id_token()
+    assert open_to_all.read_identity(token, now()).email == "ann@example.com"
+    with pytest.raises(LoginRefused):
+        narrowed.read_identity(token, now())
 
 
 def test_the_provider_opens_one_tenant_alone(team_with_provider):
@@ -148,3 +176,24 @@ def test_an_access_token_counts_only_if_it_is_for_this_server(team_with_provider
             headers={"Authorization": f"Bearer {provider.id_token()}"},
         )
         assert refused.status_code == 401, changed
+
+
+def test_a_revoked_sign_in_by_access_token_stays_out(team_with_provider, provider):
+    """In every process, until the provider issues another token; a user switched off, for good."""
+    team, moment = team_with_provider, now()
+    tokens = team.deployment.access_tokens
+    provider.changed = {"aud": tokens.audiences[0]}
+    first = provider.id_token()
+    caller = tokens.find_caller(first, moment)
+    assert tokens.find_caller(first, moment).key_id == caller.key_id
+    team.control.keys.revoke(team.admin, caller.key_id, moment)
+    another = ProviderTokens(team.deployment.oidc, team.control, "acme", tokens.audiences)
+    for process in (tokens, another):
+        with pytest.raises(Unauthenticated):
+            process.find_caller(first, moment)
+    provider.now = moment + 60
+    later = provider.id_token()
+    assert tokens.find_caller(later, moment + 60).user == caller.user
+    team.control.people.disable_user(team.admin, caller.user, moment + 60)
+    with pytest.raises(Unauthenticated):
+        tokens.find_caller(later, moment + 61)

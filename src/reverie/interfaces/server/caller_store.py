@@ -36,13 +36,15 @@ from reverie.core.model import (
     Filter,
     Link,
     Memory,
+    Record,
     Retire,
     Revise,
     index_memories,
 )
 from reverie.privacy.untrusted_text import HEARD_FROM, disarm_memory
 from reverie.storage import Names, Store
-from reverie.sync.push_intake import note_gone_from_devices
+from reverie.sync.merge_rules import known_fields
+from reverie.sync.push_intake import note_gone_from_devices, note_left
 
 if TYPE_CHECKING:
     from reverie.storage.indexed_transcripts import TranscriptIndex
@@ -142,6 +144,17 @@ class CallerStore:
         found = self._as_read(self._store.with_triggers(spaces, within=within))
         return [memory for memory in found if memory.triggers]
 
+    def history(self, memory_id: str) -> list[Record]:
+        """As of the store; each wording as this caller believes who wrote it."""
+        records = self._store.history(memory_id)
+        if self._transactions:
+            return records
+        return [
+            one
+            for memory in self._store.get([memory_id])
+            for one in show_history(memory, records, self._caller)
+        ]
+
     def _as_read(self, memories: list[Memory]) -> list[Memory]:
         self.looked_at.update(memory.space for memory in memories)
         if self._transactions:
@@ -186,6 +199,9 @@ class CallerStore:
         if not made:
             return self._store.apply(allowed, signed or cause, done=done)
         with self.transaction():
+            for id in moved:
+                # Whoever read it where it was has a copy, and may not be told where it is now.
+                note_left(self._store, before[id], "", clock.now())
             seq = self._store.apply(allowed, signed or cause, done=done)
             self._unrecorded.update(made)
         return seq
@@ -273,6 +289,27 @@ def show_memory(memory: Memory, caller: Caller) -> Memory:
         return memory
     speaker = (editors_of(memory) or [writer_of(memory)])[-1]
     return disarm_memory(seen._replace(details={HEARD_FROM: speaker, **seen.details}))
+
+
+def show_history(memory: Memory, records: Sequence[Record], caller: Caller) -> list[Record]:
+    """The changes of a memory with the values before and after as this caller believes them."""
+    shown = []
+    for record in reversed(records):
+        after = show_values(record.after, memory, caller)
+        if record.op != "link":
+            memory = memory._replace(**known_fields(record.before))
+        before = show_values(record.before, memory, caller)
+        shown.append(record._replace(before=before, after=after))
+    return shown[::-1]
+
+
+def show_values(values: Mapping[str, Any], version: Memory, caller: Caller) -> Mapping[str, Any]:
+    """Values of a version of a memory, marked where they are others' words for this caller."""
+    seen = show_memory(version, caller)
+    if not values or seen is version:
+        return values
+    known = {name: getattr(seen, name) for name in known_fields(values)}
+    return {**values, **known, "provenance": seen.provenance, "details": seen.details}
 
 
 def is_use(change: Change) -> bool:

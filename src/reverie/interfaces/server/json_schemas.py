@@ -129,16 +129,16 @@ def check_value(value: Any, schema: Schema, where: str) -> None:
     choices = schema.get("anyOf")
     if choices:
         if not any(fits(value, choice) for choice in choices):
-            raise BadArgument(where, f"must be {describe_schema(schema)}")
+            raise BadArgument(f"must be {describe_schema(schema)}", where)
         return
     if "enum" in schema and value not in schema["enum"]:
-        raise BadArgument(where, f"must be one of {', '.join(map(str, schema['enum']))}")
+        raise BadArgument(f"must be one of {', '.join(map(str, schema['enum']))}", where)
     if "type" in schema and not has_type(value, schema["type"]):
-        raise BadArgument(where, f"must be {describe_schema(schema)}, not {describe_value(value)}")
+        raise BadArgument(f"must be {describe_schema(schema)}, not {describe_value(value)}", where)
     if isinstance(value, list):
         least, most = schema.get("minItems", 0), schema.get("maxItems", len(value))
         if not least <= len(value) <= most:
-            raise BadArgument(where, f"must have {most} items, not {len(value)}")
+            raise BadArgument(f"must have {most} items, not {len(value)}", where)
         for place, one in enumerate(value):
             check_value(one, schema.get("items", {}), f"{where}[{place}]")
     if isinstance(value, dict):
@@ -150,12 +150,12 @@ def check_object(value: Mapping[str, Any], schema: Schema, where: str) -> None:
     known, others = schema.get("properties", {}), schema.get("additionalProperties", {})
     prefix = f"{where}." if where else ""
     if missing := [name for name in schema.get("required", ()) if name not in value]:
-        raise BadArgument(f"{prefix}{missing[0]}", "is missing")
+        raise BadArgument("is missing", f"{prefix}{missing[0]}")
     for name, one in value.items():
         if name in known:
             check_value(one, known[name], f"{prefix}{name}")
         elif others is False:
-            raise BadArgument(f"{prefix}{name}", f"is not one of {', '.join(sorted(known))}")
+            raise BadArgument(f"is not one of {', '.join(sorted(known))}", f"{prefix}{name}")
         else:
             check_value(one, others, f"{prefix}{name}")
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 # Of one address. A device asks every five seconds; an office may sit behind one address.
 TRIES_PER_MINUTE = 120
+# As many as wait for a quarter of an hour must stay far below what a tenant has room for: nobody
+# alone keeps a team's devices out.
+DEVICES_PER_MINUTE = 10
 MAX_BODY_BYTES = 65_536
 DEVICE_PAGE = "/device"
 
@@ -84,6 +87,7 @@ class LoginRoute:
 
     name: str  # behind /v1/
     verb: Callable[..., Any]
+    tries_per_minute: int | None = None  # of one address, beside TRIES_PER_MINUTE for all ways in
 
     @cached_property
     def arguments(self) -> Schema:
@@ -97,10 +101,18 @@ class LoginRoute:
 
 
 LOGIN_ROUTES = (
-    LoginRoute("login/device", start_device),
+    LoginRoute("login/device", start_device, DEVICES_PER_MINUTE),
     LoginRoute("login/device/poll", poll_device),
     LoginRoute("join", join),
 )
+
+
+def check_tries(deployment: Deployment, row: LoginRoute, source: str) -> None:
+    """RateLimited if an address tries too often."""
+    rates, now = deployment.access.rates, deployment.now()
+    rates.check_source(source, TRIES_PER_MINUTE, now)
+    if row.tries_per_minute is not None:
+        rates.check_source(f"{row.name} {source}", row.tries_per_minute, now)
 
 
 def build_login_routes(deployment: Deployment) -> list[Route]:
@@ -116,7 +128,7 @@ def build_login_route(deployment: Deployment, row: LoginRoute) -> Route:
         source = request.client.host if request.client else ""
 
         def answer() -> Any:
-            deployment.access.rates.check_source(source, TRIES_PER_MINUTE, deployment.now())
+            check_tries(deployment, row, source)
             check_object(arguments, row.arguments, "")
             return row.verb(deployment, **arguments)
 

@@ -181,7 +181,7 @@ class McpMount:
         query = QueryParams(scope["query_string"])
         profile = query.get("profile", "unified")
         if profile not in self.managers:
-            raise BadArgument("profile", f"must be one of {', '.join(self.managers)}")
+            raise BadArgument(f"must be one of {', '.join(self.managers)}", "profile")
         headers = {
             name.decode("latin-1").lower(): value.decode("latin-1")
             for name, value in scope["headers"]

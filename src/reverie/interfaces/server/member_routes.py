@@ -15,6 +15,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from reverie.access import Caller, KeyScope, Right
+from reverie.core.errors import AccessDenied
 from reverie.interfaces.json_values import to_json_values
 from reverie.interfaces.server import member_verbs
 from reverie.interfaces.server.json_schemas import Schema, check_object
@@ -36,6 +38,8 @@ class MemberRoute:
 
     name: str  # behind /v1/
     verb: Callable[..., Any]
+    right: Right = Right.ADMINISTER  # that the key has at least; what only tells needs READ
+    is_for_whole_keys: bool = False  # it reaches beyond the spaces that a key is narrowed to
 
     @cached_property
     def arguments(self) -> Schema:
@@ -48,38 +52,40 @@ class MemberRoute:
         return " ".join((self.verb.__doc__ or "").split())
 
 
+READ = Right.READ
+
 MEMBER_ROUTES: tuple[MemberRoute, ...] = (
-    MemberRoute("whoami", member_verbs.whoami),
-    MemberRoute("spaces", member_verbs.list_spaces),
+    MemberRoute("whoami", member_verbs.whoami, READ),
+    MemberRoute("spaces", member_verbs.list_spaces, READ),
     MemberRoute("spaces/share", member_verbs.share_space),
     MemberRoute("spaces/link", member_verbs.link_space),
     MemberRoute("spaces/unlink", member_verbs.unlink_space),
     MemberRoute("spaces/trust", member_verbs.trust_space),
     MemberRoute("spaces/grant", member_verbs.grant_space),
     MemberRoute("spaces/revoke", member_verbs.revoke_space),
-    MemberRoute("spaces/grants", member_verbs.list_grants),
-    MemberRoute("members", member_verbs.list_members),
+    MemberRoute("spaces/grants", member_verbs.list_grants, READ),
+    MemberRoute("members", member_verbs.list_members, READ),
     MemberRoute("members/add", member_verbs.add_member),
     MemberRoute("members/disable", member_verbs.disable_member),
     MemberRoute("members/enable", member_verbs.enable_member),
     MemberRoute("members/invite", member_verbs.invite_member),
-    MemberRoute("members/invitations", member_verbs.list_invitations),
+    MemberRoute("members/invitations", member_verbs.list_invitations, READ),
     MemberRoute("members/withdraw", member_verbs.withdraw_invitation),
-    MemberRoute("teams", member_verbs.list_teams),
+    MemberRoute("teams", member_verbs.list_teams, READ),
     MemberRoute("teams/add", member_verbs.add_team),
     MemberRoute("teams/remove", member_verbs.remove_team),
     MemberRoute("teams/join", member_verbs.join_team),
     MemberRoute("teams/leave", member_verbs.leave_team),
-    MemberRoute("keys", member_verbs.list_keys),
+    MemberRoute("keys", member_verbs.list_keys, READ),
     MemberRoute("keys/issue", member_verbs.issue_key),
-    MemberRoute("keys/revoke", member_verbs.revoke_key),
-    MemberRoute("devices/show", member_verbs.show_device),
+    MemberRoute("keys/revoke", member_verbs.revoke_key, is_for_whole_keys=True),
+    MemberRoute("devices/show", member_verbs.show_device, READ),
     MemberRoute("devices/approve", member_verbs.approve_device),
-    MemberRoute("devices/deny", member_verbs.deny_device),
-    MemberRoute("audit", member_verbs.read_audit),
-    MemberRoute("retention", member_verbs.list_retention),
+    MemberRoute("devices/deny", member_verbs.deny_device, is_for_whole_keys=True),
+    MemberRoute("audit", member_verbs.read_audit, READ),
+    MemberRoute("retention", member_verbs.list_retention, READ),
     MemberRoute("retention/set", member_verbs.set_retention),
-    MemberRoute("holds", member_verbs.list_holds),
+    MemberRoute("holds", member_verbs.list_holds, READ),
     MemberRoute("holds/place", member_verbs.place_hold),
     MemberRoute("holds/lift", member_verbs.lift_hold),
     MemberRoute("erase", member_verbs.erase_memories),
@@ -104,11 +110,22 @@ def build_member_route(deployment: Deployment, row: MemberRoute) -> Route:
     return Route(f"{PREFIX}/{row.name}", serve, methods=methods, name=row.name)
 
 
+def check_member_key(caller: Caller, row: MemberRoute) -> None:
+    """AccessDenied for a key that is narrowed further than a verb allows, whoever's it is."""
+    is_whole = caller.scope == KeyScope()
+    if caller.scope.right < row.right or (row.is_for_whole_keys and not is_whole):
+        needed = "is not narrowed" if row.is_for_whole_keys else f"may {row.right.word}"
+        raise AccessDenied(
+            f"{row.name} needs a key that {needed}. Use another key, or ask an administrator."
+        )
+
+
 def answer_member(
     deployment: Deployment, row: MemberRoute, token: str, arguments: dict[str, Any]
 ) -> Any:
     """What the verb answers this caller, as JSON values."""
     caller = sign_in(deployment, token, row.name)
+    check_member_key(caller, row)
     check_object(arguments, row.arguments, "")
     # Cheap to make, and used by erasing alone, which has to reach every space.
     whole = deployment.database.store(caller.tenant, readable=EVERYTHING, writable=EVERYTHING)

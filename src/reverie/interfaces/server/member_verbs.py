@@ -283,6 +283,8 @@ class AuditFields(TypedDict, total=False):
 
 def read_audit(asked: MemberRequest, limit: int = 1000, **which: Unpack[AuditFields]) -> Any:
     """Who changed what, and who read shared spaces: names and numbers, never texts."""
+    if limit < 1:
+        raise BadInput("limit must be 1 or more")
     query = AuditQuery(
         actor=which.get("actor", ""),
         key=which.get("key", ""),

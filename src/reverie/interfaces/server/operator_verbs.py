@@ -30,7 +30,6 @@ class LimitFields(TypedDict, total=False):
     key_requests_per_minute: int | None
     memories: int | None
     bytes: int | None
-    tokens_per_day: int | None
 
 
 def list_tenants(asked: OperatorRequest) -> Any:

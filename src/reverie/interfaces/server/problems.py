@@ -18,11 +18,11 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class BadArgument(errors.BadInput):
-    """An argument that the verb does not take; `field` is where it stands in the request."""
+    """An argument is not what the verb takes. `/openapi.json` lists what each takes."""
 
-    def __init__(self, field: str, message: str) -> None:
+    def __init__(self, message: str | None = None, field: str = "") -> None:
         super().__init__(f"{field}: {message}" if field else message)
-        self.field = field
+        self.field = field  # where it stands in the request
 
 
 class TooLarge(errors.BadInput):

@@ -97,9 +97,9 @@ async def read_json(request: Request, most: int) -> dict[str, Any]:
     try:
         value = json.loads(body)
     except (ValueError, RecursionError) as err:
-        raise BadArgument("", "The body is not JSON. Send one object of arguments.") from err
+        raise BadArgument("The body is not JSON. Send one object of arguments.") from err
     if not isinstance(value, dict):
-        raise BadArgument("", "The body must be a JSON object: arguments by name.")
+        raise BadArgument("The body must be a JSON object: arguments by name.")
     return value
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from reverie.core.errors import ReverieError
-
 if TYPE_CHECKING:
     from reverie.storage import Store
     from reverie.storage.postgres import PostgresDatabase
@@ -49,11 +47,3 @@ class ServerDatabase:
     def count_connections(self) -> Mapping[str, int]:
         """What the pool of connections counts, by the names that `psycopg_pool` gives it."""
         return self.database.pool.count_connections()
-
-    def is_reachable(self) -> bool:
-        """True if the database answers."""
-        try:
-            self.database.list_waiting()
-        except ReverieError:
-            return False
-        return True

@@ -165,6 +165,7 @@ def open_oidc(settings: Settings) -> OidcLogin | None:
             client_id=settings.oidc_client_id,
             client_secret=settings.oidc_client_secret,
             may_join=settings.oidc_join,
+            email_domains=settings.oidc_domains,
         )
     )
 

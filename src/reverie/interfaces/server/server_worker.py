@@ -47,6 +47,7 @@ CLAIM_SECONDS = 120.0
 LISTEN_SECONDS = 2.0
 # Between two visits of a tenant for what comes with time; one worker makes each.
 VISIT_SECONDS = 600.0
+TIDY_SECONDS = 3_600.0  # between two looks of a worker for logins that have expired
 # After trouble with the database, before the next try.
 TROUBLE_SECONDS = 2.0
 STEP_TEXTS = 32  # embedded in one step: stopping waits for one step at most
@@ -67,6 +68,7 @@ class ServerWorker:
     name: str = field(default_factory=lambda: clock.new_id("worker"))
     settled: int = 0  # steps that did something
     visited_at: float = 0.0
+    tidied_at: float = 0.0
 
     def __post_init__(self) -> None:
         self._stop = threading.Event()
@@ -97,8 +99,16 @@ class ServerWorker:
         if self.now() - self.visited_at < VISIT_SECONDS / 10:
             return False
         self.visited_at = self.now()
+        self.tidy_logins()
         visited = [self.visit_or_warn(tenant) for tenant in self.database.tenants()]
         return any(visited)
+
+    def tidy_logins(self) -> None:
+        """Remove expired logins once an hour, whatever tenant's name they were begun with."""
+        now = self.now()
+        if not 0 <= now - self.tidied_at < TIDY_SECONDS:
+            self.tidied_at = now
+            self.access.logins.tidy_everywhere(now)
 
     def settle_tenant(self, tenant: str) -> None:
         """Do all that the tenant's new events ask for, and give the tenant back."""

@@ -197,9 +197,9 @@ def parse_body(data: bytes, most: int, *, is_packed: bool) -> dict[str, Any]:
     try:
         values = json.loads(plain, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as err:
-        raise BadArgument("", "The body is no JSON object. Send a batch.") from err
+        raise BadArgument("The body is no JSON object. Send a batch.") from err
     if not isinstance(values, dict):
-        raise BadArgument("", "The body is no JSON object. Send a batch.")
+        raise BadArgument("The body is no JSON object. Send a batch.")
     return values
 
 
@@ -209,7 +209,7 @@ def unpack(data: bytes, most: int) -> bytes:
     try:
         plain = unpacker.decompress(data, most)
     except zlib.error as err:
-        raise BadArgument("", "The body is not packed as it says.") from err
+        raise BadArgument("The body is not packed as it says.") from err
     if unpacker.unconsumed_tail:
         raise TooLarge(f"The request has more than {most:,} bytes. Send less at once.")
     return plain

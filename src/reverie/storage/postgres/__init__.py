@@ -44,13 +44,13 @@ from reverie.storage.postgres.connection import (
     PostgresConnections,
     PostgresPool,
     TenantConnection,
-    translate_error,
 )
 from reverie.storage.postgres.distribution import (
     SHARD_COUNT,
     distribute_tables,
     is_distributed,
 )
+from reverie.storage.postgres.error_messages import translate_error
 from reverie.storage.postgres.half_vectors import to_half_vector
 from reverie.storage.postgres.reading import StoreReading
 from reverie.storage.postgres.schema_migration import migrate, read_version

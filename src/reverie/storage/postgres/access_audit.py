@@ -95,34 +95,16 @@ class AuditRows:
             for row in rows
         ]
 
-    def add_tokens(self, day: int, tokens: int) -> None:
-        """Add to the tokens of a day."""
-        self.db.run(
-            """
-            insert into token_usage (tenant, day, tokens)
-            values (%(tenant)s, %(day)s, %(tokens)s)
-            on conflict (tenant, day) do update
-            set tokens = token_usage.tokens + excluded.tokens
-            """,
-            day=day,
-            tokens=tokens,
-        )
-
-    def stored_amounts(self, day: int) -> StoredAmounts:
-        """How much the tenant keeps, and the tokens of a day; needs `governing`."""
+    def stored_amounts(self) -> StoredAmounts:
+        """How much the tenant keeps; needs `governing`."""
         rows = self.db.fetch_rows(
             """
-            select count(*), coalesce(sum(octet_length(text)), 0)::bigint,
-                coalesce((
-                    select tokens from token_usage
-                    where token_usage.tenant = %(tenant)s and day = %(day)s
-                ), 0)
-            from memory where memory.tenant = %(tenant)s
-            """,
-            day=day,
+            select count(*), coalesce(sum(octet_length(text)), 0)::bigint
+            from memory where tenant = %(tenant)s
+            """
         )
-        memories, size, tokens = rows[0]
-        return StoredAmounts(memories=memories, bytes=size, tokens_today=tokens)
+        memories, size = rows[0]
+        return StoredAmounts(memories=memories, bytes=size)
 
     def stored_memories(self, ids: Sequence[str]) -> list[StoredMemory]:
         """What governance knows of these memories; needs `governing`."""

@@ -10,7 +10,7 @@ from reverie.storage.postgres.connection import TenantConnection
 TENANT_COLUMNS = (
     "tenant.tenant, tenant.display_name, tenant.created_at, tenant.suspended_at, "
     "tenant.everyone_founds, tenant.requests_per_minute, tenant.key_requests_per_minute, "
-    "tenant.memories, tenant.bytes, tenant.tokens_per_day"
+    "tenant.memories, tenant.bytes"
 )
 USER_COLUMNS = (
     "account.name, account.display_name, account.email, account.is_admin, account.created_at, "
@@ -32,7 +32,6 @@ def read_tenant(row: tuple[Any, ...]) -> Tenant:
             key_requests_per_minute=limits[1],
             memories=limits[2],
             bytes=limits[3],
-            tokens_per_day=limits[4],
         ),
     )
 
@@ -62,7 +61,6 @@ def tenant_values(tenant: Tenant) -> dict[str, Any]:
         "key_requests_per_minute": limits.key_requests_per_minute,
         "memories": limits.memories,
         "bytes": limits.bytes,
-        "tokens_per_day": limits.tokens_per_day,
     }
 
 
@@ -77,12 +75,11 @@ class PeopleRows:
             """
             insert into tenant (
                 tenant, display_name, created_at, suspended_at, everyone_founds,
-                requests_per_minute, key_requests_per_minute, memories, bytes, tokens_per_day
+                requests_per_minute, key_requests_per_minute, memories, bytes
             )
             values (
                 %(tenant)s, %(display_name)s, %(created_at)s, %(suspended_at)s, %(everyone_founds)s,
-                %(requests_per_minute)s, %(key_requests_per_minute)s, %(memories)s, %(bytes)s,
-                %(tokens_per_day)s
+                %(requests_per_minute)s, %(key_requests_per_minute)s, %(memories)s, %(bytes)s
             )
             on conflict do nothing
             """,
@@ -109,7 +106,7 @@ class PeopleRows:
                 everyone_founds = %(everyone_founds)s,
                 requests_per_minute = %(requests_per_minute)s,
                 key_requests_per_minute = %(key_requests_per_minute)s,
-                memories = %(memories)s, bytes = %(bytes)s, tokens_per_day = %(tokens_per_day)s
+                memories = %(memories)s, bytes = %(bytes)s
             where tenant = %(tenant)s
             """,
             **tenant_values(tenant),

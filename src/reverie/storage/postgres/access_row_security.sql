@@ -8,11 +8,12 @@ declare
     own constant text := $q$tenant = nullif(current_setting('reverie.tenant', true), '')$q$;
     -- Set by the erasure of a tenant alone.
     erased constant text := $q$tenant = nullif(current_setting('reverie.erasing', true), '')$q$;
+    all_tenants constant text := $q$current_setting('reverie.tenant', true) = '*'$q$;
 begin
     foreach one in array array[
         'tenant', 'account', 'account_identity', 'team', 'team_member', 'space_grant', 'space_link',
         'space_trust', 'retention_rule', 'legal_hold', 'api_key', 'invitation', 'device_request',
-        'login_attempt', 'token_usage', 'audit'
+        'login_attempt', 'audit'
     ]
     loop
         execute format('alter table %I enable row level security', one);
@@ -22,12 +23,19 @@ begin
         execute format('drop policy if exists adding on %I', one);
         execute format('drop policy if exists removing on %I', one);
         execute format('drop policy if exists listing on %I', one);
+        execute format('drop policy if exists tidying on %I', one);
         if one = 'audit' then
             execute format('create policy reading on %I for select using (%s)', one, own);
             execute format('create policy adding on %I for insert with check (%s)', one, own);
             execute format('create policy removing on %I for delete using (%s)', one, erased);
         else
             execute format('create policy own on %I using (%s)', one, own);
+        end if;
+        -- Anybody may ask to be let in at a name that is no tenant's: who runs the server removes
+        -- that with all else that has expired.
+        if one in ('device_request', 'login_attempt') then
+            execute format('create policy listing on %I for select using (%s)', one, all_tenants);
+            execute format('create policy tidying on %I for delete using (%s)', one, all_tenants);
         end if;
     end loop;
     -- Who runs the server lists its tenants: no tenant is called '*'.

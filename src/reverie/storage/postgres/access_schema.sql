@@ -12,8 +12,7 @@ create table tenant (
     requests_per_minute     bigint,
     key_requests_per_minute bigint,
     memories                bigint,
-    bytes                   bigint,
-    tokens_per_day          bigint
+    bytes                   bigint
 );
 
 create table account (
@@ -169,14 +168,6 @@ create table login_attempt (
     return_to  text not null default '',
     expires_at double precision not null,
     primary key (tenant, hash)
-);
-
--- Days are counted from 1970, in UTC.
-create table token_usage (
-    tenant text collate "C" not null,
-    day    integer not null,
-    tokens bigint not null,
-    primary key (tenant, day)
 );
 
 -- Append-only: every change, and every read of a shared space. Names and numbers, never a text.

@@ -80,7 +80,9 @@ class AccessTables:
 
     @contextmanager
     def all_tenants(self) -> Iterator[AccessTransaction]:
-        """The tenants themselves, to be listed, and nothing of theirs."""
+        """The tenants themselves, to be listed, and nothing of theirs but logins that nobody came
+        back for, to be removed.
+        """
         with self._begin(ALL_TENANTS) as db:
             yield AccessTransaction(db)
 

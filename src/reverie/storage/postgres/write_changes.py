@@ -16,11 +16,11 @@ from reverie.core.model import Add, Change, Edge, Event, Link, Memory, Retire, R
 from reverie.storage.derived_texts import INDEXED_FIELDS, tag_node, to_words_body
 from reverie.storage.postgres import word_postings
 from reverie.storage.postgres.connection import (
-    MAY_NOT_WRITE,
     HalfVector,
     TenantConnection,
     clean_text,
 )
+from reverie.storage.postgres.error_messages import MAY_NOT_WRITE
 from reverie.storage.row_checksums import carry_checksum, checksum_row
 from reverie.storage.row_codec import (
     COLUMNS,

@@ -109,7 +109,7 @@ def approve_device(
     cli: CliContext,
     code: Annotated[str, "CODE", "What reverie login shows on the other machine."],
 ) -> None:
-    """Let another machine of yours in, by the code that it shows.
+    """Let in another machine of yours, by its code.
 
     It gets a key of its own, as you. Say yes only to a code that you have made it show yourself.
     """

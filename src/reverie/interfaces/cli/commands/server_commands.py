@@ -10,8 +10,9 @@ import typer
 
 from reverie.core import clock
 from reverie.core.config import Settings
-from reverie.core.errors import BadInput, ExtraMissing
+from reverie.core.errors import ExtraMissing
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.commands.data_commands import work_until_idle
 from reverie.interfaces.cli.terminal_output import print_note
 
 if TYPE_CHECKING:
@@ -182,14 +183,13 @@ Count = Annotated[int, typer.Option(min=1, help="How many, as threads.")]
 def run_team_worker(cli: CliContext, count: Count = 1) -> None:
     """Do what a team's server leaves to be done: reverie server worker.
 
-    A memory of one's own has another worker, which starts by itself: reverie data worker.
+    Where no server's database is configured it is what it was called before there were servers: the
+    worker of this machine's own memory, reverie data worker.
     """
-    if not cli.settings.server_database:
-        raise BadInput(
-            "No server's database is named, as REVERIE_SERVER_DATABASE or server_database in "
-            "config.toml. The worker of this machine's own memory: reverie data worker"
-        )
-    run_worker(cli, count)
+    if cli.settings.server_database:
+        run_worker(cli, count)
+    else:
+        work_until_idle(cli)
 
 
 @commands.add("worker", spaced=False)
