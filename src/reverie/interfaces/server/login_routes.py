@@ -6,9 +6,7 @@ tells whether a tenant, a user or a code exists.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -17,9 +15,9 @@ from starlette.routing import Route
 
 from reverie.access.logins import SignedIn
 from reverie.interfaces.json_values import to_json_values
-from reverie.interfaces.server.json_schemas import Schema, check_object
+from reverie.interfaces.server.json_schemas import check_object
 from reverie.interfaces.server.request_gate import read_json
-from reverie.interfaces.server.verb_arguments import describe_arguments
+from reverie.interfaces.server.verb_arguments import FunctionRoute
 from reverie.interfaces.server.verb_requests import PREFIX
 
 if TYPE_CHECKING:
@@ -82,22 +80,10 @@ def describe_signed_in(signed_in: SignedIn) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class LoginRoute:
+class LoginRoute(FunctionRoute):
     """A way in as a route."""
 
-    name: str  # behind /v1/
-    verb: Callable[..., Any]
     tries_per_minute: int | None = None  # of one address, beside TRIES_PER_MINUTE for all ways in
-
-    @cached_property
-    def arguments(self) -> Schema:
-        """The schema of the request's body."""
-        return describe_arguments(self.verb, {})
-
-    @property
-    def summary(self) -> str:
-        """What it does."""
-        return " ".join((self.verb.__doc__ or "").split())
 
 
 LOGIN_ROUTES = (

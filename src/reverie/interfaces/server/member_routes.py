@@ -6,9 +6,7 @@ A route is `POST /v1/<name>`; the body has the function's arguments by name, the
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -19,12 +17,12 @@ from reverie.access import Caller, KeyScope, Right
 from reverie.core.errors import AccessDenied
 from reverie.interfaces.json_values import to_json_values
 from reverie.interfaces.server import member_verbs
-from reverie.interfaces.server.json_schemas import Schema, check_object
+from reverie.interfaces.server.json_schemas import check_object
 from reverie.interfaces.server.member_verbs import MemberRequest
 from reverie.interfaces.server.request_gate import read_json
 from reverie.interfaces.server.sign_in import bearer_token, sign_in
 from reverie.interfaces.server.space_names import with_caller_spaces
-from reverie.interfaces.server.verb_arguments import describe_arguments
+from reverie.interfaces.server.verb_arguments import FunctionRoute
 from reverie.interfaces.server.verb_requests import PREFIX, with_server_spaces
 from reverie.storage.postgres.connection import EVERYTHING
 
@@ -33,23 +31,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MemberRoute:
+class MemberRoute(FunctionRoute):
     """A verb of `member_verbs` as a route."""
 
-    name: str  # behind /v1/
-    verb: Callable[..., Any]
     right: Right = Right.ADMINISTER  # that the key has at least; what only tells needs READ
     is_for_whole_keys: bool = False  # it reaches beyond the spaces that a key is narrowed to
-
-    @cached_property
-    def arguments(self) -> Schema:
-        """The schema of the request's body."""
-        return describe_arguments(self.verb, {})
-
-    @property
-    def summary(self) -> str:
-        """What it does."""
-        return " ".join((self.verb.__doc__ or "").split())
 
 
 READ = Right.READ

@@ -9,6 +9,8 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from reverie.interfaces.server.json_schemas import Schema, schema_of
@@ -99,3 +101,21 @@ def is_json(value: Any) -> bool:
 def to_json(value: Any) -> Any:
     """A default as JSON shows it."""
     return list(value) if isinstance(value, tuple) else value
+
+
+@dataclass(frozen=True)
+class FunctionRoute:
+    """A function as a route: its signature is the schema, its docstring the summary."""
+
+    name: str  # behind /v1/
+    verb: Callable[..., Any]
+
+    @cached_property
+    def arguments(self) -> Schema:
+        """The schema of the request's body."""
+        return describe_arguments(self.verb, {})
+
+    @property
+    def summary(self) -> str:
+        """What it does."""
+        return " ".join((self.verb.__doc__ or "").split())
