@@ -28,6 +28,7 @@ IDEMPOTENCY_HEADER = "Idempotency-Key"
 MAX_KEY_CHARS = 200
 PLACES = 4_096  # of each user
 BEGUN = "begun"  # in the note of a request that has not been answered yet
+JOINED = "joined"  # beside it, where the same request came again meanwhile
 
 
 class NamedRequest(NamedTuple):
@@ -76,16 +77,18 @@ def answer_in_steps(store: Store, named: NamedRequest, run: Callable[[], PurgeRe
     """
     with store.transaction():
         note = find_note(store, named)
-        if note is None:
-            write_note(store, named, {BEGUN: True})
+        if note is None or note.get(BEGUN):
+            write_note(store, named, {BEGUN: True, JOINED: note is not None})
     if note is not None and not note.get(BEGUN):
         return read_answer(store, note)
     try:
         done = run()
     except NotFound:
-        if note is None:
+        now = find_note(store, named) or {}
+        # Nobody else has begun this: there was nothing.
+        if note is None and now.get(BEGUN) and not now.get(JOINED):
             store.set_meta(named.place, "")
-            raise  # nobody has begun this before: there was nothing
+            raise
         done = PurgeResult(0, ())
     with store.transaction():
         # The same request may have been under way twice, and the other one erased it.
