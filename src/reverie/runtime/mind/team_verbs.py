@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reverie.core.errors import Unauthenticated
+from reverie.core.errors import ServerAway, Unauthenticated
 from reverie.core.model import EMPTY_MAPPING
 from reverie.runtime.mind.data_verbs import DataVerbs
 from reverie.runtime.mind.mind_context import MindContext, VerbGroup
@@ -82,11 +82,15 @@ class TeamVerbs(VerbGroup):
         What could not be done is in `trouble`; what waits is sent later, once, whatever happens.
         """
         from reverie.sync.server_client import Waits
-        from reverie.sync.sync_step import sync_all
+        from reverie.sync.sync_step import SyncReport, note_trouble, sync_all
         from reverie.sync.team_server import open_client
 
         self._flush()
-        client = open_client(self._settings, self._store, Waits(tries=TRIES))
+        try:
+            client = open_client(self._settings, self._store, Waits(tries=TRIES))
+        except ServerAway as err:  # a configured key is shown to the server before anything else
+            note_trouble(self._work, str(err))
+            return SyncReport(trouble=str(err))
         try:
             return sync_all(
                 lambda: self._work, client, self._data.purge, within=within, tell=progress
