@@ -80,7 +80,8 @@ def run_editor(path: Path) -> None:
     )
     with end_on_signals(), subprocess.Popen(program) as process:
         try:
-            code = wait_for_editor(process)
+            with pass_interrupts(process):
+                code = process.wait()
         except BaseException:
             end_editor(process)
             raise
@@ -92,14 +93,23 @@ def run_editor(path: Path) -> None:
         )
 
 
-def wait_for_editor(process: subprocess.Popen[bytes]) -> int:
-    """The code with which the editor ends; Ctrl-C is the editor's, for which it may be a key."""
-    while True:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            # Only a terminal tells both; `kill -INT` tells one.
-            process.send_signal(signal.SIGINT)
+@contextmanager
+def pass_interrupts(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Within it, Ctrl-C is the editor's, for which it may be a key.
+
+    Nothing is raised here: an exception just when the editor ends would lose the code with which
+    it did, and what it left unfinished would be taken for saved.
+    """
+
+    def pass_on(number: int, _frame: object) -> None:
+        # Only a terminal tells both; `kill -INT` tells one.
+        process.send_signal(number)
+
+    before = signal.signal(signal.SIGINT, pass_on)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def end_editor(process: subprocess.Popen[bytes]) -> None:
