@@ -218,7 +218,7 @@ HEAVY = (
     "numpy",
     "onnxruntime",
     "onnx",
-    "tokenizers",
+    "kitoken",
     "typer",
     "rich",
     "asyncio",
@@ -272,7 +272,7 @@ def test_a_recall_by_words_loads_nothing_heavy(tmp_path):
         "import sys, reverie\n"
         f"with reverie.open({str(tmp_path / 'memory.db')!r}) as mind:\n"
         "    mind.recall('heron', space='me/demo', mode='words')\n"
-        "print(*{'numpy', 'typer', 'rich', 'mcp', 'tokenizers', 'duckdb', 'Stemmer'} & set(sys.modules))"
+        "print(*{'numpy', 'typer', 'rich', 'mcp', 'kitoken', 'duckdb', 'Stemmer'} & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],
@@ -338,7 +338,7 @@ def test_a_prompt_loads_nothing_heavy(tmp_path):
         "typer",
         "rich",
         "mcp",
-        "tokenizers",
+        "kitoken",
         "site",
         "base64",
     }

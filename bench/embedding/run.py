@@ -19,9 +19,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from bench.retrieval.data import SETS, Dataset, Row, default_root, load
 from bench.retrieval.metrics import recall_at
+from reverie.embedding.bert_graph import MAX_TOKENS
 from reverie.embedding.minilm import PRECISIONS, MiniLM, _run_session, ensure_graph_file
 
 Vectors = NDArray[np.float32]
@@ -197,7 +199,7 @@ def agreement(cache: Path, heads: dict[str, dict[str, Vectors]], texts: Sequence
         table[f"int8 : float32, {name}"] = spread((exact * heads["int8"][name]).sum(axis=1))
     for precision in PRECISIONS:
         loaded = MiniLM(cache, precision=precision)._load()
-        tokens = [loaded.tokenizer.encode(text).ids for text in texts[:32]]
+        tokens = [loaded.vocabulary.encode(text, MAX_TOKENS) for text in texts[:32]]
         alone = np.concatenate([_run_session(loaded.session, [one]) for one in tokens])
         table[f"alone : in a batch, {precision}"] = spread(
             (alone * _run_session(loaded.session, tokens)).sum(axis=1)
@@ -220,7 +222,7 @@ def kernels(cache: Path, texts: Sequence[str]) -> Table:
         ours = np.concatenate([embedder.embed([text]) for text in texts])
         path = ensure_graph_file(cache / "models" / "all-MiniLM-L6-v2", precision)
         session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        tokens = [embedder._load().tokenizer.encode(text).ids for text in texts]
+        tokens = [embedder._load().vocabulary.encode(text, MAX_TOKENS) for text in texts]
         theirs = np.concatenate([_run_session(session, [one]) for one in tokens])
         table[precision] = {"largest difference": float(np.abs(ours - theirs).max())}
         table[precision] |= spread((ours * theirs).sum(axis=1))
@@ -255,10 +257,13 @@ def unit(vector: Vectors) -> Vectors:
 def long_texts(cache: Path, one: Dataset) -> Table:
     """Recall@10 by what stands for a long text. Chunks are the model's own windows, end to end."""
     embedder = MiniLM(cache)
+    cut = Tokenizer.from_file(str(cache / "models" / "all-MiniLM-L6-v2" / "tokenizer.json"))
+    cut.no_padding()
+    cut.enable_truncation(MAX_TOKENS)
     scores: dict[str, dict[str, Vectors]] = {way: {} for way in WAYS}
     stored = 0
     for corpus, rows in one.corpora.items():
-        pieces = [windows(embedder, said(row)) for row in rows]
+        pieces = [windows(cut, said(row)) for row in rows]
         vectors = embedder.embed([piece for group in pieces for piece in group])
         groups = np.split(vectors, np.cumsum([len(group) for group in pieces])[:-1])
         questions = embedder.embed([q.text for q in one.questions if q.corpus == corpus])
@@ -278,9 +283,9 @@ def long_texts(cache: Path, one: Dataset) -> Table:
     }
 
 
-def windows(embedder: MiniLM, text: str) -> list[str]:
+def windows(cut: Tokenizer, text: str) -> list[str]:
     """The text cut wherever the model's window is full."""
-    encoded = embedder._load().tokenizer.encode(text)
+    encoded = cut.encode(text)
     starts = [0, *(more.offsets[1][0] for more in encoded.overflowing)]
     return [text[a:b] for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
 

@@ -333,10 +333,10 @@ def test_the_command_reads_a_claude_transcript(tmp_path):
 def test_the_command_counts_by_a_vocabulary(tmp_path):
     """Another tokenizer, from a file on disk; what is none is refused."""
     from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
+    from tokenizers.models import WordPiece
     from tokenizers.pre_tokenizers import Whitespace
 
-    words = Tokenizer(WordLevel({"[UNK]": 0}, "[UNK]"))
+    words = Tokenizer(WordPiece(vocab={"[UNK]": 0}, unk_token="[UNK]"))
     words.pre_tokenizer = Whitespace()
     words.save(str(tmp_path / "tokenizer.json"))
     talk_file = tmp_path / "talk.json"

@@ -76,7 +76,7 @@ def test_importing_and_opening_load_nothing(tmp_path):
         "import sys, pathlib, reverie.embedding as e\n"
         "assert not {'numpy', 'urllib.request', 'subprocess'} & set(sys.modules)\n"
         f"e.open_embedder('minilm', cache=pathlib.Path({str(tmp_path)!r}))\n"
-        "print({'numpy', 'onnx', 'onnxruntime', 'tokenizers'} & set(sys.modules))"
+        "print({'numpy', 'onnx', 'onnxruntime', 'kitoken'} & set(sys.modules))"
     )
     done = python(probe)
 
@@ -106,7 +106,7 @@ def test_each_embedder_says_which_model_it_is(name, model, tmp_path):
 
 def test_an_unknown_name_lists_the_known_ones(tmp_path):
     """The message tells what would have worked."""
-    with pytest.raises(UnknownScheme, match="minilm, openai, toy"):
+    with pytest.raises(UnknownScheme, match="minilm, onnx, openai, toy"):
         open_embedder("word2vec", cache=tmp_path)
 
 

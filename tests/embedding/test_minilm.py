@@ -5,11 +5,14 @@ runs.
 
 import math
 import os
+import shutil
+import sys
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from reverie.core.errors import ExtraMissing
 from reverie.embedding import bert_graph, model_weights
 from reverie.embedding.minilm import (
     MiniLM,
@@ -111,6 +114,25 @@ def test_agrees_with_plain_numpy(minilm, model_cache):
     assert got.shape == (len(TEXTS), 384)
     assert (got * expected).sum(1).min() > 0.999999
     np.testing.assert_allclose(got, expected, atol=2e-5)
+
+
+@pytest.mark.model
+def test_the_graph_that_comes_along_is_that_of_the_weights(model_cache):
+    """Built anew from the published weights it is the same to the byte."""
+    weights = model_cache / "models" / model_weights.NAME / "model.safetensors"
+    built = bert_graph.build_bert_graph(weights, "float32")
+    assert built == bert_graph.FLOAT32_FILE.read_bytes()
+
+
+@pytest.mark.model
+def test_float32_needs_no_onnx_and_int8_says_what_to_install(model_cache, tmp_path, monkeypatch):
+    shutil.copytree(
+        model_cache / "models", tmp_path / "models", ignore=lambda *_: {"int8.onnx", "float32.onnx"}
+    )
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    assert MiniLM(tmp_path).embed(["heron"]).shape == (1, 384)
+    with pytest.raises(ExtraMissing, match=r"pip install 'reverie\[int8\]'"):
+        MiniLM(tmp_path, precision="int8").embed(["heron"])
 
 
 @pytest.mark.model

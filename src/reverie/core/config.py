@@ -87,7 +87,8 @@ class Settings(NamedTuple):
     space_privacy: tuple[str, ...] = ()
     # files never looked into, as in .gitignore, beside .env, keys and the like
     sensitive: tuple[str, ...] = ()
-    # minilm, minilm:int8, toy, none; openai or gemini, openai:<model>, openai:<base url>#<model>
+    # minilm, minilm:int8, onnx:<folder or model>, toy, none; openai or gemini, openai:<model>,
+    # openai:<base url>#<model>
     embedder: str = "minilm"
     # for a remote embedder; empty: the provider's usual variable, for its usual address only
     api_key: str = ""

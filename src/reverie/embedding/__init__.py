@@ -32,6 +32,7 @@ Progress = Callable[[str, int, int | None], None]
 OPENERS = {
     "gemini": "remote",
     "minilm": "minilm",
+    "onnx": "sentence_model",
     "openai": "remote",
     "toy": "toy",
 }  # scheme → module in this package
@@ -53,6 +54,15 @@ class Embedder(Protocol):
 
     def close(self) -> None:
         """Release memory and connections. A later `embed` takes them up again."""
+
+
+def embed_query(embedder: Embedder, text: str) -> Vectors:
+    """The vector of a question, (dims,): some models want a prefix before one, and have a method
+    `embed_query` for it; to the others a question is a text.
+    """
+    own = getattr(embedder, "embed_query", None)
+    row: Vectors = own(text) if own is not None else embedder.embed([text])[0]
+    return row
 
 
 class LazyEmbedder:
@@ -83,6 +93,10 @@ class LazyEmbedder:
         """One row per text."""
         return self._embedder().embed(texts)
 
+    def embed_query(self, text: str) -> Vectors:
+        """The vector of a question."""
+        return embed_query(self._embedder(), text)
+
     def close(self) -> None:
         """Close the embedder if it was opened."""
         # Not opened for being closed.
@@ -100,6 +114,9 @@ def open_embedder(
     providers: Sequence[str] = (),
 ) -> Embedder:
     """The embedder called `name`, such as "minilm", "minilm:int8" or "toy".
+
+    One in ONNX form is "onnx:FOLDER", "onnx:owner/model[@revision]" of the model hub, or
+    "onnx:NAME" of a few.
 
     A remote one is "openai" or "gemini", "openai:model[@dims]", or, at another address than the
     provider's, "openai:https://host/v1#model[@dims]". Nothing is loaded or fetched yet.

@@ -5,7 +5,9 @@ external data), so the model is on disk once and the runtime maps it instead of 
 holds its own quantised matrices and points at the float32 embeddings.
 
 A graph is a pure function of the weights file and of `BUILD`: whoever changes the graph raises
-`BUILD`, and every cached copy is rebuilt. A test compares it with a plain NumPy forward pass.
+`BUILD`, and every cached copy is rebuilt. A test compares it with a plain NumPy forward pass. As
+the weights are pinned, the graph in float32 lies beside this file, written by
+`python -m tools.model_graph`, and `onnx` is needed for `int8` alone.
 """
 
 from __future__ import annotations
@@ -13,15 +15,15 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import numpy as np
     from numpy.typing import NDArray
 
 BUILD = 1
+FLOAT32_FILE = Path(__file__).with_name("minilm_float32.onnx")
 # As published: the weights fit no other numbers.
 LAYERS, HEADS, HIDDEN = 6, 12, 384
 # The head of a text stands for all of it: chunks gained nothing (docs/why-embedding.md).

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from reverie.core.atomic_file import write_atomically
 from reverie.core.errors import BadInput, ExtraMissing, ModelUnavailable
 from reverie.embedding import bert_graph, model_weights
+from reverie.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +51,7 @@ BATCH_TOKENS = 256
 
 class _LoadedModel(NamedTuple):
     session: Any
-    tokenizer: Any
+    vocabulary: Vocabulary
 
 
 class MiniLM:
@@ -96,7 +97,9 @@ class MiniLM:
         if not texts:
             return out
         loaded = self._load()
-        tokens = [loaded.tokenizer.encode(sanitise_text(text)).ids for text in texts]
+        tokens = [
+            loaded.vocabulary.encode(sanitise_text(text), bert_graph.MAX_TOKENS) for text in texts
+        ]
         # int8 has one scale for a whole batch: a text goes alone, so as not to depend on others.
         budget = BATCH_TOKENS if self._precision == "float32" else 0
         for rows in batch_rows([len(ids) for ids in tokens], budget):
@@ -118,7 +121,7 @@ class MiniLM:
                     self._threads,
                     self._providers,
                 )
-                self._loaded = loaded = _LoadedModel(session, _load_tokenizer(folder))
+                self._loaded = loaded = _LoadedModel(session, Vocabulary(folder / "tokenizer.json"))
             return loaded
 
 
@@ -188,7 +191,16 @@ def ensure_graph_file(folder: Path, precision: str) -> Path:
 
 
 def _build_graph(path: Path, precision: str) -> bytes:
-    _import_package("onnx")
+    """The graph for the weights: the one in float32 comes with us, as it holds none of them."""
+    if precision == "float32":
+        return bert_graph.FLOAT32_FILE.read_bytes()
+    try:
+        import_module("onnx")
+    except ImportError as err:
+        raise ExtraMissing(
+            "The embedding model in int8 is built once, by a package that is not installed: "
+            "pip install 'reverie[int8]'"
+        ) from err
     return bert_graph.build_bert_graph(path, precision)
 
 
@@ -214,14 +226,14 @@ def _open_fastest_session(
     providers: Sequence[str],
 ) -> Any:
     """A session on the first provider that computes the same vectors; else on the processor."""
-    plain = _open_session(path, threads, (CPU,))
+    plain = open_session(path, threads, (CPU,))
     expected = None
     absent = list_absent_providers(providers) if providers else []
     for name in providers:
         if name in absent or name == CPU:
             continue
         try:
-            session = _open_session(path, threads, (name, CPU))
+            session = open_session(path, threads, (name, CPU))
         except _start_errors():
             continue
         # Vectors are shared between machines, and an accelerator may compute in half precision.
@@ -240,7 +252,7 @@ def _start_errors() -> tuple[type[Exception], ...]:
     return (state.Fail, state.EPFail, state.RuntimeException, RuntimeError)
 
 
-def _open_session(
+def open_session(
     path: Path,
     threads: int,
     providers: Sequence[str],
@@ -255,15 +267,6 @@ def _open_session(
     # waiting must not burn the caller's cores
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return ort.InferenceSession(str(path), options, providers=list(providers))
-
-
-def _load_tokenizer(folder: Path) -> Any:
-    file = str(folder / "tokenizer.json")
-    tokenizer = _import_package("tokenizers").Tokenizer.from_file(file)
-    # Padded by `_run_session`, batch by batch.
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(bert_graph.MAX_TOKENS)
-    return tokenizer
 
 
 def open(

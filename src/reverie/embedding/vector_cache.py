@@ -12,6 +12,8 @@ from hashlib import sha256
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from reverie.embedding import embed_query
+
 if TYPE_CHECKING:
     from reverie.embedding import Embedder, Vectors
 
@@ -51,6 +53,20 @@ class CachedEmbedder:
             rows[key] = row
             self.known[key] = row.astype("<f4").tobytes()
         return np.stack([rows[key] for key in keys]) if keys else self.inner.embed([])
+
+    def embed_query(self, text: str) -> Vectors:
+        """The vector of a question, (dims,)."""
+        import numpy as np
+
+        # Where a question is a text like others, one of them serves both.
+        has_own = hasattr(self.inner, "embed_query")
+        key = vector_key(f"{self.model}?" if has_own else self.model, text)
+        cached = self.known.get(key)
+        if cached is not None:
+            return np.frombuffer(cached, dtype="<f4")
+        row = embed_query(self.inner, text)
+        self.known[key] = row.astype("<f4").tobytes()
+        return row
 
     def close(self) -> None:
         """Close the embedder inside. The cache stays."""

@@ -15,7 +15,7 @@ from reverie.embedding import Embedder
 from reverie.injection.candidate_judge import ChosenHits, choose_hits, is_rule_hit
 from reverie.injection.first_turn import InjectionTurn, take_places
 from reverie.memory.named_period import find_season
-from reverie.pipeline.pending_vectors import cosine_similarity, try_embed
+from reverie.pipeline.pending_vectors import cosine_similarity, try_embed_query
 from reverie.retrieval import search_memories, search_triggers
 from reverie.retrieval.search_query import SearchQuery
 from reverie.storage import Store
@@ -110,7 +110,7 @@ def prepare_injection(
         return PreparedBlock(turn.render(triggered, settings), last)
     # Embed, topic check, search, judge, render: in this order, for a new topic frees what has
     # surfaced under the old one, and brings the judge forward.
-    vector = try_embed(embedder, focus.text)
+    vector = try_embed_query(embedder, focus.text)
     changed = attention.note_similarity(cosine_similarity(vector, last))
     query = query._replace(
         vector=vector,

@@ -3,7 +3,7 @@
 from typing import Any
 
 from reverie.core.errors import EmbedderUnavailable, ExtraMissing, ModelUnavailable
-from reverie.embedding import Embedder
+from reverie.embedding import Embedder, embed_query
 from reverie.storage import Store
 from reverie.text.tokenization import fingerprint_text
 
@@ -60,6 +60,16 @@ def try_embed(embedder: Embedder | None, text: str) -> Any:
         return None
     try:
         return embedder.embed([text])[0]
+    except NO_VECTOR_ERRORS:
+        return None
+
+
+def try_embed_query(embedder: Embedder | None, text: str) -> Any:
+    """The vector of a question; None where no model answers."""
+    if embedder is None:
+        return None
+    try:
+        return embed_query(embedder, text)
     except NO_VECTOR_ERRORS:
         return None
 

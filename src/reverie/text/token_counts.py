@@ -5,11 +5,15 @@ library that fetches one at run time does not work offline; so a caller who know
 passes a `Tokenizer` of their own.
 """
 
-from pathlib import Path
-from typing import Any, Protocol
+from __future__ import annotations
 
-from reverie.core.errors import BadInput
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
 from reverie.core.lazy_patterns import compile_once
+
+if TYPE_CHECKING:
+    from reverie.text.vocabulary import Vocabulary
 
 
 class Tokenizer(Protocol):
@@ -48,23 +52,14 @@ class VocabularyTokenizer:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
-        self._tokenizer: Any = None
+        self._vocabulary: Vocabulary | None = None
 
     def count(self, text: str) -> int:
-        """The tokens of a text, without those that a model puts around it."""
-        if self._tokenizer is None:
-            self._tokenizer = load_tokenizer(self.path)
-        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        """The tokens of a text, without those that a model puts around it; BadInput if the file is
+        no tokenizer.json.
+        """
+        if self._vocabulary is None:
+            from reverie.text.vocabulary import Vocabulary
 
-
-def load_tokenizer(path: Path) -> Any:
-    """The tokenizer in a file; BadInput if there is none."""
-    from tokenizers import Tokenizer as Loaded
-
-    try:
-        tokenizer = Loaded.from_file(str(path))
-    except Exception as err:  # the library raises nothing more special
-        raise BadInput(f"{path} is no tokenizer.json: {err}") from err
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
+            self._vocabulary = Vocabulary(self.path)
+        return self._vocabulary.count(text)

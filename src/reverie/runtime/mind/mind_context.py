@@ -148,7 +148,7 @@ class MindContext:
         If it names somebody who speaks in these spaces, the vector is that of the question as they
         would put it.
         """
-        from reverie.pipeline.pending_vectors import try_embed
+        from reverie.pipeline.pending_vectors import try_embed_query
 
         if not text.strip() or self.embedder is None:
             return {}
@@ -158,7 +158,7 @@ class MindContext:
             speakers = self.store.speakers(find_possible_names(text), tuple(spaces))
             text = put_in_first_person(text, speakers)
         # An embedder may be remote, so it gets no secret.
-        vector = try_embed(
+        vector = try_embed_query(
             self.embedder,
             redact_short_text(text[:MAX_QUERY], self.policy.masking),
         )

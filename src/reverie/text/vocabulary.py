@@ -1,0 +1,66 @@
+"""A model's vocabulary: the numbers of a text's tokens, read from its `tokenizer.json`.
+
+The file says what a model was trained with: how text is cleaned and split, which pieces there are,
+and which numbers stand around a text. `kitoken` reads it; a test compares its numbers with those of
+the library that writes such files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from reverie.core.errors import BadInput
+
+
+class Vocabulary:
+    """The vocabulary of a `tokenizer.json`; BadInput where the file is none. Thread-safe."""
+
+    def __init__(self, path: Path | str) -> None:
+        from kitoken import Kitoken
+
+        try:
+            content = Path(path).read_bytes()
+            settings = json.loads(content)
+            # Padding and length are the caller's: the file has those of whoever saved it.
+            settings.update(padding=None, truncation=None)
+            self._encoder = Kitoken.from_tokenizers(json.dumps(settings).encode())
+            self.before, self.after = read_template(settings.get("post_processor") or {})
+        except Exception as err:  # the library raises nothing more special
+            raise BadInput(f"{path} is no tokenizer.json that can be used: {err}") from err
+
+    def count(self, text: str) -> int:
+        """The tokens of a text, without those that a model puts around it."""
+        return len(self._encoder.encode(text, True))
+
+    def encode(self, text: str, limit: int) -> list[int]:
+        """The numbers of a text's tokens and of those around it, at most `limit` together."""
+        inner = limit - len(self.before) - len(self.after)
+        return [*self.before, *self._encoder.encode(text, True)[:inner], *self.after]
+
+
+def read_template(processor: Mapping[str, Any]) -> tuple[list[int], list[int]]:
+    """The numbers that stand before and after a text, by the `post_processor` of the file."""
+    kind = processor.get("type")
+    if kind == "Sequence":
+        before, after = zip(*map(read_template, processor["processors"]), strict=True)
+        return [*chain.from_iterable(before)], [*chain.from_iterable(after)]
+    if kind in ("BertProcessing", "RobertaProcessing"):
+        return [processor["cls"][1]], [processor["sep"][1]]
+    if kind != "TemplateProcessing":
+        return [], []
+    steps, numbers = processor["single"], processor["special_tokens"]
+    at = next(place for place, step in enumerate(steps) if "Sequence" in step)
+    return list(list_specials(steps[:at], numbers)), list(list_specials(steps[at + 1 :], numbers))
+
+
+def list_specials(
+    steps: Sequence[Mapping[str, Any]],
+    numbers: Mapping[str, Any],
+) -> Iterator[int]:
+    """The numbers of the special tokens of a template's steps."""
+    for step in steps:
+        yield from numbers[step["SpecialToken"]["id"]]["ids"]
