@@ -31,9 +31,8 @@ from bench.transcripts.labelled_sessions import load_sessions
 from reverie.core.config import Settings
 from reverie.embedding import Embedder
 from reverie.retrieval import first_person
-from reverie.storage import candidates
+from reverie.storage import candidate_columns, candidates, column_cache
 from reverie.storage.candidates import CandidatePool
-from reverie.storage.sqlite import candidate_columns, column_cache
 
 MAX_CHARS = 2_000
 """Characters of a long message that are kept."""

@@ -6,7 +6,7 @@ import pytest
 
 from reverie.core.model import Retire
 from reverie.storage import open_store
-from reverie.storage.sqlite.column_cache import Shard
+from reverie.storage.column_cache import Shard
 from reverie.storage.sqlite.nearest_rows import find_nearest_rows
 from reverie.testing import NOON, SPACE, make_event
 from tests.storage.test_store_contract import MODEL, embed, keep

@@ -78,9 +78,20 @@ def fill_store(store, memories, vectors):
 
 @pytest.fixture
 def database(postgres_url):
-    with closing(PostgresDatabase(postgres_url)) as database:
+    """Its searches are the server's: nothing is kept in memory."""
+    with closing(PostgresDatabase(postgres_url, column_bytes=0)) as database:
         database.prepare()
         yield database
+
+
+@pytest.fixture
+def columns(postgres_url, stores):
+    """The store on PostgreSQL as another process has it, which searches columns in memory."""
+    with closing(PostgresDatabase(postgres_url)) as database:
+        store = database.store("acme")
+        store.candidates(CandidateRequest(model=MODEL, vector=stores[3][0], spaces=SPACES))
+        yield store
+        assert database.pool.columns.tenants() == {"acme"}
 
 
 @pytest.fixture
@@ -148,20 +159,24 @@ def assert_same_pools(one, other):
     assert abs(one.spread - other.spread) < 1e-3
 
 
-def test_both_backends_propose_the_same_candidates(stores):
-    """Whatever is asked and filtered, the pools agree in ids and in all features."""
+def test_both_backends_propose_the_same_candidates(stores, columns):
+    """Whatever is asked and filtered, the pools agree in ids and in all features; whether the
+    server searches, or this process.
+    """
     sqlite, postgres, memories, vectors = stores
     rng = random.Random(3)
     for _ in range(25):
         request = random_request(rng, memories, vectors)
-        assert_same_pools(sqlite.candidates(request), postgres.candidates(request))
+        expected = sqlite.candidates(request)
+        assert_same_pools(expected, postgres.candidates(request))
+        assert_same_pools(expected, columns.candidates(request))
 
 
-def test_candidates_follow_what_is_written(stores):
+def test_candidates_follow_what_is_written(stores, columns):
     """What was counted before is brought up to date with what is added, revised and purged."""
     sqlite, postgres, memories, vectors = stores
     request = random_request(random.Random(4), memories, vectors)
-    postgres.candidates(request)
+    postgres.candidates(request), columns.candidates(request)
     more = [
         Memory(
             id=f"mem_9{i:05d}",
@@ -181,6 +196,7 @@ def test_candidates_follow_what_is_written(stores):
             {memory.id: fingerprint_text(memory.text) for memory in more},
         )
     assert_same_pools(sqlite.candidates(request), postgres.candidates(request))
+    assert_same_pools(sqlite.candidates(request), columns.candidates(request))
 
 
 def test_what_one_reader_may_read_is_not_taken_for_granted_of_another(stores, database):

@@ -1,13 +1,36 @@
-"""Files as the four original systems, Claude Code, mem0 and Basic Memory write them. All made up."""
+"""Files as other programs write them. All that stands in them is made up.
+
+Those in `written_by_tools.zip` were written by the programs themselves: claude-mem 13.25.3,
+agentmemory 0.9.29, MemPalace 3.11.0, mcp-memory-service 12.4.0, Basic Memory 0.24.1, LangGraph's
+SqliteStore and PostgresStore (dumped by pg_dump 15); Hindsight's archive by the classes with which
+hindsight-api-slim 1.1.0 writes one. The other files are made here after what the programs write.
+"""
 
 import json
 import sqlite3
+import zipfile
 from contextlib import closing
+from pathlib import Path
 
 import duckdb
 
 SECRET = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 ONE, TWO = "mem_1767950000123_11112222333344445555", "mem_1767960000456_99990000111122223333"
+
+WRITTEN_BY_TOOLS = Path(__file__).with_name("written_by_tools.zip")
+
+
+def written(name):
+    """A maker of the files that a program itself wrote: `name` in the archive."""
+
+    def make(folder):
+        with zipfile.ZipFile(WRITTEN_BY_TOOLS) as archive:
+            for member in archive.namelist():
+                if member.startswith(name):
+                    archive.extract(member, folder)
+        return folder / name
+
+    return make
 
 
 def put(path, text):
@@ -498,4 +521,10 @@ MAKERS = {
     "skills": skills,
     "reverie": reverie,
     "basic-memory": basic_memory,
+    "claude-mem": written("claude-mem"),
+    "agentmemory": written("agentmemory"),
+    "mempalace": written("mempalace"),
+    "mcp-memory-service": written("mcp-memory-service"),
+    "hindsight": written("hindsight/bank.zip"),
+    "langgraph": written("langgraph/store.db"),
 }

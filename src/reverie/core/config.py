@@ -150,6 +150,9 @@ class Settings(NamedTuple):
     mcp_token: str = ""
     # address of the database that `reverie server` serves from: postgresql://user@host/database
     server_database: str = ""
+    # megabytes in which the server keeps what its searches read, for all tenants together: vectors
+    # and figures, no texts; 0: none, and every search is the database's
+    server_columns: int = 256
     # how clients name the server, such as https://memory.example.com; empty: where it listens
     server_url: str = ""
     # address of the OpenID provider at which people of a team sign in to the server; empty: none

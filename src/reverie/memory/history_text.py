@@ -39,6 +39,7 @@ RETIRED_PHRASES = {
     "expired": "its time was over",
     "faded": "it had faded and went to the archive",
     "undone": "what had added it was taken back",
+    "removed in review": "its skill was removed in review",
 }
 """Why a memory counts no longer, in words; {} is what stands for it now."""
 

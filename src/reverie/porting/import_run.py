@@ -9,21 +9,29 @@ meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reverie.activity import FILE, TOOL
 from reverie.core.errors import BadInput, ExtraMissing
 from reverie.core.model import Add, Event, Filter, index_memories
 from reverie.mirror.shared_lines import ORIGIN
 from reverie.pipeline.event_reader import WorkContext
+from reverie.porting.conversation_import import (
+    SESSIONS,
+    ConversationIntake,
+    ConversationReport,
+    describe_conversations,
+)
 from reverie.porting.importers import ImportFormat, choose_format
 from reverie.porting.importers.import_plan import ImportPlan, ImportTarget, plan_import
 from reverie.porting.importers.import_records import (
     BadRecord,
+    ConversationRecord,
     DeedRecord,
     ImportItem,
+    ImportRemark,
     ReadingContext,
 )
 from reverie.privacy.redacted_text import redact_short_text
@@ -39,7 +47,16 @@ class ImportOutcome(NamedTuple):
 
     system: str
     plan: ImportPlan
-    event: int = 0  # what `undo` takes; 0 where no memory is new
+    event: int = 0  # what `undo` takes; 0 where nothing is new
+    talk: ConversationReport = ConversationReport()  # of conversations in it
+
+
+class ImportOptions(NamedTuple):
+    """How something is taken in."""
+
+    trusted: bool = False  # the user says that it is their own
+    dry_run: bool = False
+    on_item: Callable[[int], object] | None = None  # hears how many records were read
 
 
 def import_memories(
@@ -48,29 +65,44 @@ def import_memories(
     system: str,
     space: str,
     folders: tuple[Path, ...],
-    *,
-    trusted: bool,
-    dry_run: bool,
+    options: ImportOptions,
 ) -> ImportOutcome:
     """Read a file or folder and take in what is new."""
+    trusted, dry_run, on_item = options
     form, zone, store = choose_format(path, system), work.zone(), work.store
-    items = list(form.read(path, ReadingContext(zone, folders)))
+    intake = ConversationIntake(work, form.name, space, trusted=trusted, dry_run=dry_run)
+    items: list[ImportItem] = []
+    for number, item in enumerate(form.read(path, ReadingContext(zone, folders)), start=1):
+        if on_item is not None:
+            on_item(number)
+        if not isinstance(item, ConversationRecord):
+            items.append(item)
+        elif (bad := intake.take(item)) is not None:
+            items.append(bad)
+    talk = intake.report
+    items += map(ImportRemark, describe_conversations(talk))
     target = ImportTarget(form.name, space, work.now, zone, trusted, work.policy)
     # Before the plan: what comes after it is looked at again in the transaction.
     seen = store.last_event()
     plan = plan_against_store(store, items, target)
-    if dry_run or not (plan.changes or plan.events):
-        return ImportOutcome(form.name, plan)
+    if dry_run or not (plan.changes or plan.events or talk.sessions):
+        return ImportOutcome(form.name, plan, talk=talk)
     with store.transaction():
         if is_overtaken(store, plan, seen, space):
             plan = plan_against_store(store, items, target)
-        payload = {"system": form.name, "from": redact_short_text(path.name, work.policy)}
+        payload: dict[str, Any] = {
+            "system": form.name,
+            "from": redact_short_text(path.name, work.policy),
+        }
+        if talk.sessions:
+            payload[SESSIONS] = talk.sessions
         cause = Event("import", space, work.now, payload=payload)
         # Deeds alone need no event of ours: they stand in the log as what they are.
-        event = store.apply(plan.changes, cause) if plan.changes else 0
+        is_undoable = plan.changes or talk.sessions
+        event = store.apply(plan.changes, cause) if is_undoable else 0
         store.append(plan.events)
         store_imported_vectors(store, plan)
-    return ImportOutcome(form.name, plan, event)
+    return ImportOutcome(form.name, plan, event, talk)
 
 
 def plan_against_store(
@@ -113,7 +145,8 @@ class NeighbourImport(NamedTuple):
     @property
     def new(self) -> bool:
         """True if anything of it is, or was, not known here."""
-        return bool(self.done.plan.changes or self.done.plan.events)
+        done = self.done
+        return bool(done.plan.changes or done.plan.events or done.talk.conversations)
 
 
 def import_neighbours(
@@ -143,8 +176,7 @@ def import_neighbours(
                 form.name,
                 space,
                 folders,
-                trusted=trusted,
-                dry_run=dry_run,
+                ImportOptions(trusted, dry_run),
             )
         except (BadInput, ExtraMissing, OSError) as err:
             return ImportOutcome(

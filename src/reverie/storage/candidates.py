@@ -1,6 +1,6 @@
 """What ranking asks of a store: candidates with all their features, and nearest neighbours.
 
-A backend answers from whatever it has: SQLite from columns in memory (`sqlite/column_cache`),
+A backend answers from whatever it has: SQLite from columns in memory (`column_cache`),
 PostgreSQL from its indexes. The values here are the same for all, so one ranking serves every
 backend.
 

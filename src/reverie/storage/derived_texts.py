@@ -4,6 +4,8 @@ from reverie.core.model import Memory
 from reverie.text.tokenization import to_index_text
 
 INDEXED_FIELDS = {"text", "title", "tags", "files"}  # fields that the word index covers
+# Fields that columns in memory are arranged by.
+COLUMN_FIELDS = {"space", "session", "speaker", "kind", "at"}
 
 
 def to_words_body(memory: Memory) -> str:

@@ -62,6 +62,26 @@ def read_sqlite_rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
         raise BadInput(f"{path.name} cannot be read: {err}") from err
 
 
+def read_sqlite_layout(path: Path) -> dict[str, frozenset[str]]:
+    """The names of the columns of each table of a SQLite file; empty for what is none."""
+    if detect_database_kind(path) != "sqlite":
+        return {}
+    has_journal = path.with_name(f"{path.name}-wal").exists()
+    columns = """
+        select one.name, found.name
+        from sqlite_master as one join pragma_table_info(one.name) as found
+        where one.type = 'table' and one.sql not like 'create virtual%'
+    """
+    layout: dict[str, set[str]] = {}
+    try:
+        with connect_read_only(path, immutable=not has_journal) as db:
+            for table, column in db.execute(columns):
+                layout.setdefault(table, set()).add(column)
+    except sqlite3.Error:
+        return {}
+    return {table: frozenset(names) for table, names in layout.items()}
+
+
 def read_keyed_values(
     path: Path,
     table: str,

@@ -7,8 +7,9 @@ their vectors, the others go.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
+from json import dumps, loads
 
 from reverie.core.config import Settings
 from reverie.core.model import Event
@@ -17,6 +18,7 @@ from reverie.pipeline.conversation_events import iterate_messages, lesson_space_
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import GENERATION, Store
 from reverie.storage.indexed_transcripts import IndexedConversation, TranscriptPassage, id_to_key
+from reverie.text.tokenization import fingerprint_text
 from reverie.transcripts.message_passages import (
     SpokenMessage,
     cut_passages,
@@ -27,6 +29,8 @@ from reverie.transcripts.message_passages import (
 from reverie.transcripts.passage_uses import LoggedAnswer, LoggedTurn, find_uses
 
 MESSAGE_VERBS = ("turn", "heard")
+# The name in `meta` of the conversations that an undone import withdrew, as JSON.
+WITHDRAWN_SESSIONS = "withdrawn_sessions"
 # Events that are read in one step.
 EVENTS_PER_STEP = 200
 # Newest events before a turn in which the message that it answers is looked for, and the passages
@@ -36,7 +40,19 @@ EVENTS_BEFORE = 4
 
 def name_reading(store: Store, settings: Settings) -> str:
     """What the index was read from: another name when all of the log has to be read again."""
-    return f"{store.meta(GENERATION) or ''} {settings.talk_days or ''}".strip()
+    withdrawn = store.meta(WITHDRAWN_SESSIONS) or ""
+    mark = fingerprint_text(withdrawn).hex()[:12] if withdrawn else ""
+    return " ".join(f"{store.meta(GENERATION) or ''} {settings.talk_days or ''} {mark}".split())
+
+
+def read_withdrawn(store: Store) -> set[tuple[str, str]]:
+    """The (space, session) of conversations whose words are found no more."""
+    return {(space, session) for space, session in loads(store.meta(WITHDRAWN_SESSIONS) or "[]")}
+
+
+def set_withdrawn(store: Store, places: Iterable[tuple[str, str]]) -> None:
+    """Leave out the words of these conversations, and of no others, from now on."""
+    store.set_meta(WITHDRAWN_SESSIONS, dumps(sorted(places)) if places else "")
 
 
 def has_unread_conversations(store: Store, settings: Settings) -> bool:
@@ -88,8 +104,11 @@ def read_conversations(
     found: list[IndexedConversation] = []
     answers: list[LoggedAnswer] = []
     recent: dict[tuple[str, str], list[LoggedTurn]] = {}
+    withdrawn = read_withdrawn(store)
     for event in events:
         place = (event.space, event.session)
+        if place in withdrawn:
+            continue
         before = recent[place] if place in recent else read_turns_before(store, event)
         turn = read_turn(event)
         passages = make_passages(join_messages(before), turn.spoken)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from reverie.core.atomic_file import write_atomically
 from reverie.core.errors import BadInput
 from reverie.interfaces.cli.progress_bar import ProgressBar
+from reverie.porting.bundles import BUNDLES, BundleFormat
 
 JsonRow = dict[str, Any]
 R = TypeVar("R")
@@ -28,37 +29,31 @@ def report_progress(
     progress.clear()
 
 
-def to_json_line(row: JsonRow) -> str:
-    """A row as a line."""
-    return (
-        json.dumps(
-            row,
-            ensure_ascii=False,
-            separators=(",", ":"),
-        )
-        + "\n"
-    )
+def write_rows_to_stdout(rows: Iterable[JsonRow], bundle: BundleFormat = BUNDLES[0]) -> None:
+    """Every row on stdout, in a format."""
+    for text in bundle.write(rows):
+        sys.stdout.write(text)
 
 
-def write_rows_to_stdout(rows: Iterable[JsonRow]) -> None:
-    """Every row on stdout."""
-    for row in rows:
-        sys.stdout.write(to_json_line(row))
-
-
-def write_rows_to_file(path: Path, rows: Iterable[JsonRow]) -> int:
-    """Every row into a file that appears complete or not at all. Returns how many."""
+def write_rows_to_file(
+    path: Path,
+    rows: Iterable[JsonRow],
+    bundle: BundleFormat = BUNDLES[0],
+) -> int:
+    """Every row, in a format, into a file that appears complete or not at all. Returns how many
+    rows there were.
+    """
     if not path.parent.is_dir():
         raise BadInput(f"There is no folder {path.parent}")
     count = 0
 
-    def lines() -> Iterator[bytes]:
+    def count_rows() -> Iterator[JsonRow]:
         nonlocal count
         for row in rows:
-            yield to_json_line(row).encode()
+            yield row
             count += 1
 
-    write_atomically(path, lines(), mode=0o600)
+    write_atomically(path, (text.encode() for text in bundle.write(count_rows())), mode=0o600)
     return count
 
 

@@ -92,7 +92,11 @@ def open_database(settings: Settings, connections: int = 8) -> Iterator[Postgres
             "postgresql://user@host/reverie, or server_database in config.toml. To try it out: "
             "reverie server start --embedded"
         )
-    database = PostgresDatabase(settings.server_database, max_connections=connections)
+    database = PostgresDatabase(
+        settings.server_database,
+        max_connections=connections,
+        column_bytes=settings.server_columns * 2**20,
+    )
     try:
         yield database
     finally:

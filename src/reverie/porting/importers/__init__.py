@@ -51,6 +51,15 @@ FORMATS = (
     ImportFormat("mem0", "what get_all gives, saved as JSON"),
     ImportFormat("claude-code", "~/.claude/projects/PROJECT, or its memory folder"),
     ImportFormat("skills", ".claude/skills, or one skill's folder"),
+    ImportFormat("claude-mem", "~/.claude-mem, its claude-mem.db or export"),
+    ImportFormat("agentmemory", "an export, or ~/.agentmemory"),
+    ImportFormat("mempalace", "~/.mempalace, or a palace"),
+    ImportFormat("mcp-memory-service", "its folder, sqlite_vec.db or JSON export"),
+    ImportFormat("hindsight", "the archive of a bank or of documents"),
+    ImportFormat("langgraph", "the database of a SqliteStore, a dump of a PostgresStore"),
+    ImportFormat("chatgpt", "ChatGPT's data export: the ZIP, its folder or conversations.json"),
+    ImportFormat("claude-ai", "Claude's data export: the ZIP, its folder or conversations.json"),
+    ImportFormat("mif", "a document of the Memory Interchange Format 2"),
     ImportFormat("reverie", "an export that is not known to be your own"),
     ImportFormat("basic-memory", "a folder of notes, or one note"),
 )
@@ -67,11 +76,20 @@ def choose_format(path: Path, name: str = "") -> ImportFormat:
         return FORMATS[FORMAT_NAMES.index(name)]
     found = detect_format(path)
     if found is None:
+        if why := explain_unreadable(path):
+            raise BadInput(why)
         raise BadInput(
             f"{path} does not look like anything of {', '.join(FORMAT_NAMES)}. "
             f"If it is, say which with --from{explain_claude_projects(path)}"
         )
     return found
+
+
+def explain_unreadable(path: Path) -> str:
+    """Why nobody could look into a file, if it is an archive; else empty."""
+    from reverie.porting.importers.foreign_archives import explain_unreadable_archive
+
+    return explain_unreadable_archive(path) if path.is_file() else ""
 
 
 def explain_claude_projects(path: Path) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from reverie.activity import activity_events
 from reverie.core.errors import BadInput
 from reverie.memory.episodes import describe_episode
-from reverie.porting.importers.foreign_texts import exclude_links
+from reverie.porting.importers.foreign_texts import exclude_links, parse_json_column
 from reverie.porting.importers.import_records import (
     DeedRecord,
     ForeignRecord,
@@ -203,16 +203,6 @@ def require_row_time(record: ForeignRecord, name: str) -> float:
     if at is None:
         raise BadInput(f"{name} is no time")
     return at
-
-
-def parse_json_column(value: Any) -> Any:
-    """A JSON column's value; a text that is none stays a text."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
 
 
 ROW_CONVERTERS: dict[str, Callable[[ForeignRecord, str], FoundRecord | DeedRecord]] = {

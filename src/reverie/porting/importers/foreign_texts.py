@@ -139,6 +139,18 @@ def parse_lenient_json(text: str) -> Any:
             raise BadInput(f"line {line} is not JSON: {getattr(err, 'msg', err)}") from err
 
 
+def parse_json_column(value: Any) -> Any:
+    """The value in a column that holds JSON, as text or bytes; a text that is none stays a text."""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
 def iter_json_records(
     text: str,
     name: str,

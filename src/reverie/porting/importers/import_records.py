@@ -18,6 +18,7 @@ from reverie.core.foreign_numbers import MAX_TIMESTAMP, to_count, to_fraction
 from reverie.core.model import EMPTY_MAPPING, Fields
 from reverie.memory.memory_validation import KIND
 from reverie.mirror.shared_lines import parse_local_time
+from reverie.porting.transcript_formats import RecordedMessage
 
 # Beyond it arithmetic ends: a whole number of JSON may be too large for a float.
 MAX_NUMBER = 1e300
@@ -74,6 +75,16 @@ class DeedRecord(NamedTuple):
     where: str
 
 
+class ConversationRecord(NamedTuple):
+    """A conversation, for the log of what was said. It is no memory: what it teaches may be."""
+
+    # its name there, unique within the program
+    key: str
+    title: str
+    messages: tuple[RecordedMessage, ...]
+    where: str
+
+
 class BadRecord(NamedTuple):
     """A record that could not be taken in."""
 
@@ -89,7 +100,7 @@ class ImportRemark(NamedTuple):
     text: str
 
 
-ImportItem = FoundRecord | DeedRecord | BadRecord | ImportRemark
+ImportItem = FoundRecord | DeedRecord | ConversationRecord | BadRecord | ImportRemark
 Made = TypeVar("Made", FoundRecord, DeedRecord, FoundRecord | DeedRecord)
 
 

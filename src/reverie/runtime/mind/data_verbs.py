@@ -209,6 +209,7 @@ class DataVerbs(VerbGroup):
         space: str | None = None,
         trusted: bool = False,
         dry_run: bool = False,
+        on_item: Callable[[int], object] | None = None,
     ) -> ImportOutcome:
         """Import what another program remembers: a file or folder of one of
         `reverie.porting.importers.FORMATS`.
@@ -219,9 +220,11 @@ class DataVerbs(VerbGroup):
         what there, is believed with `trusted` alone. Without it every memory is `untrusted`, comes
         into `space`, waits for approval, and no run of a tool enters the log; once more with
         `trusted` lifts what still waits. `undo` of the `event` retires all memories again; runs of
-        tools stay in the log. BadInput for what is none of these.
+        tools stay in the log. Conversations are learned from with `trusted` alone, one by one; they
+        stay in the log too, and `undo` retires what they taught and withdraws their words from what
+        is found. `on_item` hears how many records were read. BadInput for what is none of these.
         """
-        from reverie.porting.import_run import import_memories
+        from reverie.porting.import_run import ImportOptions, import_memories
 
         home = self._import_space(space, dry_run)
         return import_memories(
@@ -230,8 +233,7 @@ class DataVerbs(VerbGroup):
             system,
             home,
             list_project_folders(),
-            trusted=trusted,
-            dry_run=dry_run,
+            ImportOptions(trusted, dry_run, on_item),
         )
 
     def import_beside(

@@ -262,24 +262,31 @@ class EditVerbs(VerbGroup):
 
     @run_exclusively
     def _undo_one(self, event: int, *, force: bool) -> int:
-        records = self._store.changes_of(event)
-        if not records:
-            if self._store.event(event):
+        from reverie.pipeline.decided_pairs import reverse_pair_decisions
+        from reverie.porting import conversation_import
+
+        cause = self._store.event(event)
+        withdrawal = conversation_import.plan_withdrawal(cause)
+        records = [
+            *conversation_import.list_learned_records(self._store, cause),
+            *self._store.changes_of(event),
+        ]
+        if cause is None or not (records or withdrawal):
+            if cause:
                 raise NotFound(f"Event {event} changed no memory")
             raise NotFound(f"There is no event {event}")
         if not force:
             self._refuse_if_changed_since(records)
-        from reverie.pipeline.decided_pairs import reverse_pair_decisions
-
+        conversation_import.withdraw_conversations(self._store, cause.space, withdrawal)
         now = self._now()
-        undone = records[0].event
         return self._apply_changes(
             memory_changes.invert_records(records, now),
             "undo",
-            undone.space,
+            cause.space,
             now,
             of=event,
-            **reverse_pair_decisions(undone),
+            **withdrawal,
+            **reverse_pair_decisions(cause),
         )
 
     def _refuse_if_changed_since(self, records: Sequence[Record]) -> None:

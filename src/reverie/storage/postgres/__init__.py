@@ -37,7 +37,9 @@ except ImportError as err:
 
 from reverie.storage.postgres import schema_migration, write_changes
 from reverie.storage.postgres.candidate_search import PostgresSearch
+from reverie.storage.postgres.column_memory import MAX_COLUMN_BYTES
 from reverie.storage.postgres.connection import (
+    COLUMNS_CHANNEL,
     EVENTS_CHANNEL,
     EVERYTHING,
     MAX_CONNECTIONS,
@@ -139,9 +141,10 @@ class PostgresDatabase:
         *,
         cache: Path | None = None,
         max_connections: int = MAX_CONNECTIONS,
+        column_bytes: int = MAX_COLUMN_BYTES,
     ) -> None:
         try:
-            self.pool = PostgresPool(url, max_connections)
+            self.pool = PostgresPool(url, max_connections, column_bytes)
         except psycopg.ProgrammingError:
             raise BadInput(BAD_ADDRESS) from None
         self.cache = cache  # where indexes of files are kept, a folder a tenant; None: in memory
@@ -283,7 +286,8 @@ class PostgresDatabase:
 
     def wait_for_events(self, timeout: float) -> set[str]:
         """The tenants in which events were written since the last call, after at most `timeout`
-        seconds; returns at once if there are any.
+        seconds; returns at once if there are any. What another process has purged leaves the
+        memory of this one meanwhile.
 
         The first call only begins to listen from then on. One thread at a time.
         """
@@ -292,11 +296,15 @@ class PostgresDatabase:
                 if self._listener is None or self._listener.closed or self._listener.broken:
                     self._listener = self.pool.connect()
                     self._listener.execute(f"listen {EVENTS_CHANNEL}")
-                heard = self._listener.notifies(timeout=timeout, stop_after=1)
-                return {notice.payload for notice in heard}
+                    self._listener.execute(f"listen {COLUMNS_CHANNEL}")
+                heard = list(self._listener.notifies(timeout=timeout, stop_after=1))
             except psycopg.Error as err:
                 self._listener = None
                 raise translate_error(err, self.pool.where) from err
+        for notice in heard:
+            if notice.channel == COLUMNS_CHANNEL:
+                self.pool.columns.forget(notice.payload)
+        return {notice.payload for notice in heard if notice.channel == EVENTS_CHANNEL}
 
     def close(self) -> None:
         """Release the connections. Stores of this database cannot be used afterwards."""
@@ -424,6 +432,9 @@ class PostgresStore(StoreReading, PostgresSearch, PostgresScrubbing):
             where tenant = %(tenant)s and id = any(%(ids)s)
         """
         with self._db.writing() as db:
+            # Columns in memory look for vectors only where they have none.
+            if write_changes.replaces_vectors(db, model, vectors):
+                write_changes.bump_generation(db)
             for id, num, text, space in db.fetch_rows(texts, ids=list(vectors)):
                 if fingerprint_text(text) == hashes[id]:
                     write_changes.put_vector(

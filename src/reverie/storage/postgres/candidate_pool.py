@@ -2,7 +2,7 @@
 
 First the postings of the question's tokens, and the nearest of each space by vector. Then what is
 known of those candidates, of what holds an identifier, and of the turns around the very best. Last,
-the turns around every candidate. Which rows are chosen is what `sqlite/candidate_columns` chooses
+the turns around every candidate. Which rows are chosen is what `candidate_columns` chooses
 from columns in memory.
 """
 
@@ -355,7 +355,7 @@ class CandidateSearch:
             counted = count_spaces(self.db, self.cache, self.names)
         self.spaces = counted
         found = {name: [NearRow(*row) for row in cursor] for name, cursor in near.items()}
-        return self.collect_postings(tokens, words.fetchall()), found
+        return collect_postings(tokens, words.fetchall()), found
 
     def find_index(self) -> VectorIndex | None:
         """The index of the model, if a space is known to be worth one."""
@@ -366,23 +366,6 @@ class CandidateSearch:
             ("index", model, dims),
             lambda: find_vector_index(self.db, model, dims),
         )
-
-    def collect_postings(
-        self,
-        tokens: Sequence[str],
-        rows: Sequence[Sequence[Any]],
-    ) -> dict[str, Postings]:
-        """The rows of POSTINGS by token."""
-        parts: dict[str, list[Postings]] = defaultdict(list)
-        for token, place, nums, times, lengths in rows:
-            part = Postings(
-                nums=np.array(nums, np.int64),
-                times=np.array(times, np.int64),
-                lengths=np.array(lengths, np.int64),
-                places=np.full(len(nums), place - 1),
-            )
-            parts[tokens[token - 1]].append(part)
-        return {token: join_postings(found) for token, found in parts.items()}
 
     def score_words(self, postings: Mapping[str, Postings]) -> WordScores:
         """BM25 of every memory that holds one of the terms that can be afforded."""
@@ -591,6 +574,23 @@ def place_turns(rows: Iterable[Row]) -> dict[int, dict[int, Row]]:
 def to_array(values: Iterable[int | None]) -> str:
     """Numbers as PostgreSQL writes an array: sent much sooner than a list of many."""
     return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"
+
+
+def collect_postings(
+    tokens: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+) -> dict[str, Postings]:
+    """The rows of POSTINGS by token."""
+    parts: dict[str, list[Postings]] = defaultdict(list)
+    for token, place, nums, times, lengths in rows:
+        part = Postings(
+            nums=np.array(nums, np.int64),
+            times=np.array(times, np.int64),
+            lengths=np.array(lengths, np.int64),
+            places=np.full(len(nums), place - 1),
+        )
+        parts[tokens[token - 1]].append(part)
+    return {token: join_postings(found) for token, found in parts.items()}
 
 
 def join_postings(parts: Sequence[Postings]) -> Postings:

@@ -178,11 +178,18 @@ class PostgresSearch:
         """See `Store`."""
         # Words are searched by processes that never need numpy.
         from reverie.storage.postgres.candidate_pool import CandidateSearch
+        from reverie.storage.postgres.column_search import search_columns
 
         if not request.spaces:
             return None
         cache = figure_cache(self._db.pool)
         with self._db.reading() as db:
+            # What a transaction of ours has written is not everybody's yet.
+            if not self._db.is_in_transaction():
+                found = search_columns(db, request, self._db.pool.columns, cache)
+                if found is not None:
+                    self._db.note_readable(found.spaces)
+                    return found.pool
             search = CandidateSearch(db, request, cache)
             pool = search.gather()
         self._db.note_readable([space.name for space in search.spaces])

@@ -35,6 +35,7 @@ from reverie.core.errors import (
     StoreGone,
 )
 from reverie.core.time_limit import find_time_left
+from reverie.storage.postgres.column_memory import MAX_COLUMN_BYTES, ColumnMemory
 from reverie.storage.postgres.error_messages import (
     describe_server,
     translate_error,
@@ -43,6 +44,8 @@ from reverie.storage.postgres.error_messages import (
 APP_ROLE = "reverie_app"
 SCHEMA = "reverie"
 EVENTS_CHANNEL = "reverie_events"
+# Tenants whose columns in memory are out of date as a whole: something was purged, or moved.
+COLUMNS_CHANNEL = "reverie_columns"
 READ = "begin read only"
 EVERYTHING = "."  # as `readable` or `writable`: every space of the tenant
 
@@ -105,6 +108,7 @@ class TenantConnection(Connection[tuple[Any, ...]]):
         super().__init__(*args, **options)
         self.tenant = ""
         self.is_spread = False  # the database is one of a Citus cluster
+        self.drops_columns = False  # the transaction made columns in memory out of date
         self.last_memory = 0
         self.last_event = 0
         self.numbers = (0, 0)  # as they were when the transaction began
@@ -187,7 +191,14 @@ def configure_adapters(db: Connection[Any]) -> None:
 class PostgresPool:
     """The connections of this process to one database; opened when the first is needed."""
 
-    def __init__(self, conninfo: str, max_connections: int = MAX_CONNECTIONS) -> None:
+    def __init__(
+        self,
+        conninfo: str,
+        max_connections: int = MAX_CONNECTIONS,
+        column_bytes: int = MAX_COLUMN_BYTES,
+    ) -> None:
+        # What searches of this process keep in memory, of all tenants.
+        self.columns = ColumnMemory(column_bytes)
         self._conninfo = conninfo  # it may hold a password, so it is in no message
         self.where = describe_server(conninfo)
         self.max_connections = max_connections
@@ -537,9 +548,15 @@ class PostgresConnections:
         # Who waits for a connection must hold none.
         self._end_shared()
         with self._transaction("begin") as db:
-            yield db
-            check_sound(db)
-            self._commit(db)
+            db.drops_columns = False
+            try:
+                yield db
+                check_sound(db)
+                self._commit(db)
+            finally:
+                # Whether or not it is known to be committed.
+                if db.drops_columns:
+                    self.pool.columns.forget(self.tenant)
 
     @contextmanager
     def transaction_without_counter(self) -> Iterator[TenantConnection]:
@@ -580,14 +597,16 @@ class PostgresConnections:
     def _commit(self, db: TenantConnection) -> None:
         """Write the numbers that were given, tell who listens, and commit: one round trip."""
         steps = []
+        name = sql.Literal(self.tenant).as_string(None)
         if (db.last_memory, db.last_event) != db.numbers:
-            name = sql.Literal(self.tenant).as_string(None)
             steps.append(
                 f"update counter set memory = {db.last_memory}, event = {db.last_event} "
                 f"where tenant = {name}"
             )
             if db.last_event != db.numbers[1]:
                 steps.append(f"select pg_notify('{EVENTS_CHANNEL}', {name})")
+        if db.drops_columns:
+            steps.append(f"select pg_notify('{COLUMNS_CHANNEL}', {name})")
         try:
             db.execute("; ".join([*steps, "commit"]))
         except psycopg.OperationalError as err:

@@ -13,7 +13,12 @@ from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput, Conflict, NotFound, StoreReadOnly
 from reverie.core.model import Add, Change, Edge, Event, Link, Memory, Retire, Revise
-from reverie.storage.derived_texts import INDEXED_FIELDS, tag_node, to_words_body
+from reverie.storage.derived_texts import (
+    COLUMN_FIELDS,
+    INDEXED_FIELDS,
+    tag_node,
+    to_words_body,
+)
 from reverie.storage.postgres import word_postings
 from reverie.storage.postgres.connection import (
     HalfVector,
@@ -351,6 +356,9 @@ def fetch_memory(db: TenantConnection, id: str) -> tuple[int, int | None, tuple[
 def refresh_derived(db: TenantConnection, num: int, changed: Collection[str]) -> None:
     """Update what is derived from the changed fields of a memory: words, vectors, tag edges."""
     names = set(changed)
+    # Columns in memory are arranged by these, and take in a changed row only where it stands.
+    if COLUMN_FIELDS & names:
+        bump_generation(db)
     if not (INDEXED_FIELDS | {"space"}) & names:
         return
     sql = f"select {COLUMNS} from memory where tenant = %(tenant)s and num = %(num)s"
@@ -382,6 +390,18 @@ def move_followers(db: TenantConnection, num: int, memory: Memory) -> None:
             key=num if column == "num" else memory.id,
             space=memory.space,
         )
+
+
+def replaces_vectors(db: TenantConnection, model: str, ids: Collection[str]) -> bool:
+    """True if any of these memories has a vector of a model already."""
+    sql = """
+        select exists (
+            select 1
+            from memory m join vector v on v.tenant = m.tenant and v.num = m.num
+            where m.tenant = %(tenant)s and m.id = any(%(ids)s) and v.model = %(model)s
+        )
+    """
+    return bool(db.fetch_value(sql, model=model, ids=list(ids)))
 
 
 def put_vector(
@@ -428,6 +448,7 @@ def set_edge_weight(db: TenantConnection, edge: Edge, at: ChangePlace) -> None:
 
 def bump_generation(db: TenantConnection) -> None:
     """Tell every process that what it has cached of the store is out of date as a whole."""
+    db.drops_columns = True
     db.run(
         "insert into meta (tenant, name, value) values (%(tenant)s, 'generation', '1') "
         "on conflict (tenant, name) do update set value = (meta.value::bigint + 1)::text"

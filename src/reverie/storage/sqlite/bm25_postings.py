@@ -13,9 +13,9 @@ import numpy as np
 
 from reverie.storage import Names
 from reverie.storage.arrays import Floats, Ints
-from reverie.storage.bm25 import term_gain, term_weight
+from reverie.storage.column_cache import Shard
+from reverie.storage.column_scores import Postings, score_postings
 from reverie.storage.index_tokens import TermStemmer
-from reverie.storage.sqlite.column_cache import Shard
 from reverie.storage.sqlite.connection import fetch_value
 
 # Occurrences that one query may read: the rarest terms first, at least one. What does not fit
@@ -32,9 +32,6 @@ NUMBERS = """
           order by rowid desc limit ?)
 """
 
-# (memory numbers in ascending order, how often the term occurs in each)
-Postings = tuple[Ints, Ints]
-
 
 def score_shards(
     db: Connection,
@@ -43,22 +40,8 @@ def score_shards(
     shards: Sequence[Shard],
 ) -> list[Floats]:
     """BM25 of every row of every shard; 0 where no term occurs."""
-    scores = [np.zeros(shard.n, np.float32) for shard in shards]
-    total = sum(shard.n for shard in shards)
-    lengths = [shard.length[: shard.n].sum() for shard in shards]
-    characters = sum(map(float, lengths))
-    mean = characters / total if total else 1.0
     queries = sorted({stemmer.tokens(term) for term in terms} - {()})
-    for postings in select_postings(db, stemmer, queries, shards):
-        hits = [to_shard_rows(postings, shard) for shard in shards]
-        frequency = sum(len(rows) for rows, _ in hits)
-        weight = term_weight(total, frequency)
-        for (rows, times), shard, score in zip(hits, shards, scores, strict=True):
-            gain = term_gain(times, shard.length[rows], max(mean, 1.0))
-            score[rows] += (weight * gain).astype(np.float32)
-    for shard, score in zip(shards, scores, strict=True):
-        score[~shard.counts[: shard.n]] = 0.0
-    return scores
+    return score_postings(select_postings(db, stemmer, queries, shards), shards)
 
 
 def select_postings(
@@ -194,19 +177,3 @@ def read_token_postings(
 def parse_numbers(joined: str | None) -> Ints:
     """The numbers in a text with spaces between them; None for none."""
     return np.fromstring(joined or "", np.int64, sep=" ")
-
-
-def to_shard_rows(postings: Postings, shard: Shard) -> Postings:
-    """Postings with the rows of a shard instead of memory numbers; others are left out."""
-    numbers, times = postings
-    if not shard.n or not len(numbers):
-        return numbers[:0], times[:0]
-    first, last = shard.ends()
-    # Nobody else wrote in between: the row is the distance from the first number.
-    if last - first == shard.n - 1:
-        low, high = np.searchsorted(numbers, (first, last + 1))
-        return numbers[low:high] - first, times[low:high]
-    rows = np.searchsorted(shard.num[: shard.n], numbers)
-    rows[rows == shard.n] = 0
-    here = shard.num[rows] == numbers
-    return rows[here], times[here]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         NearMemory,
         NeighbourRequest,
     )
-    from reverie.storage.sqlite.column_cache import Corpus
+    from reverie.storage.column_cache import Corpus
     from reverie.storage.sqlite.column_shards import ShardCache
 
 
@@ -35,7 +35,7 @@ class SqliteSearch(StoreReading):
     _searched_model: str  # of the latest search, or none yet
 
     def candidates(self, request: CandidateRequest) -> CandidatePool | None:
-        from reverie.storage.sqlite.candidate_columns import gather_candidates
+        from reverie.storage.candidate_columns import gather_candidates
 
         corpus = self.corpus(request.model, request.spaces)
         tagged = self.tagged_numbers(request.tags, request.spaces) if request.tags else []

@@ -15,9 +15,9 @@ from sqlite3 import Connection
 import numpy as np
 
 from reverie.storage.arrays import Floats
+from reverie.storage.column_cache import Corpus, Shard
 from reverie.storage.index_tokens import TermStemmer
 from reverie.storage.sqlite.bm25_postings import score_shards
-from reverie.storage.sqlite.column_cache import Corpus, Shard
 from reverie.storage.sqlite.connection import fetch_value
 
 MAX_SHARDS = 16  # spaces kept in memory; the least recently used go first

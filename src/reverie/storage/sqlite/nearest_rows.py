@@ -9,7 +9,7 @@ import numpy as np
 
 from reverie.storage.arrays import Flags, Floats, Ints
 from reverie.storage.candidates import NearMemory, NeighbourRequest
-from reverie.storage.sqlite.column_cache import Corpus, Shard
+from reverie.storage.column_cache import Corpus, Shard
 
 # Rows compared at a time: with 500 new memories 16 MB.
 BLOCK_ROWS = 8_192

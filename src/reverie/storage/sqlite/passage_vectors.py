@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reverie.storage.arrays import Floats, Ints, Words
-from reverie.storage.sqlite.column_cache import sort_distinct, to_sign_bits
+from reverie.storage.column_cache import sort_distinct, to_sign_bits
 
 Bytes = npt.NDArray[np.int8]
 Distances = npt.NDArray[np.uint16]

@@ -11,7 +11,12 @@ from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput, Conflict, NotFound
 from reverie.core.model import Add, Change, Edge, Event, Link, Memory, Retire, Revise
-from reverie.storage.derived_texts import INDEXED_FIELDS, tag_node, to_words_body
+from reverie.storage.derived_texts import (
+    COLUMN_FIELDS,
+    INDEXED_FIELDS,
+    tag_node,
+    to_words_body,
+)
 from reverie.storage.row_checksums import carry_checksum, checksum_row
 from reverie.storage.row_codec import (
     COLUMNS,
@@ -60,9 +65,6 @@ ADVANCE = """
     insert into cursor (name, seq) values (?, ?)
     on conflict (name) do update set seq = max(seq, excluded.seq)
 """
-
-# Fields that the columns in memory are arranged by.
-COLUMN_FIELDS = {"space", "session", "speaker", "kind", "at"}
 
 
 def insert_event(db: Connection, event: Event) -> int:

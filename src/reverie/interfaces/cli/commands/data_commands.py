@@ -293,13 +293,25 @@ def export_memories(
     file: Annotated[Path | None, "FILE", "Where to; none, or -, is stdout."] = None,
     force: Annotated[bool, "Overwrite the file."] = False,
     state: Annotated[bool, "Only memories, links, vectors: to compare."] = False,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="reverie: everything, to the letter; mif: memories that count, for other "
+            "programs (Memory Interchange Format 2.0).",
+        ),
+    ] = "reverie",
 ) -> None:
     """Write everything as JSON Lines.
 
     Memories, links, history, vectors.
     """
     from reverie.interfaces.cli import json_lines
+    from reverie.porting.bundles import choose_bundle
 
+    bundle = choose_bundle(form)
+    log = bundle.keeps_log and not state
     file = None if str(file) == "-" else file
     if file is not None and file.exists() and not force:
         raise BadInput(f"{file} exists already. Choose another name, or use --force")
@@ -307,12 +319,12 @@ def export_memories(
         stats = mind.data.stats()
         total = stats.memories + stats.retired + stats.edges + stats.events + stats.vectors
         rows = json_lines.report_progress(
-            mind.data.export(log=not state), cli.progress, "exporting", total
+            mind.data.export(log=log), cli.progress, "exporting", total
         )
         if file is None:
-            json_lines.write_rows_to_stdout(rows)
+            json_lines.write_rows_to_stdout(rows, bundle)
             return
-        count = json_lines.write_rows_to_file(file, rows)
+        count = json_lines.write_rows_to_file(file, rows, bundle)
     cli.answer({"file": str(file), "rows": count}, f"Wrote {count:,} rows to {file}.")
 
 

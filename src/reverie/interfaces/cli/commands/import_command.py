@@ -137,8 +137,13 @@ def detect_program(file: Path, system: str) -> str | None:
 
 def describe_unknown_file(file: Path) -> str:
     """A message: a file is nothing that we know, and what to do."""
-    if not (config.working_directory() / file.expanduser()).stat().st_size:
+    from reverie.porting.importers import explain_unreadable
+
+    place = config.working_directory() / file.expanduser()
+    if not place.stat().st_size:
         return f"There is nothing in {file}"
+    if why := explain_unreadable(place):
+        return why
     return (
         f"{file} is not an export of Reverie, nor does it look like anything of "
         f"{', '.join(FORMAT_NAMES)}. If it is, say "
@@ -182,7 +187,8 @@ def import_from_programs(
             if system == CONVERSATION:
                 learn_conversation(cli, mind, file, dry_run)
                 continue
-            cli.progress(f"reading {file.name}", 0, None)
+            label = f"reading {file.name}"
+            cli.progress(label, 0, None)
             place = config.working_directory() / file.expanduser()
             done = mind.data.import_from(
                 place,
@@ -190,10 +196,11 @@ def import_from_programs(
                 space=cli.space,
                 trusted=trusted,
                 dry_run=dry_run,
+                on_item=lambda count, label=label: cli.progress(label, count, None),  # type: ignore[misc]
             )
             cli.progress.clear()
             told.append({"path": str(file), **import_to_json(done)})
-            empty |= is_unreadable_plan(done.plan)
+            empty |= is_unreadable_plan(done.plan) and not has_conversations(done)
             if not cli.as_json:
                 print_import(file, done, dry_run)
                 print_waiting(file, done, trusted)
@@ -216,6 +223,12 @@ def is_unreadable_plan(plan: "ImportPlan") -> bool:
     return not (plan.changes or plan.events or plan.known) and any(
         not record.refused for record in plan.bad
     )
+
+
+def has_conversations(done: "ImportOutcome") -> bool:
+    """True if conversations were read."""
+    talk = done.talk
+    return bool(talk.conversations or talk.known or talk.left_out)
 
 
 def import_known_places(
@@ -299,8 +312,15 @@ def import_to_json(done: "ImportOutcome") -> dict[str, Any]:
         "links": plan.links,
         "deeds": len(plan.events),
         "known": plan.known,
+        "conversations": {
+            "new": done.talk.conversations,
+            "messages": done.talk.messages,
+            "memories": done.talk.memories,
+            "known": done.talk.known,
+            "left_out": done.talk.left_out,
+        },
         "lifted": plan.lifted,
-        "redacted": list(plan.redacted),
+        "redacted": sorted({*plan.redacted, *done.talk.redacted}),
         "bad": [one._asdict() for one in plan.bad],
         "remarks": list(plan.remarks),
     }
@@ -322,7 +342,15 @@ def print_import(
     ]
     if plan.events:
         parts.append(f"{len(plan.events):,} {pluralize('event', len(plan.events))} for the log")
-    before = f" {plan.known:,} were there already." if plan.known else ""
+    talk = done.talk
+    if talk.conversations:
+        taught = "" if dry_run else f", {talk.memories:,} kept as memories"
+        parts.append(
+            f"{talk.conversations:,} {pluralize('conversation', talk.conversations)} "
+            f"({talk.messages:,} {pluralize('message', talk.messages)}{taught})"
+        )
+    known = plan.known + talk.known
+    before = f" {known:,} were there already." if known else ""
     before += f" {plan.lifted:,} of them count as yours now." if plan.lifted else ""
     back = f" Back: reverie undo {done.event}" if done.event else ""
     print_line(
@@ -331,8 +359,9 @@ def print_import(
     )
     for remark in plan.remarks:
         print_note(f"  {remark}.")
-    if plan.redacted:
-        print_note(f"  Taken out before anything was kept: {', '.join(plan.redacted)}.")
+    redacted = sorted({*plan.redacted, *talk.redacted})
+    if redacted:
+        print_note(f"  Taken out before anything was kept: {', '.join(redacted)}.")
     print_bad_records(plan)
 
 

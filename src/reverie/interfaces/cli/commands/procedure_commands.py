@@ -1,7 +1,9 @@
 """Commands of know-how: teach, outcome, warnings."""
 
 import json
-from typing import Annotated, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,7 +28,17 @@ from reverie.interfaces.cli.terminal_output import (
 from reverie.interfaces.cli.user_input import read_text_or_stdin
 from reverie.memory.short_ids import shorten_id
 
+if TYPE_CHECKING:
+    from reverie.runtime.mind.procedure_verbs import SkillReport
+
 commands = CommandTable()
+
+CHANGE_WORDS = {
+    "edited": "edited",
+    "removed": "removed",
+    "both": "edited, and changed here too (--force takes the page's words)",
+    "unreadable": "cannot be read",
+}
 
 
 @commands.add("teach")
@@ -146,6 +158,97 @@ def list_procedures(
         memory_view.render_memories(found, clock.now(), cli.space),
         "No procedure's trigger is met. reverie recall --type procedural finds by meaning.",
     )
+
+
+@commands.add("publish")
+def publish_skills(
+    cli: CliContext,
+    tree: Annotated[
+        Path | None, typer.Argument(metavar="REPOSITORY", help="Default: the one here.")
+    ] = None,
+    branch: Annotated[str, "Branch to write on; default: reverie/skills."] = "",
+    folder: Annotated[str, "Where skills lie in it; default: .claude/skills."] = "",
+    force: Annotated[bool, "Also over pages that were altered there."] = False,
+    dry_run: Annotated[bool, "Only tell what would be written."] = False,
+) -> None:
+    """Write proven procedures as skills on a branch.
+
+    Those of the space that worked three times at least, as SKILL.md, for somebody to review. Your
+    working tree is not touched.
+    """
+    with cli.open_mind() as mind:
+        done = mind.procedures.publish(
+            tree, space=cli.space, branch=branch, folder=folder, force=force, dry_run=dry_run
+        )
+    cli.answer(skills_to_json(done), describe_published(done, dry_run))
+
+
+@commands.add("adopt")
+def adopt_skills(
+    cli: CliContext,
+    tree: Annotated[
+        Path | None, typer.Argument(metavar="REPOSITORY", help="Default: the one here.")
+    ] = None,
+    ref: Annotated[str, "Branch or commit to read; default: reverie/skills."] = "",
+    reviewed: Annotated[bool, "It was reviewed: change the procedures."] = False,
+    force: Annotated[bool, "The page wins where both have changed."] = False,
+) -> None:
+    """Read back what became of skills in review.
+
+    An edited page revises its procedure, a removed one archives it.
+    """
+    with cli.open_mind() as mind:
+        done = mind.procedures.adopt(tree, space=cli.space, ref=ref, reviewed=reviewed, force=force)
+        if done.event:
+            hand_to_worker(cli, mind)
+    cli.answer(skills_to_json(done), describe_adopted(done))
+
+
+def skills_to_json(done: "SkillReport") -> dict[str, Any]:
+    """What was written, or became of it, as JSON values."""
+    return {
+        "branch": done.branch,
+        "commit": done.commit,
+        "event": done.event,
+        "written": [{"memory": one.memory.id, "path": one.path} for one in done.written],
+        "changes": [
+            {"memory": one.memory.id, "path": one.path, "what": one.what, "why": one.why}
+            for one in done.changes
+        ],
+    }
+
+
+def describe_published(done: "SkillReport", dry_run: bool) -> Iterator[str]:
+    """What was written, and what was left, for people."""
+    for one in done.written:
+        yield f"{one.path}: {one.memory.title}"
+    for change in done.changes:
+        yield (
+            f"{change.path}: {CHANGE_WORDS[change.what]} on {done.branch}, and left as it is. "
+            "To take it over: reverie procedure adopt --reviewed"
+        )
+    if done.written:
+        would = "would be written on" if dry_run else "written on"
+        at = f", commit {done.commit[:12]}" if done.commit else ""
+        yield f"{len(done.written):,} {would} {done.branch}{at}."
+    elif not done.changes:
+        yield (
+            "Nothing to write: a procedure has proved itself when it worked three times at least "
+            "(reverie procedure outcome ID --worked), and what was written is not written again."
+        )
+
+
+def describe_adopted(done: "SkillReport") -> Iterator[str]:
+    """What became of pages, and whether it was taken over, for people."""
+    for one in done.changes:
+        more = f": {one.why}" if one.why else ""
+        yield f"{one.path} ({shorten_id(one.memory.id)}): {CHANGE_WORDS[one.what]}{more}"
+    if not done.changes:
+        yield f"Nothing on {done.branch} differs from what is known here."
+    elif done.event:
+        yield f"Taken over. Back: reverie undo {done.event}"
+    else:
+        yield "Nothing was changed here. If somebody has reviewed it: add --reviewed"
 
 
 def parse_tool_arguments(text: str) -> dict[str, Any] | str:

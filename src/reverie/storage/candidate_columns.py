@@ -14,7 +14,7 @@ from reverie.storage.candidates import (
     CandidatePool,
     CandidateRequest,
 )
-from reverie.storage.sqlite.column_cache import Corpus, Shard, sort_distinct
+from reverie.storage.column_cache import Corpus, Shard, sort_distinct
 
 NO_CODE = -1  # of a kind that no memory here has
 

@@ -1,4 +1,4 @@
-"""What SQLite ranks from: columns of many memories in memory, one `Shard` a space.
+"""What ranking reads: columns of many memories in memory, one `Shard` a space.
 
 A shard grows at its end and never shrinks: retired memories are masked. Readers work on snapshots,
 which share the arrays: appending writes only beyond what they see, and growing makes new arrays.
@@ -25,6 +25,8 @@ MAX_EXACT_ROWS = 20_000
 COARSE_CANDIDATES = 1_000
 # Memories that stand for all when the usual, meaningless cosine is estimated.
 SAMPLE_SIZE = 1_000
+# What a row takes beside its columns: its id, and its place by number.
+ROW_BYTES = 250
 # How much a shard may grow before its median and its sample are computed afresh.
 STALE_GROWTH = 1.05
 
@@ -81,8 +83,9 @@ class Shard:
         need = self.n + more
         if need <= len(self.num):
             return
-        # Doubled, so that appending one at a time copies each row a few times at most.
-        size = max(need, 2 * len(self.num), 64)
+        # A quarter more, so that appending one at a time copies each row a few times at most, and
+        # little room lies empty.
+        size = max(need, len(self.num) * 5 // 4, 64)
         for name, (_, default) in COLUMNS.items():
             setattr(self, name, _grow_array(getattr(self, name), size, default))
         self.vectors = _grow_array(self.vectors, size)
@@ -126,6 +129,12 @@ class Shard:
             # The next turn may have come after this snapshot was taken.
             rows = np.where(rows < self.n, rows, -1)
         return rows
+
+    def count_bytes(self) -> int:
+        """About how much memory the shard takes."""
+        arrays = [getattr(self, name) for name in COLUMNS]
+        held = sum(array.nbytes for array in (*arrays, self.vectors, self.bits, self.sampled[1]))
+        return int(held) + ROW_BYTES * self.n
 
     def snapshot(self) -> Shard:
         """The shard as it is now: it shares the arrays but does not grow with them."""
