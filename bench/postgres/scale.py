@@ -289,12 +289,13 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--workers", type=int, nargs="*", default=WORKERS)
+    parser.add_argument("--save-as", default="postgres-scale", help="name of the results")
     given = parser.parse_args()
     load = Load(given.tenants, given.memories, given.clients, given.seconds)
     found = {}
     with short_folder() as folder:
         found["postgresql"] = measure_postgres(folder, load)
-    save("postgres-scale", {**load._asdict(), "found": found})
+    save(given.save_as, {**load._asdict(), "found": found})
     for workers in given.workers:
         with short_folder() as folder:
             try:
@@ -302,7 +303,7 @@ def main() -> None:
             except CitusUnavailable as err:
                 print(err)
                 break
-        save("postgres-scale", {**load._asdict(), "found": found})
+        save(given.save_as, {**load._asdict(), "found": found})
     rows = [
         (
             name,
