@@ -45,6 +45,7 @@ SUITES = (
     "bench.anchors",
     "bench.purge",
     "bench.hooks",
+    "bench.web",
     "bench.mcp",
 )
 

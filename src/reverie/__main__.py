@@ -26,10 +26,10 @@ def main() -> None:
 
         answer_early(sys.argv[2:], load_server)
     # A first answer while somebody types would wait longer for the command line than for memory.
-    if sys.argv[1:2] == ["find"]:
+    if sys.argv[1:2] in (["find"], ["review"], ["now"]):
         with leave_at_once():
-            from reverie.interfaces.terminal.early_find import find_early
-        find_early(sys.argv[2:])
+            from reverie.interfaces.terminal import early_screens
+        early_screens.SCREENS[sys.argv[1]](sys.argv[2:])
     with leave_at_once():
         from reverie.interfaces.cli.app import main as run
     try:

@@ -2,7 +2,10 @@
 
 from xml.etree import ElementTree
 
-from reverie.consolidation.map_layout import Tie, find_communities, lay_out
+import numpy as np
+import pytest
+
+from reverie.consolidation.map_layout import Tie, find_communities, lay_out, push_apart
 from reverie.interfaces.map_picture import picture_map, write_svg
 from reverie.testing import SPACE
 
@@ -33,6 +36,18 @@ def test_a_layout_is_the_same_each_time_and_puts_ties_near():
     tied = sum(far(tie.one, tie.other) for tie in ties) / len(ties)
     others = sum(far(number, number + 20) for number in range(20)) / 20
     assert 0 < tied < others
+
+
+@pytest.mark.parametrize("count", [1, 3, 64, 65, 200])
+def test_the_push_of_all_is_the_sum_of_each_push(count):
+    """In blocks and with one product it is what the plain sum over all pairs gives."""
+    rng = np.random.default_rng(count)
+    places = (100 * rng.standard_normal((count, 2))).astype(np.float32)
+    mass = (1 + rng.random(count)).astype(np.float32)
+    apart = places[:, None, :].astype(float) - places[None, :, :]
+    near = np.maximum((apart**2).sum(2), 1.0)
+    plain = (apart * (mass[None, :] / near)[:, :, None]).sum(1)
+    assert np.abs(push_apart(places, mass) - plain).max() <= 0.01 * max(1.0, np.abs(plain).max())
 
 
 def test_what_is_new_moves_nothing_that_has_its_place():
@@ -93,6 +108,49 @@ def test_of_many_memories_the_whole_past_is_on_the_map(mind, clock):
     assert drawn.chosen and len(drawn.nodes) <= 100
     ages = [(now - node.began) / 86_400 for node in drawn.nodes]
     assert min(ages) < 2 and max(ages) > 200
+
+
+def test_a_busy_week_leaves_room_for_the_years_before_it(mind, clock):
+    """Each stretch of the past has its share, however much there is in the nearer ones."""
+    now = clock()
+    days = [number / 12 for number in range(1, 360)] + [300 + number for number in range(40)]
+    mind.remember_many(
+        {"text": f"Thing {number}.", "at": now - 86_400 * day, "space": SPACE}
+        for number, day in enumerate(days)
+    )
+    drawn = mind.data.map(space=SPACE, limit=100)
+    ages = sorted((now - node.began) / 86_400 for node in drawn.nodes)
+    assert len(ages) <= 100 and sum(age > 250 for age in ages) >= 5
+
+
+def test_the_first_map_is_a_draft_at_once_and_laid_out_for_the_next_visit(home, clock):
+    """In haste all that will be on it stands where it begins; what was laid out stays so, a day
+    later too.
+    """
+    for number in range(30):
+        home.remember(f"Thing {number}.", space=SPACE, tags=[f"owl{number % 4}"])
+    draft = home.data.map(space=SPACE, in_haste=True)
+    assert draft.is_draft and draft.is_due and draft == home.data.map(space=SPACE, in_haste=True)
+    whole = home.data.map(space=SPACE)
+    assert {node.id for node in draft.nodes} == {node.id for node in whole.nodes}
+    assert home.data.map(space=SPACE, in_haste=True) == whole and not whole.is_due
+    clock.tick(days=2)
+    old = home.data.map(space=SPACE, in_haste=True)
+    assert (old.is_draft, old.is_due) == (False, True)
+    assert [node[:7] for node in old.nodes] == [node[:7] for node in whole.nodes]
+
+
+def test_sleep_lays_out_the_maps_that_are_looked_at(home, clock):
+    """After a night, the first visit of the day waits for nothing; a map of nobody is not made."""
+    for number in range(6):
+        home.remember(f"Thing {number}.", space=SPACE, tags=["owl"])
+    home.sleep()
+    assert not list((home.settings.home / "cache").glob("map-*.json"))
+    home.data.map(space=SPACE)
+    clock.tick(days=2)
+    assert home.data.map(space=SPACE, in_haste=True).is_due
+    home.sleep()
+    assert not home.data.map(space=SPACE, in_haste=True).is_due
 
 
 def test_the_picture_is_xml_that_names_tags_and_no_memory(mind):

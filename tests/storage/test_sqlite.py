@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from reverie.core.errors import NewerStore, StoreError
-from reverie.core.model import Add, Edge, Filter, Link, Revise
+from reverie.core.model import UNDECIDED_RELATIONS, Add, Edge, Filter, Link, Revise
 from reverie.storage import open_store
 from reverie.testing import SPACE, make_event, make_memory
 from reverie.text.tokenization import fingerprint_text
@@ -107,6 +107,50 @@ def test_what_belongs_to_a_session_is_read_by_its_index(store, path):
         "event_by_session (session=? AND seq>?)" in plans[0]
         and "memory_by_session (session=?)" in plans[1]
     )
+
+
+@pytest.mark.parametrize(
+    ("ask", "index"),
+    [
+        (lambda store: store.edges_between(UNDECIDED_RELATIONS, ("me/a",), 5), "edge_undecided"),
+        (lambda store: store.stats(), "edge_undecided"),
+        (
+            lambda store: store.browse(Filter(spaces=("me/a",), having="anchors")),
+            "memory_with_details",
+        ),
+        (lambda store: store.search_events(("tool",), space="me/a", limit=5), "event_by_time"),
+        (
+            lambda store: store.browse(
+                Filter(spaces=("me/a", "me"), active=None, since=5.0, until=9.0, by_time=True)
+            ),
+            "memory_by_time",
+        ),
+        (lambda store: store.with_triggers(("me/a", "me")), "memory_by_trigger"),
+        (lambda store: store.browse(Filter(spaces=("me/a", "me"), limit=5)), "memory_by_space"),
+    ],
+    ids=[
+        "pairs",
+        "count of pairs",
+        "anchored",
+        "newest runs",
+        "a stretch of the past",
+        "triggers",
+        "the newest",
+    ],
+)
+def test_what_a_page_asks_for_is_read_by_its_index(store, ask, index):
+    """The few among very many: pairs that wait, memories with anchors, the newest runs of tools;
+    these come from the index in their order, without a sort of all.
+    """
+    keep(store, "one")
+    asked = []
+    with store.connections.reading() as db:
+        db.set_trace_callback(asked.append)
+        ask(store)
+        db.set_trace_callback(None)
+        plans = [str(db.execute(f"explain query plan {sql}").fetchall()) for sql in asked]
+    (plan,) = [plan for plan in plans if index in plan]
+    assert not index.endswith("by_time") or "B-TREE FOR ORDER BY" not in plan
 
 
 def test_the_latest_step_is_the_last_file():

@@ -185,9 +185,15 @@ def get_error_line(event: Event) -> str:
     return compute_failure_signature(get_run_error(event)).line
 
 
+def may_break(touch: FileTouch) -> bool:
+    """True if the touch changed the file, so that what goes wrong next may come of it."""
+    is_change = touch.how not in ("read", COMMIT, RUN_NAMES_FILE, ERROR_NAMES_FILE)
+    return is_change and touch.ok is not False
+
+
 def find_broken_commands(change: FileTouch, runs: Sequence[Event]) -> tuple[str, ...]:
     """Commands that had gone well before a change and failed when they were next run after it."""
-    if change.how in ("read", COMMIT, RUN_NAMES_FILE, ERROR_NAMES_FILE) or change.ok is False:
+    if not may_break(change):
         return ()
     # Only commands that had gone well: what failed before was not broken by this.
     before: dict[str, bool | None] = {}

@@ -137,6 +137,7 @@ def run_remaining_passes(run: SleepRun) -> SleepReport:
     )
     if not run.stopped:
         record_sleep_end(run, report)
+        redraw_maps(run)
     elif not run.lost:
         save_progress(run)
     return report
@@ -162,6 +163,18 @@ def record_sleep_end(run: SleepRun, report: SleepReport) -> None:
         if run.request.night or set(SAFE_PASSES) <= set(run.request.passes):
             store.set_meta(SLEPT_AT, repr(run.work.now))
             store.set_meta(SLEPT_COUNT, str(stats.memories + stats.retired))
+
+
+def redraw_maps(run: SleepRun) -> None:
+    """Have the maps that people look at show what this run has tied and archived."""
+    # Needs numpy, and is seldom anything to do.
+    from reverie.consolidation.memory_map import redraw_kept_maps
+
+    work = run.work
+    if work.store.url.endswith(":memory:"):
+        return
+    model = work.embedder.model if work.embedder is not None else ""
+    redraw_kept_maps(work.store, work.settings.home, model, run.now())
 
 
 def load_progress(run: SleepRun) -> RunProgress:

@@ -112,6 +112,14 @@ def test_narrow_terminals(home, columns):
         assert max(map(len, find.screen.splitlines())) < columns
 
 
+def test_a_terminal_that_does_not_know_its_size_is_taken_for_a_usual_one(home):
+    """A serial line, or a container's terminal, may say that it has no columns at all."""
+    with at(home, columns=0, rows=0) as find:
+        find.wait_for("Releases go out")
+        find.press("\x1b")
+        assert find.wait_for_end() == 1
+
+
 def test_without_colour(home):
     """NO_COLOR leaves bold and reverse; no colour is set."""
     with at(home, "heron", NO_COLOR="1") as find:
@@ -152,7 +160,7 @@ def test_no_model_and_no_command_line_before_the_first_answer(home):
         "import sys\n"
         "from pathlib import Path\n"
         "from reverie.core.config import load_settings\n"
-        "from reverie.interfaces.terminal import early_find, find_screen, typed_search\n"
+        "from reverie.interfaces.terminal import early_screens, find_screen, typed_search\n"
         "heavy = ('numpy', 'typer', 'rich', 'onnxruntime', 'reverie.runtime.mind')\n"
         "def seen(answer):\n"
         "    loaded.append([name for name in heavy if name in sys.modules])\n"

@@ -1,12 +1,21 @@
 """`reverie now`: what memory is doing to agents."""
 
 import json
+import subprocess
+import sys
 
 from reverie.testing import make_conversation
 from tests.interfaces.cli.terminal_process import TerminalProcess
 from tests.support.helpers import open_mind, run_command, toy_home
 
 SPACE = "me/demo"
+
+
+def list_imports(*words, **options):
+    """The modules that a command loads, by the interpreter's own list."""
+    command = [sys.executable, "-X", "importtime", "-m", "reverie", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, **options)
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "|" in line}
 
 
 def take_turn(home, text):
@@ -23,6 +32,17 @@ def make_home(tmp_path):
         mind.remember("Deploys are done by carla \x1b[31mred.", space=SPACE)
     take_turn(home, "who does deploys?")
     return home
+
+
+def test_the_last_turns_are_told_without_the_command_line(tmp_path):
+    """Typer, Rich, numpy and the rules for pairs take longer to load than the turns to read; an
+    option of its own is the command line's.
+    """
+    home = make_home(tmp_path)
+    loaded = list_imports("now", "--home", str(home))
+    assert "reverie.activity.turn_feed" in loaded
+    assert {"typer", "rich", "numpy", "reverie.interfaces.cli.app"} & loaded == set()
+    assert "typer" in list_imports("now", "--home", str(home), "-n", "1")
 
 
 def test_the_feed_tells_what_was_given_and_why(tmp_path):

@@ -18,6 +18,20 @@ def test_the_page_is_there_before_the_map_is_laid_out(mind):
     assert all(link["one"] < len(graph["nodes"]) > link["other"] for link in graph["links"])
 
 
+def test_nobody_waits_for_the_first_map(home):
+    """A draft is there at once, and the map is laid out once that was sent; nothing is loaded for
+    a table or a picture that they do not use.
+    """
+    remember_everything(home)
+    site = open_site(home)
+    assert "A first draft" in site.get("/map/picture").text
+    assert "A first draft" not in site.get("/map/picture").text
+    assert not site.get("/map/graph.json").json()["is_draft"]
+    for path in ("/map/table", "/map/picture", "/map/graph"):
+        assert "sigma" not in site.get(path).text
+    assert "sigma" in site.get("/map").text
+
+
 def test_the_table_has_all_of_the_map_in_pages(mind):
     """What hangs together stands together, and nothing of it is markup."""
     remember_everything(mind)

@@ -100,9 +100,11 @@ class InlineScreen:
     def size(self) -> os.terminal_size:
         """Columns and lines of the terminal."""
         try:
-            return os.get_terminal_size(self._out.fileno())
+            size = os.get_terminal_size(self._out.fileno())
         except OSError:
             return shutil.get_terminal_size()
+        # A serial line, or a container's terminal, may not know how large it is: 0 by 0.
+        return size if size.columns > 0 and size.lines > 0 else shutil.get_terminal_size()
 
     def wake(self) -> None:
         """Have `wait_key` return None at once; from any thread."""

@@ -28,11 +28,14 @@ if TYPE_CHECKING:
 
 # What an agent may do meanwhile is seen within this time, in seconds.
 SECONDS_BETWEEN_LOOKS = 2.0
+CARDS = 20  # at most, unless somebody asks for more
 
 
 def run_review(mind: Mind, space: str, limit: int) -> int:
     """Show the cards until somebody leaves; how many are decided. Ctrl-C is raised."""
     with InlineScreen() as screen:
+        # Judging the pairs takes longer than anybody should look at nothing.
+        screen.draw([f"Looking what waits in {space} …"])
         return ReviewLoop(mind, space, limit, screen).run()
 
 

@@ -1,11 +1,14 @@
-"""Turns of agents as lines: what was said, what memory gave and why, what it kept back. Pure."""
+"""Turns of agents as lines: what was said, what memory gave and why, what it kept back."""
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from reverie.interfaces.cli.terminal_output import one_line
+from reverie.interfaces.terminal.line_edit import fold_hanging
 from reverie.memory.history_text import format_moment
 from reverie.memory.short_ids import shorten_id
 
@@ -13,8 +16,17 @@ if TYPE_CHECKING:
     from reverie.activity.turn_feed import FedTurn, GivenMemory
     from reverie.injection.gate_report import GateVerdict
 
+TURNS = 5  # that are told, unless somebody asks for more
 MAX_LINE_CHARS = 200
 MAX_STOPPED = 5
+
+
+def tell_turns(told: Sequence[tuple[FedTurn, Sequence[GateVerdict]]]) -> Iterator[str]:
+    """The lines of turns, folded where somebody reads them at a terminal."""
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    for turn, stopped in told:
+        for line in tell_turn(turn, stopped):
+            yield from fold_hanging(line, columns) if columns else [line]
 
 
 def tell_turn(turn: FedTurn, stopped: Sequence[GateVerdict] = ()) -> Iterator[str]:

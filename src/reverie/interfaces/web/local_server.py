@@ -24,11 +24,14 @@ from reverie.core.errors import PortTaken, ReverieError
 from reverie.core.file_lock import take_lock
 from reverie.interfaces.cli.cli_context import CliContext
 from reverie.interfaces.cli.terminal_output import print_json, print_line
+from reverie.interfaces.web.pages.map import LAYING_OUT
+from reverie.interfaces.web.rendering import Renderer
 from reverie.interfaces.web.security import TOKEN_FIELD, LocalSecurity, load_key, make_token
 from reverie.interfaces.web.web_app import LocalMinds, build_web_app
 from reverie.interfaces.worker import is_embedder_ready
 
 HOST = "127.0.0.1"
+EVERYWHERE = ("layout.html", "macros.html")  # what every page is made of
 ADDRESS_FILE, LOCK_FILE = "web.address", "web.lock"
 
 
@@ -54,7 +57,9 @@ def serve_locally(
         timeout_graceful_shutdown=1,
     )
     # The first page is not to wait for what all pages show.
-    app.state.site.renderer.recount(mind)
+    renderer = app.state.site.renderer
+    renderer.recount(mind)
+    renderer.load_templates(EVERYWHERE)
     held = take_lock(str(home / LOCK_FILE))
 
     def announce(address: str) -> None:
@@ -62,7 +67,7 @@ def serve_locally(
             make_private_folder(home)
             write_atomically(home / ADDRESS_FILE, address.encode(), mode=0o600, durable=False)
         started(with_token(f"{address}{path}", key))
-        threading.Thread(target=warm_up, args=(mind, space), daemon=True).start()
+        threading.Thread(target=warm_up, args=(mind, space, renderer), daemon=True).start()
 
     try:
         with suppress(KeyboardInterrupt):
@@ -80,12 +85,17 @@ def serve_locally(
             os.close(held)
 
 
-def warm_up(mind: Mind, space: str) -> None:
-    """Load what the first question needs, so that nobody waits for it: a second in a large home."""
+def warm_up(mind: Mind, space: str, renderer: Renderer) -> None:
+    """Compile the templates, load what the first question needs, lay out the map, so that nobody
+    waits for it: a second each in a large home.
+    """
+    renderer.load_templates()
     mode = "auto" if is_embedder_ready(mind.settings) else "words"
     # Whoever asks meets the same trouble and is told of it.
     with suppress(ReverieError):
         mind.recall("warm up", space=space, limit=1, mode=mode)
+    with suppress(ReverieError), LAYING_OUT:
+        mind.data.map(space=space)
 
 
 def find_running(home: Path, path: str) -> str:

@@ -84,6 +84,9 @@ class View(NamedTuple):
     path: str  # as of Starlette: "/memory/{id}"
     read: Callable[[Mind, WebRequest], Values]
     template: str  # a file of `templates/`, which finds the values as `v`
+    scripts: Sequence[str] | None = None  # what it loads instead of what its page does
+    # Work that the next look at it is spared, done once this answer was sent.
+    after: Callable[[Mind, WebRequest, Values], None] | None = None
 
 
 class Action(NamedTuple):

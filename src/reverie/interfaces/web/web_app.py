@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.applications import Starlette
-from starlette.background import BackgroundTask
+from starlette.background import BackgroundTasks
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
@@ -30,7 +30,7 @@ from reverie.core import config, errors
 from reverie.core.errors import BadInput, ReverieError
 from reverie.interfaces.json_values import to_json_values
 from reverie.interfaces.web.live import LiveEvents
-from reverie.interfaces.web.page import Action, Done, Page, View, WebRequest
+from reverie.interfaces.web.page import Action, Done, Page, Values, View, WebRequest
 from reverie.interfaces.web.pages import PAGES
 from reverie.interfaces.web.rendering import DoneNotes, PageFrame, Renderer
 from reverie.interfaces.web.security import CSRF_FIELD, CSRF_HEADER, HEADERS, Refusal, WebSecurity
@@ -130,6 +130,8 @@ class WebSite:
         return routes
 
     def _show(self, page: Page, view: View, *, as_json: bool = False) -> Endpoint:
+        shown_page = page if view.scripts is None else page._replace(scripts=view.scripts)
+
         async def show(request: Request) -> Response:
             return await run_in_threadpool(answer, request)
 
@@ -140,17 +142,34 @@ class WebSite:
                 asked = self.to_web_request(request, fields)
                 with self.minds(request) as mind:
                     values = view.read(mind, asked)
+                    afterwards = self._list_afterwards(request, view, asked, values)
                     if wants_json:
-                        return to_json(values)
-                    frame = self.renderer.frame(mind, asked, page)
-                    shown = self._render(request, view.template, frame, values)
-                if self.renderer.is_stale(frame.seen):
-                    shown.background = BackgroundTask(self._recount, request)
+                        shown = to_json(values)
+                    else:
+                        frame = self.renderer.frame(mind, asked, shown_page)
+                        shown = self._render(request, view.template, frame, values)
+                        if self.renderer.is_stale(frame.seen):
+                            afterwards.add_task(self._recount, request)
+                shown.background = afterwards
                 return shown
             except (ReverieError, Refusal) as err:
                 return self.answer_error(request, err, wants_json)
 
         return show
+
+    def _list_afterwards(
+        self, request: Request, view: View, asked: WebRequest, values: Values
+    ) -> BackgroundTasks:
+        """What is to be done once the answer was sent."""
+        tasks, after = BackgroundTasks(), view.after
+        if after is not None:
+
+            def work() -> None:
+                with self.minds(request) as mind, suppress(ReverieError):
+                    after(mind, asked, values)
+
+            tasks.add_task(work)
+        return tasks
 
     def _recount(self, request: Request) -> None:
         """Bring what the frame says up to date, after the page was sent."""

@@ -255,15 +255,16 @@ class ActivityVerbs(VerbGroup):
         touches = file_history.build_file_history(names, events)[:most]
         if not touches:
             return []
-        # Commands around the touches, by which it is seen what broke.
+        # Commands around the changes, by which it is seen what broke.
+        changes = [touch for touch in touches if file_history.may_break(touch)]
         around = remedies.MAX_SECONDS_BETWEEN
         since, until = touches[-1].at - around, touches[0].at + around
-        runs = self._search_log(
-            (TOOL,),
-            home,
-            since=since,
-            until=until,
-        )
+        runs = [
+            run
+            for session in dict.fromkeys(change.session for change in changes if change.session)
+            for run in self._runs_of_session(session, home)
+            if since <= run.at <= until
+        ]
         return file_history.add_broken_commands(touches, runs)
 
     def stats(
@@ -511,6 +512,14 @@ class ActivityVerbs(VerbGroup):
             limit=MAX_ACTIVITY_EVENTS,
             **which,
         )
+
+    def _runs_of_session(self, session: str, home: str) -> list[Event]:
+        """The newest runs of tools in a conversation, in the space, above it and below it."""
+        runs = self._store.events(
+            session=session, verbs=(TOOL,), newest=True, limit=MAX_ACTIVITY_EVENTS
+        )
+        upward = self._visible_from(home)
+        return [run for run in runs if run.space in upward or run.space.startswith(f"{home}/")]
 
     def _events_naming(
         self,

@@ -98,14 +98,18 @@ class DataVerbs(VerbGroup):
 
         return sum_growth(self._store.memories_by_day())
 
-    def map(self, *, space: str | None = None, limit: int = 2_000) -> MemoryMap:
+    def map(
+        self, *, space: str | None = None, limit: int = 2_000, in_haste: bool = False
+    ) -> MemoryMap:
         """A map of what is seen from a space: memories, tags, clusters and code with their places,
         ties and communities, and from when to when each was so. At most `limit` nodes (2,000), of
         the whole past.
 
-        It looks the same on the next visit: places are kept in the home's cache folder.
+        It looks the same on the next visit: places are kept in the home's cache folder. Laying out
+        the first one takes a second; `in_haste` gives a draft of it at once (`is_draft`), or one
+        that was kept and is old (`is_due`).
         """
-        from reverie.consolidation.memory_map import MAX_NODES, cache_file, draw_map
+        from reverie.consolidation.memory_map import MAX_NODES, MapRequest, cache_file, draw_map
 
         most = min(check_limit(limit), MAX_NODES)
         home = self._resolve_space(space)
@@ -115,7 +119,11 @@ class DataVerbs(VerbGroup):
         whole = is_kept and most == MAX_NODES
         cache = cache_file(folder / "cache", home) if whole else None
         model = embedder.model if embedder is not None else ""
-        return draw_map(self._store, self._visible_from(space), self._now(), most, model, cache)
+        spaces, now = self._visible_from(space), self._now()
+        # What is not kept is no better the next time.
+        hasty = in_haste and whole
+        asked = MapRequest(spaces, now, most, model, cache)
+        return draw_map(self._store, asked, in_haste=hasty)
 
     def spending(self, days: int = 30) -> list[SpendingDay]:
         """What the language model took on each of the last days (UTC), the latest first; of the

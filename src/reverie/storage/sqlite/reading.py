@@ -49,8 +49,10 @@ MISSING = """
 PAIRS = """
     select {what}
     from edge e join memory one on one.id = e.src join memory other on other.id = e.dst
-    where e.rel in ({rels}) and one.retired_at is null and other.retired_at is null
+    where {which} and one.retired_at is null and other.retired_at is null
 """
+# As the index `edge_undecided` has it: SQLite takes that only for a condition in the same words.
+UNDECIDED = f"e.rel in {UNDECIDED_RELATIONS!r}"
 # Newest memories of one tag among which the visible ones are searched.
 MAX_TAG_MEMBERS = 1_000
 
@@ -263,13 +265,16 @@ class StoreReading:
             # Pairs that wait are few, memories of a space many: the plus keeps SQLite from
             # beginning with these (126 ms at 100,000).
             inside = f"and +one.space in ({marks}) and +other.space in ({marks})"
-        pairs = PAIRS.format(what="e.src, e.rel, e.dst, e.weight", rels=sql_placeholders(rels))
+        is_waiting = tuple(rels) == UNDECIDED_RELATIONS
+        asked = () if is_waiting else tuple(rels)
+        which = UNDECIDED if is_waiting else f"e.rel in ({sql_placeholders(rels)})"
+        pairs = PAIRS.format(what="e.src, e.rel, e.dst, e.weight", which=which)
         sql = f"{pairs} {inside} order by max(one.num, other.num) desc, one.num limit ?"
         found: dict[frozenset[str], Edge] = {}
         # A pair may be linked both ways, so twice the limit is read.
         for edge in self._fetch_edges(
             sql,
-            *rels,
+            *asked,
             *spaces,
             *spaces,
             2 * limit,
@@ -282,11 +287,8 @@ class StoreReading:
 
     def _count_undecided_pairs(self) -> int:
         """How many pairs of active memories wait for a decision."""
-        pairs = PAIRS.format(
-            what="distinct min(e.src, e.dst), max(e.src, e.dst)",
-            rels=sql_placeholders(UNDECIDED_RELATIONS),
-        )
-        return self._count(f"select count(*) from ({pairs})", *UNDECIDED_RELATIONS)
+        what = "distinct min(e.src, e.dst), max(e.src, e.dst)"
+        return self._count(f"select count(*) from ({PAIRS.format(what=what, which=UNDECIDED)})")
 
     # Events
 

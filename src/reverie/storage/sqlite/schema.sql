@@ -35,9 +35,11 @@ create table memory (
     conflicts_with   text
     , checksum integer);
 create index memory_by_space on memory (space);    -- SQLite appends num
+create index memory_by_time on memory (at, space);    -- SQLite appends num
 create index memory_by_session on memory (session, num) where session <> '';
 create index memory_by_kind on memory (kind, space);    -- few of one kind among very many, such as reminders
 create index memory_by_trigger on memory (space) where triggers is not null;
+create index memory_with_details on memory (space) where details is not null;    -- few of a key among very many
 
 -- Thinking of src may bring up dst. Tags are edges to 'tag:<name>'.
 create table edge (
@@ -48,6 +50,7 @@ create table edge (
     primary key (src, rel, dst)
 ) without rowid;
 create index edge_by_dst on edge (dst, rel, src);
+create index edge_undecided on edge (rel, src, dst) where rel in ('contradicts', 'resembles');
 
 -- Append-only: what happened. Provenance, audit trail, undo, timeline and work queue in one.
 create table event (
@@ -60,6 +63,7 @@ create table event (
     , checksum integer);
 create index event_by_session on event (session, seq) where session <> '';
 create index event_by_verb on event (verb, seq);
+create index event_by_time on event (verb, at);    -- SQLite appends seq
 
 -- What an event did to a memory, and what was there before (JSON of the fields that changed).
 create table change (

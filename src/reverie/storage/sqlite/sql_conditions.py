@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from reverie.core.model import Filter, visible_spaces
 from reverie.storage.derived_texts import tag_node
+from reverie.storage.row_codec import to_json
 
 # Ids in one query. SQLite takes some 30,000 values, but a statement is prepared for each length.
 BATCH = 500
@@ -72,16 +73,20 @@ def split_batches(values: Sequence[T]) -> Iterator[tuple[T, ...]]:
 def build_filter_conditions(where: Filter) -> SqlConditions:
     """The conditions of a filter on the table `memory`."""
     found = SqlConditions()
-    # A session is the rarest of all that is asked for. A plus keeps SQLite from using the indexes
-    # of the others.
-    plus = "+" if where.session else ""
+    # A session is the rarest of all that is asked for, and a stretch of the past in its order is
+    # read until there is enough. A plus keeps SQLite from using the indexes of the others.
+    is_any = not (where.kinds or where.tags or where.having)
+    is_stretch = where.by_time and is_any and (where.since, where.until) != (None, None)
+    plus = "+" if where.session or is_stretch else ""
     found.add_in(f"{plus}space", where.spaces)
     found.add_in(f"{plus}kind", where.kinds)
     found.add_in("kind not", where.without)
     found.add_range("at", where.since, where.until)
     if where.having:
         has_key = "exists (select 1 from json_each(details) where key = ?)"
-        found.add(f"{HAS_DETAILS} and {has_key}", where.having)
+        # Most details are others: a look at their letters spares parsing them.
+        test = f"{HAS_DETAILS} and instr(details, ?) > 0 and {has_key}"
+        found.add(test, to_json(where.having), where.having)
     found.add_in(f"{HAS_DETAILS} and {DETAILS_PATH}", where.paths)
     if where.below:
         below = f"{where.below}/"

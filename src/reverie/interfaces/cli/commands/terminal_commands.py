@@ -1,8 +1,7 @@
 """Commands for somebody at a terminal: find, now."""
 
-import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,8 +19,7 @@ from reverie.interfaces.cli.commands.search_commands import (
 )
 from reverie.interfaces.cli.terminal_output import print_json, print_view
 from reverie.interfaces.terminal.inline_screen import find_terminal
-from reverie.interfaces.terminal.line_edit import fold_hanging
-from reverie.interfaces.terminal.turn_view import tell_turn
+from reverie.interfaces.terminal.turn_view import TURNS, tell_turns
 
 if TYPE_CHECKING:
     from reverie.activity.turn_feed import FedTurn
@@ -66,7 +64,7 @@ def find_memory(
 @commands.add("now")
 def show_turns(
     cli: CliContext,
-    limit: Limit = 5,
+    limit: Limit = TURNS,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on with each turn as it comes.")
     ] = False,
@@ -111,14 +109,6 @@ def judge_turn(mind: Mind, turn: "FedTurn", gates: bool) -> "JudgedTurn":
 def turn_values(turn: "FedTurn", stopped: "Sequence[GateVerdict]") -> dict[str, Any]:
     """A turn as values of JSON."""
     return {**turn._asdict(), "stopped": stopped}
-
-
-def tell_turns(told: "Sequence[JudgedTurn]") -> Iterator[str]:
-    """The lines of turns, folded where somebody reads them at a terminal."""
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    for turn, stopped in told:
-        for line in tell_turn(turn, stopped):
-            yield from fold_hanging(line, columns) if columns else [line]
 
 
 def print_turns(cli: CliContext, told: "Sequence[JudgedTurn]") -> None:

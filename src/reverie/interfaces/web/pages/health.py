@@ -91,8 +91,8 @@ PAGE = Page(
     "Health",
     (
         View("/health", show_health, "health.html"),
-        View("/health/doctor", show_findings, "doctor.html"),
-        View("/health/growth", show_growth, "growth.html"),
+        View("/health/doctor", show_findings, "doctor.html", scripts=()),
+        View("/health/growth", show_growth, "growth.html", scripts=()),
     ),
     place=9,
     key="h",

@@ -78,7 +78,7 @@ PAGE = Page(
     "nights",
     "Nights",
     (
-        View("/nights", list_nights, "nights.html"),
+        View("/nights", list_nights, "nights.html", scripts=()),
         View("/nights/{run}", show_night, "night.html"),
         Action("/nights/{run}/undo", undo_night),
         Action("/nights/hunk/{place}/undo", undo_hunk),

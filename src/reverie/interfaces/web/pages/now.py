@@ -58,9 +58,10 @@ PAGE = Page(
     "Now",
     (
         View("/", show_feed, "now.html"),
-        View("/turn/{event}", show_turn, "turn.html"),
+        View("/turn/{event}", show_turn, "turn.html", scripts=()),
     ),
     place=1,
     key="n",
-    scripts=("cards.js", "htmx.min.js"),
+    # The feed loads htmx by itself, once there is something new.
+    scripts=("cards.js",),
 )

@@ -59,6 +59,18 @@
     if (target.matches("summary") && field) field.focus();
   });
 
+  // What follows the news may need a script, which is loaded with the first of them.
+  const loads = {};
+  const follow = async (el) => {
+    const from = el.dataset.needs;
+    if (from) await (loads[from] ||= new Promise((done, fail) => {
+      const script = document.createElement("script");
+      script.src = from; script.onload = () => setTimeout(done); script.onerror = fail;
+      document.head.append(script);
+    }));
+    if (el.isConnected) el.dispatchEvent(new CustomEvent("reverie:follow"));
+  };
+
   // News. A hidden page does not listen: browsers allow six connections to one address.
   let stream = null, last = Number(document.body.dataset.seen || 0);
   const hear = (event) => {
@@ -67,7 +79,7 @@
     document.dispatchEvent(new CustomEvent("reverie:events", { detail: told }));
     for (const el of all("[data-follow]")) {
       const verbs = el.dataset.follow.split(" ");
-      if (told.verbs.some((verb) => verbs.includes(verb))) el.dispatchEvent(new CustomEvent("reverie:follow"));
+      if (told.verbs.some((verb) => verbs.includes(verb))) follow(el);
     }
     const changed = new Set(told.memories);
     if (all("[data-memory]").some((el) => changed.has(el.dataset.memory))) find("#changed").hidden = false;

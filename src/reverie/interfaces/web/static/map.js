@@ -4,6 +4,7 @@
 const DAY = 86400;
 const ROWS = 60;
 const HUES = 8;
+const MOST_DRAFTS = 20;
 // Tags, groups and files with so many ties have their names beside them.
 const NAMED_FROM = 8;
 
@@ -29,6 +30,7 @@ customElements.define("memory-map", class extends HTMLElement {
   async load() {
     const answer = await fetch(this.dataset.from, { headers: { accept: "application/json" } });
     if (!answer.ok) { this.find("status").textContent = "The map could not be read. Load the page again."; return; }
+    const isFirst = !this.map;
     this.map = await answer.json();
     this.span = [this.map.began, this.map.ended];
     if (!this.map.nodes.length) {
@@ -38,9 +40,12 @@ customElements.define("memory-map", class extends HTMLElement {
     }
     this.authors = this.count("author");
     this.readColours();
-    this.listen();
+    if (isFirst) this.listen();
     this.fillTable();
+    this.sigma?.kill();
     this.draw();
+    // A draft stands until the map is laid out, a second or two.
+    if (this.map.is_draft && (this.drafts = (this.drafts || 0) + 1) < MOST_DRAFTS) setTimeout(() => this.load(), 1500);
   }
 
   count(name) {
