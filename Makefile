@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 MODEL  := .cache/home
 
-.PHONY: run test test-fast coverage check docs torture bench citus clean
+.PHONY: run test test-fast coverage check docs screenshots torture bench citus clean
 
 run: $(READY)            ## set up, then show Reverie at work on real input
 	@REVERIE_HOME=$(MODEL) $(BIN)/reverie tour
@@ -34,6 +34,9 @@ docs: $(READY)           ## write the reference pages, the requirements, what ho
 	$(BIN)/python -m tools.requirements
 	$(BIN)/python -m tools.languages
 	$(BIN)/python -m tools.mcp_answers
+
+screenshots: $(READY)    ## make the pictures of the docs anew; needs Chromium
+	$(BIN)/python -m tools.screenshots
 
 torture: $(READY)        ## kills, crowds, damage, hostile and made-up input; minutes, or HOURS=2
 	REVERIE_TEST_CACHE=$(CURDIR)/$(MODEL)/cache $(BIN)/python -m bench.torture --hours $(or $(HOURS),0) $(if $(SEED),--seed $(SEED))

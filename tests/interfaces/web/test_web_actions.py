@@ -1,8 +1,11 @@
 """What pages change, with and without JavaScript: done, undone, and the store looked at after."""
 
+import re
+
 import pytest
 
-from reverie.testing import SPACE
+from reverie.mirror.mirror_folder import MirrorFolder
+from reverie.testing import SPACE, memory
 from tests.interfaces.web.web_client import open_site, remember_everything
 
 
@@ -171,12 +174,39 @@ def test_a_guard_is_set_tried_and_set_back(home):
     assert site.get("/guards.json", params={"command": "ls"}).json()["outcome"] == ""
     site.undo_shown(page)
     assert site.get("/guards.json", params=tried).json()["outcome"] == "ask"
-    site.post_form("/guards/default", decision="tell", back="/guards")
+    page = site.post_form("/guards/default", decision="tell", back="/guards")
     assert home.settings.guards == "tell"
     assert 'guards = "tell"' in (home.settings.home / "config.toml").read_text()
+    shown = re.search(r'class="toast".*?name="decision" value="(\w+)"', page.text, re.DOTALL)
+    assert shown and shown[1] == "ask"
+    site.post_form("/guards/default", decision="ask", back="/guards")
+    assert home.settings.guards == "ask"
+    site.post_form("/guards/default", decision="tell", back="/guards")
     assert site.post_form(f"/guards/{memory.id}/allow", back="/guards").status_code == 200
     site.post_form("/guards/new", text="Never run make deploy", triggers="", back="/guards")
     assert site.get("/guards.json", params={"command": "make deploy"}).json()["outcome"] == "tell"
+
+
+def test_lines_gone_from_a_page_are_written_again_or_forgotten_and_brought_back(tmp_path, clock):
+    """A page that somebody emptied asks; its answer is done, and the undo of forgetting undone."""
+    with memory(tmp_path / "home", now=clock) as mind:
+        ids = [
+            one.id
+            for one in mind.remember_many([{"text": f"Fact {n}."} for n in range(4)], space=SPACE)
+        ]
+        mind.data.mirror(SPACE)
+        file = MirrorFolder(mind.settings.mirror_root, SPACE).path / "MEMORY.md"
+        site = open_site(mind)
+        for answer, counting in (("write", 4), ("forget", 0)):
+            file.write_text("")
+            mind.data.mirror(SPACE)
+            assert "lines are gone" in site.get("/review").text
+            page = site.post_form("/review/mirror", of=SPACE, answer=answer, back="/review")
+            assert sum(get(mind, id).active for id in ids) == counting
+            assert "lines are gone" not in page.text
+        assert all(f"Fact {n}." not in file.read_text() for n in range(4))
+        site.undo_shown(page)
+        assert all(get(mind, id).active for id in ids)
 
 
 def test_a_program_posts_too_and_is_answered_in_json(mind):

@@ -38,13 +38,15 @@ class LiveEvents:
         """The stream of one page, from the event on that it was made after."""
         queue: asyncio.Queue[str | None] = asyncio.Queue(MAX_QUEUED)
         self._listeners.add(queue)
+        # First of all: what happens from here on the task tells, what happened before is read now.
+        seen = await run_in_threadpool(self._last_event, request)
         after = request.query_params.get("after", "")
         if after.isascii() and after.isdigit() and len(after) < 18:
             missed = await run_in_threadpool(self._read, request, int(after))
             if missed["last"] > int(after):
                 put_newest(queue, json.dumps(missed))
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._watch(request))
+            self._task = asyncio.create_task(self._watch(request, seen))
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(
             self._stream(queue), 200, headers=headers, media_type="text/event-stream"
@@ -72,9 +74,8 @@ class LiveEvents:
         finally:
             self._listeners.discard(queue)
 
-    async def _watch(self, request: Request) -> None:
-        """Tell listeners of new events until there are none left."""
-        seen = await run_in_threadpool(self._last_event, request)
+    async def _watch(self, request: Request, seen: int) -> None:
+        """Tell listeners of what comes after the event `seen`, until there are none left."""
         while self._listeners:
             await asyncio.sleep(POLL_SECONDS)
             with suppress(Exception):  # a store that is busy is asked again

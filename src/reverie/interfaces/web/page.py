@@ -46,6 +46,11 @@ class WebRequest(NamedTuple):
             raise BadInput(f"{name}={given!r} is not a whole number")
         return min(int(given), most)
 
+    @property
+    def path_here(self) -> str:
+        """The address without a question."""
+        return self.address.partition("?")[0]
+
     def name(self, name: str) -> str:
         """A foreign name in the path, as the filter `name_part` writes it."""
         return unquote(self.path.get(name, "").replace("~", "%"))
@@ -70,12 +75,15 @@ class Done(NamedTuple):
     location: str = ""  # where to go on; empty: where one was
     details: Mapping[str, Any] = EMPTY_MAPPING  # for who asked for JSON
     also: Sequence[int] = ()  # further events that have to be taken back with it, oldest first
+    # Of what no event tells, such as a setting: the action that sets it back, and its fields.
+    back_path: str = ""
+    back_fields: Mapping[str, str] = EMPTY_MAPPING
 
     @property
     def undo_path(self) -> str:
         """Where it is taken back; empty if nothing was changed."""
         events = [*self.also, self.undo] if self.undo else []
-        return f"/undo/{'-'.join(map(str, events))}" if events else ""
+        return f"/undo/{'-'.join(map(str, events))}" if events else self.back_path
 
 
 class View(NamedTuple):

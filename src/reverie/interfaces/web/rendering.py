@@ -6,6 +6,7 @@ not know is an error, not an empty text.
 
 from __future__ import annotations
 
+import unicodedata
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -204,8 +205,15 @@ def machine_time(at: float) -> str:
 
 
 def shorten(text: str, most: int = 400) -> str:
-    """The beginning of a text."""
+    """The beginning of a text; words of ours for one of which nothing can be seen."""
+    if text and not any(map(is_visible, text[:most])):
+        return "(nothing that can be seen)"
     return text if len(text) <= most else f"{text[:most].rstrip()} …"
+
+
+def is_visible(sign: str) -> bool:
+    """False for spaces, and for signs that only steer or join others."""
+    return unicodedata.category(sign)[0] not in "CZM"
 
 
 def path_part(text: str) -> str:

@@ -200,6 +200,7 @@ class WebSite:
                         "message": done.message,
                         "undo": done.undo or None,
                         "undo_path": done.undo_path or None,
+                        "undo_fields": dict(done.back_fields),
                         **to_json_values(dict(done.details)),
                     }
                 )

@@ -75,15 +75,23 @@ def set_default(mind: Mind, asked: WebRequest) -> Done:
     before, decision = mind.settings.guards, asked.text("decision")
     mind.guards.set_default(decision)
     tell_hooks(mind, asked)
-    return Done(f"Before what you forbade: {DOES[decision]}. Until now: {DOES[before]}.")
+    said = f"Before what you forbade: {DOES[decision]}. Until now: {DOES[before]}."
+    if before == decision:
+        return Done(said)
+    return Done(said, back_path=asked.path_here, back_fields={"decision": before})
 
 
 def allow_once(mind: Mind, asked: WebRequest) -> Done:
-    """Let what a guard stops happen once."""
+    """Let what a guard stops happen once, or take that back."""
     id = expand_id(mind.store, asked.path["id"])
     memory = mind.explain(id).memory
-    HookFiles(str(mind.settings.home)).add_allowance(memory.id)
-    return Done(f"Allowed once within {int(MAX_ALLOWANCE_SECONDS // 60)} minutes.")
+    files = HookFiles(str(mind.settings.home))
+    if asked.text("back_again"):
+        was_open = files.take_allowance(memory.id, asked.now)
+        return Done("No longer allowed." if was_open else "It was used already, or is over.")
+    files.add_allowance(memory.id)
+    said = f"Allowed once within {int(MAX_ALLOWANCE_SECONDS // 60)} minutes."
+    return Done(said, back_path=asked.path_here, back_fields={"back_again": "yes"})
 
 
 def forbid(mind: Mind, asked: WebRequest) -> Done:

@@ -4,6 +4,8 @@
   const find = (selector) => document.querySelector(selector);
   const all = (selector) => [...document.querySelectorAll(selector)];
   const isShown = (el) => el.getClientRects().length > 0 && !el.disabled;
+  // The key of a card counts while one is at that card.
+  const isMeant = (el) => isShown(el) && !el.closest("[data-card]:not([data-current])");
   document.documentElement.dataset.script = "";
   for (const el of all("[data-script]")) el.hidden = false;
 
@@ -13,14 +15,18 @@
 
   // Keys: an element says its own with data-key or, after g, data-go.
   const typing = (el) => el.closest("input:not([type=checkbox]), textarea, select, [contenteditable]");
+  // While data-after says "g", the next key is the name of a page: cards.js looks there too.
+  const root = document.documentElement;
   let goes = 0;
   const showKeys = () => {
     const dialog = find("#keys"), list = dialog.querySelector("dl");
     const rows = [["/", "Search"], ["?", "These keys"]];
     for (const el of all("[data-go]")) if (el.dataset.go) rows.push([`g ${el.dataset.go}`, el.firstChild.textContent.trim()]);
-    const seen = new Set();
+    const moves = find("[data-cards] [data-card]") ? JSON.parse(document.documentElement.dataset.cardKeys || "[]") : [];
+    rows.push(...moves);
+    const seen = new Set(moves.map(([key]) => key));
     for (const el of all("[data-key]")) {
-      if (!isShown(el) || seen.has(el.dataset.key)) continue;
+      if (!isMeant(el) || seen.has(el.dataset.key)) continue;
       seen.add(el.dataset.key);
       rows.push([el.dataset.key, el.dataset.name || el.firstChild.textContent.trim()]);
     }
@@ -39,17 +45,22 @@
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.key === "Escape" && typing(event.target)) { event.target.blur(); return; }
     if (typing(event.target) || find("dialog[open]")) return;
-    const isAfterG = Date.now() - goes < 1500;
-    goes = 0;
+    const isAfterG = root.dataset.after === "g";
+    clearTimeout(goes);
+    delete root.dataset.after;
     let target = null;
     if (isAfterG) target = all("[data-go]").find((el) => el.dataset.go === event.key);
-    else if (event.key === "g") { goes = Date.now(); return; }
+    else if (event.key === "g") {
+      root.dataset.after = "g";
+      goes = setTimeout(() => { delete root.dataset.after; }, 1500);
+      return;
+    }
     else if (event.key === "?") { showKeys(); event.preventDefault(); return; }
     else if (event.key === "/") {
       const field = find("[data-find]");
       if (field) { field.focus(); field.select(); event.preventDefault(); }
       return;
-    } else target = all("[data-key]").find((el) => el.dataset.key === event.key && isShown(el));
+    } else target = all("[data-key]").find((el) => el.dataset.key === event.key && isMeant(el));
     if (!target) return;
     event.preventDefault();
     target.click();

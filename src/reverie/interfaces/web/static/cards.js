@@ -8,8 +8,14 @@
   const list = () => [...document.querySelectorAll("[data-cards] [data-card]")];
   const isAlone = find().dataset.cards === "one";
   const place = document.querySelector("[data-place]");
+  // For the list of keys, which app.js shows.
+  document.documentElement.dataset.cardKeys = JSON.stringify([
+    ["j", "Next"], ["k", "Back"], ...(document.querySelector("[data-select]") ? [["x", "Select"]] : []),
+  ]);
   const key = `reverie:card:${location.pathname}`;
-  let at = 0;
+  let at = 0, current = "";
+  // A feed has a memory in many turns.
+  const nameOf = (card) => [card.closest("article")?.getAttribute("aria-label"), card.dataset.memory, card.id].join(" ");
   const show = (next, scroll = true) => {
     const cards = list();
     if (!cards.length) return;
@@ -18,6 +24,7 @@
       if (isAlone) card.hidden = n !== at;
       card.toggleAttribute("data-current", n === at);
     });
+    current = nameOf(cards[at]);
     if (place) place.textContent = `${at + 1} of ${cards.length}`;
     try { sessionStorage.setItem(key, String(at)); } catch { /* a browser that keeps nothing */ }
     if (!isAlone && scroll) cards[at].scrollIntoView({ block: "nearest" });
@@ -33,6 +40,7 @@
   // Before app.js: the keys of the current card come first, and those of a selection before these.
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (document.documentElement.dataset.after) return;
     if (event.target.closest("input:not([type=checkbox]), textarea, select")) return;
     const take = () => { event.preventDefault(); event.stopImmediatePropagation(); };
     const cards = list(), card = cards[at];
@@ -53,6 +61,11 @@
   for (const el of document.querySelectorAll("[data-step]")) {
     el.addEventListener("click", () => show(at + Number(el.dataset.step)));
   }
+  // A feed that was replaced: one stays at the card at which one was.
+  document.addEventListener("htmx:after:swap", () => {
+    const found = list().findIndex((card) => nameOf(card) === current);
+    show(found >= 0 ? found : at, false);
+  });
   const hash = list().findIndex((card) => `#${card.id}` === location.hash);
   // Cards shown alone go on where one was; a list begins at its top.
   show(hash >= 0 ? hash : isAlone ? Number(sessionStorage.getItem(key) || 0) : 0, false);

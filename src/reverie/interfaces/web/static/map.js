@@ -7,6 +7,9 @@ const HUES = 8;
 const MOST_DRAFTS = 20;
 // Tags, groups and files with so many ties have their names beside them.
 const NAMED_FROM = 8;
+// So few nodes have room for more names, and for larger dots.
+const FEW_NODES = 300;
+const FEW_NAMED_FROM = 2;
 
 const day = (at) => new Date(at * 1000).toISOString().slice(0, 10);
 const blend = (cold, hot, share) => {
@@ -32,6 +35,8 @@ customElements.define("memory-map", class extends HTMLElement {
     if (!answer.ok) { this.find("status").textContent = "The map could not be read. Load the page again."; return; }
     const isFirst = !this.map;
     this.map = await answer.json();
+    // Spaces and signs that only steer others cannot be pressed.
+    for (const node of this.map.nodes) if (!/[^\p{C}\p{Z}\p{M}]/u.test(node.label)) node.label = "(nothing that can be seen)";
     this.span = [this.map.began, this.map.ended];
     if (!this.map.nodes.length) {
       document.querySelector("[data-empty]").hidden = false;
@@ -129,7 +134,7 @@ customElements.define("memory-map", class extends HTMLElement {
     const so = nodes.filter((node) => this.isSo(node)).length;
     nodes.sort((one, other) => this.isSo(other) - this.isSo(one) || other.links - one.links);
     const more = this.map.chosen ? ", chosen from more memories" : "";
-    this.find("status").textContent = `${so.toLocaleString("en")} of ${nodes.length.toLocaleString("en")} were so then${more}`;
+    this.find("status").textContent = `${so.toLocaleString("en")} of ${nodes.length.toLocaleString("en")} ${this.at === Infinity ? "are so today" : "were so then"}${more}`;
     this.find("rows").replaceChildren(...nodes.slice(0, this.shown).map((node) => this.row(node)));
     this.find("more").hidden = nodes.length <= this.shown;
   }
@@ -163,8 +168,10 @@ customElements.define("memory-map", class extends HTMLElement {
 
   draw() {
     const graph = new graphology.Graph({ type: "undirected", multi: false });
-    const size = (node) => 2 + 1.3 * Math.log1p(node.links);
-    for (const node of this.map.nodes) graph.addNode(node.id, { x: node.x, y: -node.y, size: size(node), label: node.label, node, forceLabel: node.what !== "memory" && node.links >= NAMED_FROM });
+    const isSmall = this.map.nodes.length <= FEW_NODES;
+    const size = (node) => (isSmall ? 1.4 : 1) * (2 + 1.3 * Math.log1p(node.links));
+    const isNamed = (node) => node.what !== "memory" && node.links >= (isSmall ? FEW_NAMED_FROM : NAMED_FROM);
+    for (const node of this.map.nodes) graph.addNode(node.id, { x: node.x, y: -node.y, size: size(node), label: node.label, node, forceLabel: isNamed(node) });
     for (const link of this.map.links) graph.addEdge(this.map.nodes[link.one].id, this.map.nodes[link.other].id, { size: 0.5 });
     try {
       this.sigma = new Sigma(graph, this.find("canvas"), {

@@ -16,16 +16,21 @@ customElements.define("growth-plot", class extends HTMLElement {
       script.src = this.dataset.plot; script.onload = done; script.onerror = fail;
       document.head.append(script);
     });
+    this.plot(days);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.plot(days));
+    addEventListener("resize", () => this.drawn.setSize(this.size()));
+  }
+  size() { return { width: Math.max(240, this.clientWidth), height: 220 }; }
+  plot(days) {
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(name).trim();
     const axis = { stroke: colour("--ink-2"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") } };
+    this.drawn?.root.parentElement.remove();
     const box = document.createElement("div");
     this.prepend(box);
-    const size = () => ({ width: Math.max(240, this.clientWidth), height: 220 });
-    const plot = new uPlot({
-      ...size(), axes: [axis, { ...axis, size: 64 }], legend: { live: true },
-      series: [{ label: "Day" }, { label: "Memories", stroke: colour("--accent"), width: 2, paths: uPlot.paths.stepped({ align: 1 }) }],
+    this.drawn = new uPlot({
+      ...this.size(), axes: [axis, { ...axis, size: 64 }], legend: { live: true },
+      series: [{ label: "Day" }, { label: "Memories", stroke: colour("--accent"), width: 2, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }],
     }, [days.map((day) => Date.parse(day.date) / 1000), days.map((day) => day.counted)], box);
-    addEventListener("resize", () => plot.setSize(size()));
   }
 });
