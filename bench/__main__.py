@@ -44,6 +44,7 @@ SUITES = (
     "bench.similar",
     "bench.anchors",
     "bench.purge",
+    "bench.device_sync",
     "bench.hooks",
     "bench.web",
     "bench.mcp",

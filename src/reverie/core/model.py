@@ -154,10 +154,11 @@ class Event(NamedTuple):
 
 
 _OWN_VERBS = """
-remember import hinted shared synced pushed retrieve revise tag describe link supersede feedback
-outcome forget restore undo purge scrub review curate fired done cancel snooze mirror folder heard
-used prepared feel season left learn gather summary extract answer reconcile weigh maintain llm
-failed sleeping sleep slept commit remedy anchor trial depend doubt guard tighten
+remember import hinted shared synced pushed received retrieve revise tag describe link
+supersede feedback outcome forget restore undo purge scrub review curate fired done cancel
+snooze mirror folder heard used prepared feel season left learn gather summary extract answer
+reconcile weigh maintain llm failed sleeping sleep slept commit remedy anchor trial depend
+doubt guard tighten
 """
 # Verbs of events by which Reverie records what it did and decided; nobody else may write them.
 OWN_VERBS = frozenset(_OWN_VERBS.split())

@@ -24,6 +24,7 @@ from reverie.mirror.space_sync import SyncRequest
 from reverie.pipeline.event_reader import WorkContext
 from reverie.porting import shared_files
 from reverie.storage.scrub_scan import ScrubFinding, TextCleaner
+from reverie.sync.device_logs.log_folder import LOG_FOLDERS
 
 # Larger files are not read, and whoever asks is told their names.
 MAX_FILE_BYTES = 64_000_000
@@ -33,8 +34,9 @@ MAX_REREADS = 5
 MAX_PROBED_LINES = 50
 # These are in the home, and yet the user's.
 USER_FILES = ("config.toml", "installed", "mcp-token", "server-key")
-# Of these, backups and versions are gone through by other means; a cache is nobody's words.
-EXCLUDED_FOLDERS = ("backups", "versions", "cache")
+# Of these, backups, versions and the logs of devices are gone through by other means; a cache is
+# nobody's words.
+EXCLUDED_FOLDERS = ("backups", "versions", "cache", *LOG_FOLDERS)
 DATABASE_SUFFIXES = (".db", ".db-wal", ".db-shm", ".db-journal", ".lock")
 
 # is told (stage, done, total)

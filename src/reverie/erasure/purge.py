@@ -56,6 +56,8 @@ from reverie.storage.erased_texts import (
     is_kept_field,
 )
 from reverie.storage.indexed_transcripts import TranscriptIndex
+from reverie.sync.device_logs.log_folder import erase_log_files
+from reverie.sync.device_logs.log_state import load_own
 from reverie.sync.sync_state import note_purged
 from reverie.sync.wire_format import PurgedMemory
 from reverie.text.tokenization import fold_text
@@ -118,6 +120,8 @@ def purge_alone(
         erased = work.store.purge(gone.ids, texts, found) + len(said)
         save_pending_purges(work.store, [*load_pending_purges(work.store), gone])
         note_purged(work.store, (PurgedMemory(one.id, one.space) for one in listed))
+    if load_own(work.store) is not None:
+        erase_log_files(work.settings.home)
     repeating: dict[PurgedMemories, set[str]] = {}
     left = finish_purge(work, now, repeating)
     if gone not in repeating:

@@ -210,12 +210,14 @@ class Worker:
         return self.done
 
     def keep_in_step(self) -> None:
-        """Have a thread of its own push to the team's server and pull from it: settling never
-        waits for a network.
+        """Have a thread of its own keep in step with the team's server and the user's other
+        machines: settling never waits for a network.
         """
+        from reverie.sync.device_logs.log_state import load_own
         from reverie.sync.sync_state import load_account
 
-        if self._sync is None and load_account(self.mind.store) is not None:
+        store = self.mind.store
+        if self._sync is None and (load_account(store) or load_own(store)):
             from reverie.runtime.sync_thread import SyncThread
 
             self._sync = SyncThread(lambda: self.mind.work, self.mind.data.purge)

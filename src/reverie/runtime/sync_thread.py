@@ -1,4 +1,5 @@
-"""The thread that keeps a home in step with its server, beside whatever else is done.
+"""The thread that keeps a home in step with its server and the user's other machines, beside
+whatever else is done.
 
 Nobody waits for it: a server that is away costs its own thread a few seconds now and then. It ends
 when it is told to, after what waits was sent if that is soon done; its owner closes it before the
@@ -13,6 +14,12 @@ from contextlib import suppress
 
 from reverie.core.errors import ReverieError
 from reverie.pipeline.event_reader import WorkContext
+from reverie.sync.device_logs.log_step import (
+    DeviceWork,
+    PlaceWatch,
+    open_sealer,
+    sync_devices,
+)
 from reverie.sync.inbox import Purge
 from reverie.sync.server_client import ServerClient, Waits
 from reverie.sync.sync_step import is_sync_due, note_trouble, sync_all
@@ -32,6 +39,7 @@ class SyncThread:
         self._work, self._purge = work, purge
         self._stop = threading.Event()
         self._wake = threading.Event()
+        self._watch = PlaceWatch()
         self._client: ServerClient | None = None
         self._thread = threading.Thread(target=self._run, name="reverie-sync", daemon=True)
 
@@ -50,8 +58,10 @@ class SyncThread:
         try:
             while not self._stop.is_set():
                 self._sync_if_due()
+                self._sync_devices_if_due()
                 self._wake.wait(POLL_SECONDS)
             self._sync_if_due()
+            self._sync_devices_if_due()
         finally:
             if self._client is not None:
                 self._client.close()
@@ -69,3 +79,11 @@ class SyncThread:
                 sync_all(self._work, self._client, self._purge, rounds=ROUNDS)
             except ReverieError as err:
                 note_trouble(work, str(err))
+
+    def _sync_devices_if_due(self) -> None:
+        """Be in step with other machines, if it is time; trouble is noted by place."""
+        with suppress(ReverieError, OSError):
+            work = self._work()
+            if self._watch.is_due(work):
+                sealer = open_sealer(work.settings)
+                sync_devices(DeviceWork(self._work, self._purge, sealer), rounds=ROUNDS)

@@ -82,9 +82,14 @@ def revise_to(known: Memory, came: Memory) -> tuple[Change, ...]:
     fields |= pick_use(came, known)
     if known.active and came.retired_at is not None:
         rest = {name: value for name, value in fields.items() if name not in RETIRED_FIELDS}
-        retire = Retire(known.id, came.retired_at, came.retired_why, came.superseded_by)
+        retire = build_retirement(came)
         return (Revise(known.id, rest), retire) if rest else (retire,)
     return (Revise(known.id, fields),)
+
+
+def build_retirement(came: Memory) -> Retire:
+    """The change by which a memory is retired as another version of it was."""
+    return Retire(came.id, came.retired_at or 0.0, came.retired_why, came.superseded_by)
 
 
 def build_revision_fields(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from reverie.storage import Store
+from reverie.sync.device_logs.local_changes import note_purged_here
 from reverie.sync.space_map import Account, Link, SpaceMap
 from reverie.sync.wire_format import PurgedMemory, id_of, number_of
 
@@ -165,9 +166,12 @@ def save_purged(store: Store, purged: Iterable[PurgedMemory]) -> None:
 
 
 def note_purged(store: Store, purged: Iterable[PurgedMemory]) -> None:
-    """Have memories purged on the server too, if this home is in step with one.
+    """Have memories purged on the server and the user's other devices too, if this home is in step
+    with any.
 
     To be called in the transaction that purges them here.
     """
+    listed = list(purged)
     if store.meta(ACCOUNT_META):
-        save_purged(store, {*load_purged(store), *purged})
+        save_purged(store, {*load_purged(store), *listed})
+    note_purged_here(store, [number_of(one.id) for one in listed])

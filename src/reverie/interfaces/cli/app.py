@@ -64,6 +64,7 @@ from reverie.interfaces.cli.commands import (
     sleep_command,
     sql_command,
     status_commands,
+    sync_commands,
     terminal_commands,
     web_command,
 )
@@ -160,17 +161,25 @@ class InnerGroup(TyperGroup):
 
 
 class StartingGroup(InnerGroup):
-    """A group that by itself, or with options alone, is its command `start`."""
+    """A group that by itself, or with options alone, is one of its commands."""
+
+    usual = "start"
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put `start` in front where no command of the group stands."""
-        is_start = all(arg.startswith("-") for arg in args[:1])
-        if is_start and "--help" not in args and not self.commands.keys() & set(args):
-            args = ["start", *args]
+        """Put the usual command in front where no command of the group stands."""
+        is_usual = all(arg.startswith("-") for arg in args[:1])
+        if is_usual and "--help" not in args and not self.commands.keys() & set(args):
+            args = [self.usual, *args]
         return super().parse_args(ctx, args)
 
 
-GROUP_CLASSES = {"server": StartingGroup}
+class SyncGroup(StartingGroup):
+    """`reverie sync` by itself brings in step now."""
+
+    usual = "now"
+
+
+GROUP_CLASSES = {"server": StartingGroup, "sync": SyncGroup}
 
 
 def find_new_name(name: str, rest: Sequence[str]) -> str:
@@ -451,6 +460,7 @@ TABLES = {
         review_commands.data,
     ),
     "server": (server_commands.commands, server_admin_commands.commands),
+    "sync": (sync_commands.commands,),
     "team": (login_commands.commands, share_commands.commands),
 }
 for table in TOP_LEVEL:

@@ -21,6 +21,7 @@ GROUPS = {
     "activity": "What agents did: errors and fixes, files, SQL.",
     "data": "The store: export, import, back up, check, erase.",
     "server": "A team's server: set up, start, users, keys, rights.",
+    "sync": "The same memory on all your machines: folder or git.",
     "team": "A team's server: log in, share spaces, be in step.",
 }
 

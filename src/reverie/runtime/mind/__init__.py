@@ -21,6 +21,7 @@ from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.activity_verbs import ActivityVerbs
 from reverie.runtime.mind.code_verbs import CodeVerbs
 from reverie.runtime.mind.data_verbs import DataVerbs
+from reverie.runtime.mind.device_verbs import DeviceVerbs
 from reverie.runtime.mind.edit_verbs import EditVerbs
 from reverie.runtime.mind.episode_verbs import EpisodeVerbs
 from reverie.runtime.mind.feeling_verbs import FeelingVerbs
@@ -99,6 +100,7 @@ class Mind:
         self.activity = ActivityVerbs(context)
         self.code = CodeVerbs(context)
         self.data = DataVerbs(context)
+        self.devices = DeviceVerbs(context, self.data)
         self.episodes = EpisodeVerbs(context, self._keeping)
         self.feelings = FeelingVerbs(context)
         self.files = FileVerbs(context, self._keeping, self.data)

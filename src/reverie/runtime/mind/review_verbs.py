@@ -456,7 +456,10 @@ class ReviewVerbs(VerbGroup):
     ) -> str:
         """Why a pair is asked about, judged anew by its present texts."""
         from reverie.reconciliation.paraphrase.statement_comparison import compare_memories
+        from reverie.sync.device_logs.folding import BESIDE
 
+        if one.details.get(BESIDE) == other.id or other.details.get(BESIDE) == one.id:
+            return "one text, revised on two machines"
         cosine = None
         if one.id in vectors and other.id in vectors:
             cosine = float(vectors[one.id] @ vectors[other.id])

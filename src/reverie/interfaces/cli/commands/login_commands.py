@@ -135,7 +135,6 @@ def log_out(cli: CliContext) -> None:
     )
 
 
-@top.add("sync", spaced=False, hidden=True)
 @commands.add("sync", spaced=False)
 def sync_now(
     cli: CliContext,

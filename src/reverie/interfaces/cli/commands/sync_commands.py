@@ -1,0 +1,209 @@
+"""Commands that keep this memory the same on a user's machines: reverie sync, sync add, …"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from reverie import Mind
+from reverie.core.errors import BadInput
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.commands.login_commands import (
+    describe_status,
+    describe_sync,
+    log_in,
+    sync_with_progress,
+)
+from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
+from reverie.memory.history_text import format_moment
+from reverie.memory.short_ids import shorten_id
+
+if TYPE_CHECKING:
+    from reverie.runtime.mind.team_verbs import TeamStatus
+    from reverie.sync.device_logs.device_setup import DevicesStatus, OtherDevice
+    from reverie.sync.device_logs.log_state import LogPlace
+    from reverie.sync.device_logs.log_step import DeviceReport
+
+commands = CommandTable()
+MAX_NAMED = 10  # texts that were revised on two machines
+NOTHING = (
+    "This memory is in step with nothing. Name a folder that is carried to your other machines, "
+    "or a git repository: reverie sync add FOLDER"
+)
+
+
+@commands.add("now", spaced=False)
+def sync_now(
+    cli: CliContext,
+    status: Annotated[bool, typer.Option("--status", help="Only say how things stand.")] = False,
+) -> None:
+    """Write and fetch now what the background would.
+
+    By all places that were added, and with the team's server if you are logged in to one. Texts
+    that were revised on two machines are both kept: reverie review.
+    """
+    with cli.open_mind() as mind:
+        team, devices = mind.team.status(), mind.devices.status()
+        if team is None and devices is None:
+            raise BadInput(NOTHING)
+        if status:
+            cli.answer(status_values(team, devices), describe_all(team, devices))
+            return
+        server = sync_with_progress(cli, mind) if team else None
+        done = sync_devices(cli, mind) if devices else None
+        hand_to_worker(cli, mind)
+        team, devices = mind.team.status(), mind.devices.status()
+    cli.answer(
+        {"synced": server, "devices": done, "status": status_values(team, devices)},
+        [*(describe_sync(server) if server else ()), *(describe_devices(done) if done else ())],
+    )
+
+
+@commands.add("add", spaced=False)
+def add_place(
+    cli: CliContext,
+    where: Annotated[str, "FOLDER|GIT|SERVER", "A folder, a git repository, or https://server."],
+    name: Annotated[
+        str, typer.Option("--as", help="What the others call this machine (default: its name).")
+    ] = "",
+) -> None:
+    """Have the same memory on your other machines.
+
+    A folder is one that something else carries: Syncthing, iCloud, Dropbox, a mounted bucket. Say
+    the same on each machine. Everything of `me` is shared; what came from a team is not.
+    """
+    if is_server(where):
+        log_in(cli, where)
+        return
+    with cli.open_mind() as mind:
+        place = mind.devices.add(where, name=name)
+        done = sync_devices(cli, mind)
+        hand_to_worker(cli, mind)
+    cli.note(f"In step through {place.where}. On the other machines: reverie sync add …")
+    cli.answer({"place": place, "devices": done}, describe_devices(done))
+
+
+def is_server(where: str) -> bool:
+    """True for the address of a team's server, which no git repository has."""
+    return where.startswith(("https://", "http://")) and not where.rstrip("/").endswith(".git")
+
+
+@commands.add("remove", spaced=False)
+def remove_place(
+    cli: CliContext,
+    where: Annotated[str, "FOLDER|GIT|SERVER", "As reverie sync status names it."],
+) -> None:
+    """Be in step through a place no longer.
+
+    Nothing is erased, here or there.
+    """
+    with cli.open_mind() as mind:
+        if is_server(where):
+            account = mind.team.logout()
+            gone = account.url if account else ""
+        else:
+            gone = mind.devices.remove(where).where
+    cli.answer({"removed": gone}, f"No longer in step through {gone or where}.")
+
+
+@commands.add("space")
+def join_spaces(
+    cli: CliContext,
+    there: Annotated[str, "SPACE", "As it came from the other machine: me/demo-3f2a91."],
+) -> None:
+    """Take another machine's space for this project's.
+
+    A project's space is named after the path of its folder. Where that differs between machines,
+    say once, on one of them, which space of the other is this project's, or --space.
+    """
+    with cli.open_mind() as mind:
+        moved = mind.devices.join_spaces(there, cli.space)
+        hand_to_worker(cli, mind)
+    cli.answer(
+        {"there": there, "here": cli.space, "moved": moved},
+        f"{there} is {cli.space} here: {moved:,} memories moved.",
+    )
+
+
+@commands.add("status", spaced=False)
+def show_status(cli: CliContext) -> None:
+    """Which machines were seen when, and what waits."""
+    with cli.open_mind() as mind:
+        team, devices = mind.team.status(), mind.devices.status()
+    cli.answer(status_values(team, devices), describe_all(team, devices), NOTHING)
+
+
+def status_values(
+    team: "TeamStatus | None",
+    devices: "DevicesStatus | None",
+) -> dict[str, Any]:
+    """How things stand, as JSON values."""
+    return {"server": team, "devices": devices}
+
+
+def sync_devices(cli: CliContext, mind: Mind) -> "DeviceReport":
+    """Bring in step with a bar; trouble is in the report."""
+    done = mind.devices.sync(progress=cli.progress)
+    cli.progress.clear()
+    return done
+
+
+def describe_devices(done: "DeviceReport") -> Iterator[str]:
+    """What was written and taken in, and what needs a look."""
+    yield (
+        f"{done.written:,} written for the others; {done.new:,} new here, "
+        f"{done.revised:,} changed, {done.purged:,} erased."
+    )
+    if done.conflicts:
+        ids = ", ".join(shorten_id(one) for one, _ in done.conflicts[:MAX_NAMED])
+        yield f"Revised on two machines: {ids}. Both texts are kept: reverie review"
+    for trouble in done.troubles[:MAX_NAMED]:
+        yield f"{trouble.rstrip('.')}. What waits goes later."
+
+
+def describe_all(
+    team: "TeamStatus | None",
+    devices: "DevicesStatus | None",
+) -> Iterator[str]:
+    """How things stand with the server and the other machines."""
+    if team is not None:
+        yield from describe_status(team)
+    if devices is not None:
+        yield from describe_machines(devices)
+
+
+def describe_machines(found: "DevicesStatus") -> Iterator[str]:
+    """This machine, the places, the others, what two of them revised."""
+    waits = f"{found.waiting:,} to write" if found.waiting else "nothing to write"
+    yield f"{found.name} (this machine, {found.device}): {waits}"
+    for place in found.places:
+        yield describe_place(place)
+    for other in found.others:
+        yield from describe_other(other)
+    for one, other in found.namesakes:
+        yield (
+            f"  {one} and {other}: one project in two folders? Then: reverie sync space {one} "
+            f"--space {other}"
+        )
+    for id, beside, at in found.conflicts[-MAX_NAMED:]:
+        yield (
+            f"  {shorten_id(id)} was revised on two machines, {format_moment(at)} UTC; "
+            f"the other text: {shorten_id(beside)}"
+        )
+
+
+def describe_place(place: "LogPlace") -> str:
+    """A line about a place."""
+    seen = f"last seen {format_moment(place.seen_at)} UTC" if place.seen_at else "not seen yet"
+    away = f". It is away: {place.trouble}" if place.fails else ""
+    return f"  through {place.where}: {seen}{away}"
+
+
+def describe_other(other: "OtherDevice") -> Iterator[str]:
+    """Lines about another machine."""
+    seen = f"wrote {format_moment(other.wrote_at)} UTC" if other.wrote_at else "not read yet"
+    files = f"{other.files:,} files read"
+    missing = f", {other.missing:,} still to come" if other.missing else ""
+    yield f"  {other.name or 'a machine'} ({other.device}): {seen}, {files}{missing}"
+    for trouble in other.troubles[:MAX_NAMED]:
+        yield f"    {trouble}"

@@ -1,0 +1,88 @@
+"""The same memory on several machines of one person: be in step through a folder or git."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from reverie.runtime.mind.data_verbs import DataVerbs
+from reverie.runtime.mind.mind_context import MindContext, VerbGroup
+
+if TYPE_CHECKING:
+    from reverie.sync.device_logs.device_setup import DevicesStatus
+    from reverie.sync.device_logs.log_state import LogPlace
+    from reverie.sync.device_logs.log_step import DeviceReport, DeviceWork
+
+PATIENCE = 30.0  # seconds to wait for the background when it is at the same work
+SyncProgress = Callable[[str, int, int | None], None]
+
+
+class DeviceVerbs(VerbGroup):
+    """`mind.devices`: this memory on your other machines, through what moves between them."""
+
+    def __init__(self, context: MindContext, data: DataVerbs) -> None:
+        super().__init__(context)
+        self._data = data
+
+    def add(self, where: str, *, name: str = "") -> LogPlace:
+        """Be in step through a folder that is carried to your other machines, or a git repository.
+
+        `name` is what this machine is called on the others, by default its host name. Added again,
+        all that lies there is read again.
+        """
+        import platform
+
+        from reverie.sync.device_logs.device_setup import add_place
+
+        return add_place(self._work, where, name or platform.node() or "a machine")
+
+    def remove(self, where: str) -> LogPlace:
+        """Be in step through a place no longer. Nothing is erased, here or there."""
+        from reverie.sync.device_logs.device_setup import remove_place
+
+        return remove_place(self._store, where)
+
+    def join_spaces(self, there: str, here: str | None = None) -> int:
+        """Take a space that came from another machine for one of this one, by default that of the
+        working directory: a project in another folder has another name. How many memories it had.
+        """
+        from reverie.sync.device_logs.space_names import join_spaces
+
+        return join_spaces(self._work, there, self._resolve_space(here))
+
+    def sync(
+        self,
+        *,
+        within: float = float("inf"),
+        progress: SyncProgress | None = None,
+    ) -> DeviceReport:
+        """Write what was changed here for the others, and take in what they wrote, now.
+
+        What could not be done is in `troubles`; what waits goes later.
+        """
+        from reverie.sync.device_logs.log_step import sync_devices
+
+        self._flush()
+        return sync_devices(
+            self.job(everywhere=True, patience=PATIENCE), within=within, tell=progress
+        )
+
+    def status(self) -> DevicesStatus | None:
+        """Which other machines were seen when, what waits, what was revised on two of them; None if
+        this memory is in step with no other.
+        """
+        from reverie.sync.device_logs.device_setup import describe_devices
+
+        return describe_devices(self._store)
+
+    def job(self, *, everywhere: bool = False, patience: float = 0.0) -> DeviceWork:
+        """What keeping in step works with."""
+        from reverie.sync.device_logs.log_step import DeviceWork, open_sealer
+
+        return DeviceWork(
+            lambda: self._work,
+            self._data.purge,
+            open_sealer(self._settings),
+            everywhere,
+            patience,
+        )

@@ -1,0 +1,155 @@
+"""A git repository as the place through which logs move, by the `git` command.
+
+A bare repository in the home stands between. Each device has a branch of its own,
+`reverie/<device>`, which nobody else writes, so nothing is ever merged and no push is refused
+because of another device. When files are taken away, as after a purge, the branch begins anew with
+one commit, so that its history does not keep them. git asks nobody for a password: what needs one
+is trouble that is noted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from reverie.core import clock
+from reverie.core.atomic_file import make_private_folder
+from reverie.core.config import environment_without_git
+from reverie.sync.device_logs.batch_file import parse_name
+from reverie.sync.device_logs.log_folder import CLONES, PlaceAway
+
+BRANCHES = "refs/heads/reverie"
+FETCHED = "refs/remotes/place/reverie"
+SECONDS = 60.0  # that one command may take
+PUSHES = 3
+PAUSE = 0.5  # seconds before a push is tried again
+AUTHOR = ("-c", "user.name=reverie", "-c", "user.email=reverie@localhost")
+
+
+class GitPlace:
+    """A git repository, seen from one device."""
+
+    def __init__(self, url: str, device: str, home: Path) -> None:
+        self.url, self.device = url, device
+        name = hashlib.sha256(url.encode()).hexdigest()[:12]
+        self.path = Path(home) / CLONES / name
+        self._objects: dict[str, str] = {}  # file → its object
+        self._own: dict[str, str] = {}
+        self._is_changed = self._is_shortened = False
+
+    def open(self) -> None:
+        """Fetch what is there now."""
+        if not (self.path / "HEAD").exists():
+            make_private_folder(self.path)
+            self._git("init", "--bare", "--quiet", ".")
+        wanted = f"+{BRANCHES}/*:{FETCHED}/*"
+        self._git("fetch", "--quiet", "--prune", "--no-tags", self.url, wanted)
+        listed = self._git("for-each-ref", "--format=%(refname)", FETCHED)
+        self._objects = {}
+        for branch in listed.split():
+            self._objects |= self._list_files(branch)
+        self._own = {
+            name: one for name, one in self._objects.items() if name.startswith(f"{self.device}-")
+        }
+        self._is_changed = self._is_shortened = False
+
+    def sizes(self) -> dict[str, int]:
+        """The files of logs by name, with their sizes."""
+        if not self._objects:
+            return {}
+        names = list(self._objects)
+        answer = self._git(
+            "cat-file",
+            "--batch-check=%(objectsize)",
+            given="\n".join(self._objects[name] for name in names).encode(),
+        )
+        return dict(zip(names, map(int, answer.split()), strict=True))
+
+    def read(self, name: str) -> bytes:
+        """What a file holds."""
+        return self._run("cat-file", "blob", self._objects[name])
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put a file into the next commit."""
+        found = self._git("hash-object", "-w", "--stdin", given=data).strip()
+        self._is_changed |= self._own.get(name) != found
+        self._own[name] = self._objects[name] = found
+
+    def remove(self, name: str) -> None:
+        """Leave a file out of the next commit."""
+        if self._own.pop(name, None) is not None:
+            self._is_changed = self._is_shortened = True
+        self._objects.pop(name, None)
+
+    def finish(self) -> None:
+        """Commit and push what was written and removed."""
+        if not self._is_changed:
+            return
+        listing = "".join(f"100644 blob {one}\t{name}\n" for name, one in sorted(self._own.items()))
+        tree = self._git("mktree", given=listing.encode()).strip()
+        before = self._find(f"{FETCHED}/{self.device}")
+        parent = ("-p", before) if before and not self._is_shortened else ()
+        commit = self._git(*AUTHOR, "commit-tree", tree, *parent, "-m", "reverie").strip()
+        self._push(commit)
+        self._git("update-ref", f"{FETCHED}/{self.device}", commit)
+        self._is_changed = self._is_shortened = False
+
+    def _push(self, commit: str) -> None:
+        """Push a commit as the branch of this device; another device may hold a lock just now."""
+        for number in range(1, PUSHES + 1):
+            try:
+                self._git("push", "--quiet", self.url, f"+{commit}:{BRANCHES}/{self.device}")
+                return
+            except PlaceAway:
+                if number == PUSHES:
+                    raise
+                clock.sleep(PAUSE * number)
+
+    def _list_files(self, branch: str) -> dict[str, str]:
+        """The files of a branch, with their objects: those of the device whose branch it is."""
+        device = branch.rpartition("/")[2]
+        found = {}
+        for line in self._git("ls-tree", branch).splitlines():
+            about, _, name = line.partition("\t")
+            parsed = parse_name(name)
+            if parsed is not None and parsed.device == device:
+                found[name] = about.split()[2]
+        return found
+
+    def _find(self, ref: str) -> str:
+        """The commit of a ref; "" for none."""
+        return self._git("for-each-ref", "--format=%(objectname)", ref).strip()
+
+    def _git(self, *words: str, given: bytes | None = None) -> str:
+        return self._run(*words, given=given).decode("utf-8", "replace")
+
+    def _run(self, *words: str, given: bytes | None = None) -> bytes:
+        """What a git command answers; PlaceAway with what it complained of."""
+        try:
+            done = subprocess.run(
+                ["git", "--git-dir", str(self.path), *words],
+                input=given if given is not None else b"",
+                capture_output=True,
+                check=False,
+                timeout=SECONDS,
+                cwd=self.path,
+                env={**environment_without_git(), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
+            )
+        except FileNotFoundError as err:
+            raise PlaceAway("git is not installed, so its repository cannot be reached") from err
+        except subprocess.TimeoutExpired as err:
+            raise PlaceAway(f"{self.url} did not answer within {SECONDS:.0f} seconds") from err
+        except OSError as err:
+            raise PlaceAway(f"git cannot be run: {err.strerror}") from err
+        if done.returncode:
+            raise PlaceAway(f"{self.url} cannot be reached: {last_line(done.stderr)}")
+        return done.stdout
+
+
+def last_line(said: bytes) -> str:
+    """What a command complained of, as one line."""
+    lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+    fatal: Sequence[str] = [line for line in lines if line.startswith(("fatal:", "error:"))]
+    return (fatal or lines or ["it does not say why"])[0].strip()

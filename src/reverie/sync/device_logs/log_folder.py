@@ -1,0 +1,112 @@
+"""A folder in which logs lie: the own one of the home, and one that somebody else moves about.
+
+A file is written under a temporary name, flushed and renamed, so that whoever carries the folder
+away carries whole files, or such as a reader passes over. A folder that was there and is not is
+away, as a disk that is not mounted: it is never made anew.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from shutil import rmtree
+from typing import Protocol
+
+from reverie.core.atomic_file import make_private_folder, write_atomically
+from reverie.core.errors import ReverieError
+from reverie.sync.device_logs.batch_file import parse_name
+
+FOLDER = "reverie-log"  # in the folder that the user named
+OWN, CLONES = "devices", "devices-git"  # in the home: the own log; what git has of places
+LOG_FOLDERS = (OWN, CLONES)
+
+
+class PlaceAway(ReverieError):
+    """The folder or repository through which your devices are kept in step cannot be reached just
+    now. What waits is sent later; see `reverie sync status`.
+    """
+
+
+class Place(Protocol):
+    """Where logs lie that other devices read."""
+
+    def open(self) -> None:
+        """Look what is there now; PlaceAway if it cannot be reached."""
+
+    def sizes(self) -> dict[str, int]:
+        """The files of logs by name, with their sizes."""
+
+    def read(self, name: str) -> bytes:
+        """What a file holds; PlaceAway if it cannot be read."""
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put a file there, whole."""
+
+    def remove(self, name: str) -> None:
+        """Take a file away."""
+
+    def finish(self) -> None:
+        """Make sure that what was written and removed is so for others; PlaceAway if it is not."""
+
+
+class LogFolder:
+    """A folder of files of logs."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+
+    def create(self) -> None:
+        """Make the folder, for its owner alone, if it is not there."""
+        make_private_folder(self.path)
+
+    def open(self) -> None:
+        """PlaceAway if the folder is not there."""
+        if not self.path.is_dir():
+            raise PlaceAway(
+                f"{self.path} is not there. If its disk or service is off, it is tried again; "
+                f"if it was moved: reverie sync add NEW_PLACE"
+            )
+
+    def sizes(self) -> dict[str, int]:
+        """The files of logs by name, with their sizes."""
+        try:
+            with os.scandir(self.path) as found:
+                return {one.name: one.stat().st_size for one in found if parse_name(one.name)}
+        except OSError as err:
+            raise PlaceAway(f"{self.path} cannot be read: {err.strerror}") from err
+
+    def read(self, name: str) -> bytes:
+        """What a file holds."""
+        try:
+            return (self.path / name).read_bytes()
+        except OSError as err:
+            raise PlaceAway(f"{self.path / name} cannot be read: {err.strerror}") from err
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put a file there, whole, and durable when this returns."""
+        try:
+            write_atomically(self.path / name, data)
+        except OSError as err:
+            raise PlaceAway(f"{self.path / name} cannot be written: {err.strerror}") from err
+
+    def remove(self, name: str) -> None:
+        """Take a file away, if it is there."""
+        with suppress(FileNotFoundError):
+            (self.path / name).unlink()
+
+    def finish(self) -> None:
+        """Nothing: each file was whole when it was written."""
+
+
+def own_folder(home: Path) -> LogFolder:
+    """The folder of a home in which its own log lies."""
+    return LogFolder(Path(home) / OWN)
+
+
+def erase_log_files(home: Path) -> None:
+    """Remove the files of logs in a home, all of which may hold what was erased. A home that is in
+    step with others writes a snapshot next, and fetches anew.
+    """
+    for name in LOG_FOLDERS:
+        rmtree(Path(home) / name, ignore_errors=True)

@@ -1,0 +1,393 @@
+"""One bounded piece of bringing a home in step with the user's other devices.
+
+What waits is written into the own log, shown at every place, and what others wrote there is taken
+in. One process at a time does it, by a lease. A place that cannot be reached is noted as trouble
+and tried again after a while that grows; nobody waits for it, and the other places go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from reverie.core import clock
+from reverie.core.config import Settings
+from reverie.core.errors import ReverieError, StoreBusy, StoreError
+from reverie.pipeline.event_reader import WorkContext
+from reverie.pipeline.leases import hold_lease
+from reverie.sync.device_logs.batch_file import (
+    DamagedFile,
+    HalfArrived,
+    LogBatch,
+    LogName,
+    parse_name,
+    read_batch,
+)
+from reverie.sync.device_logs.log_folder import LogFolder, Place, PlaceAway, own_folder
+from reverie.sync.device_logs.log_reading import (
+    PeerLog,
+    group_by_device,
+    is_out_of_chain,
+    is_rolled_back,
+    list_unread,
+    note_trouble_of,
+)
+from reverie.sync.device_logs.log_state import (
+    CURSOR,
+    FOLDER,
+    GIT,
+    LogPlace,
+    OwnLog,
+    load_own,
+    load_peers,
+    save_own,
+    save_peers,
+)
+from reverie.sync.device_logs.own_log import OwnLogWriter, own_sizes
+from reverie.sync.device_logs.sealer import CannotOpen, PlainSealer, Sealer
+from reverie.sync.device_logs.take_in import Intake, Purge
+from reverie.sync.sync_step import pause_after
+
+LEASE, LEASE_SECONDS = "devices", 120.0  # renewed at each file
+BUSY = "Another process brings this memory in step just now"
+FILES_PER_STEP = 50
+# Seconds after which a folder is gone through though nothing in it has changed.
+FOLDER_SECONDS = 60.0
+ROLLED_BACK = "its log ends before what was read of it: an older copy was put there"
+Tell = Callable[[str, int, int | None], None]  # stage, done, total
+
+
+class DeviceReport(NamedTuple):
+    """What a step did."""
+
+    written: int = 0  # entries
+    new: int = 0
+    revised: int = 0
+    purged: int = 0
+    conflicts: tuple[tuple[str, str], ...] = ()
+    troubles: tuple[str, ...] = ()
+    more: bool = False  # something is left to do at once
+
+    def plus(self, step: DeviceReport) -> DeviceReport:
+        """The sum with a further step; whether there is more, it says."""
+        return DeviceReport(
+            self.written + step.written,
+            self.new + step.new,
+            self.revised + step.revised,
+            self.purged + step.purged,
+            tuple(dict.fromkeys((*self.conflicts, *step.conflicts))),
+            tuple(dict.fromkeys((*self.troubles, *step.troubles))),
+            step.more,
+        )
+
+    def __bool__(self) -> bool:
+        """True if anything was done."""
+        return bool(self.written or self.new or self.revised or self.purged)
+
+
+class DeviceWork(NamedTuple):
+    """What keeping devices in step works with."""
+
+    work: Callable[[], WorkContext]
+    purge: Purge
+    sealer: Sealer = PlainSealer()
+    # every place is gone to, and what was only used is written at once
+    everywhere: bool = False
+    patience: float = 0.0  # seconds to wait for another process that is at it
+
+
+def open_sealer(_settings: Settings) -> Sealer:
+    """What seals the logs of a home."""
+    return PlainSealer()
+
+
+def open_place(place: LogPlace, own: OwnLog, home: Path) -> Place:
+    """A place by its row."""
+    if place.kind == GIT:
+        from reverie.sync.device_logs.git_place import GitPlace
+
+        return GitPlace(place.where, own.device, home)
+    return LogFolder(Path(place.where))
+
+
+class PlaceWatch:
+    """Says when it is time to be in step, without writing anything."""
+
+    def __init__(self) -> None:
+        self._looks: dict[str, dict[str, int]] = {}
+
+    def is_due(self, work: WorkContext) -> bool:
+        """True if a folder is not as it was, something was changed here, or a place was not looked
+        at for its time.
+        """
+        own = load_own(work.store)
+        if own is None or not own.places:
+            return False
+        near = [one for one in own.places if one.kind == FOLDER and not one.fails]
+        has_changed = [self._has_changed(place) for place in near]
+        if any(has_changed) or any(is_place_due(work, own, place) for place in own.places):
+            return True
+        return bool(near) and has_news(work)
+
+    def _has_changed(self, place: LogPlace) -> bool:
+        try:
+            look = LogFolder(Path(place.where)).sizes()
+        except PlaceAway:
+            return False
+        before, self._looks[place.where] = self._looks.get(place.where), look
+        return look != before
+
+
+def is_place_due(work: WorkContext, own: OwnLog, place: LogPlace) -> bool:
+    """True if a place was not looked at for its time."""
+    if work.settings.offline and place.kind == GIT and "://" in place.where:
+        return False
+    waited = abs(work.now - place.tried_at)
+    if place.fails:
+        return waited >= pause_after(place.fails, own.device)
+    return waited >= (FOLDER_SECONDS if place.kind == FOLDER else work.settings.sync_every)
+
+
+def has_news(work: WorkContext) -> bool:
+    """True if something waits to be written into the own log, or was changed here."""
+    if work.store.changes_after(work.store.cursor(CURSOR)):
+        return True
+    return OwnLogWriter(work, own_folder(work.settings.home), PlainSealer()).has_news()
+
+
+def sync_devices(
+    job: DeviceWork,
+    *,
+    rounds: int = 1_000_000,
+    within: float = float("inf"),
+    tell: Tell | None = None,
+) -> DeviceReport:
+    """Write, show and take in until all is in step as far as can be, or so many rounds or seconds
+    are over.
+    """
+    done, end = DeviceReport(), clock.ticks() + within
+    for _ in range(rounds):
+        step = run_device_step(job)
+        done = done.plus(step)
+        if tell is not None:
+            tell("syncing", done.written + done.new + done.revised, None)
+        if not step.more or clock.ticks() > end:
+            break
+    return done
+
+
+def run_device_step(job: DeviceWork) -> DeviceReport:
+    """Write what waits, then look at each place once."""
+    work = job.work()
+    if load_own(work.store) is None:
+        return DeviceReport()
+    try:
+        with hold_lease(
+            work.store,
+            LEASE,
+            lambda: job.work().now,
+            BUSY,
+            seconds=LEASE_SECONDS,
+            patience=job.patience,
+        ) as renew:
+            return DeviceStep(job, work, renew).run()
+    except StoreBusy as err:
+        return DeviceReport(troubles=(str(err),))
+
+
+class DeviceStep:
+    """One step, while nobody else is at it."""
+
+    def __init__(self, job: DeviceWork, work: WorkContext, renew: Callable[[], bool]) -> None:
+        self.job, self.work, self.store = job, work, work.store
+        self.renew = renew
+        self.files = own_folder(work.settings.home)
+        self.writer = OwnLogWriter(work, self.files, job.sealer)
+        self.done = DeviceReport()
+
+    def run(self) -> DeviceReport:
+        """Write, show, take in."""
+        self.files.create()
+        is_whole = self._write()
+        own = load_own(self.store)
+        for place in own.places if own else ():
+            if self.job.everywhere or place.kind == FOLDER or is_place_due(self.work, own, place):
+                self._visit(place, takes_in=is_whole)
+        return self.done._replace(more=self.done.more or self.writer.has_news())
+
+    def _write(self) -> bool:
+        """Write what waits; False if all memories have not been gone through yet."""
+        for _ in range(FILES_PER_STEP):
+            if not self.renew():
+                break
+            written = self.writer.write_next(with_used=self.job.everywhere)
+            self.done = self.done._replace(written=self.done.written + written)
+            if not written:
+                break
+        own = load_own(self.store)
+        return own is not None and own.full_after is None
+
+    def _visit(self, place: LogPlace, *, takes_in: bool) -> None:
+        """Show a place what is new, and take in what others wrote there."""
+        own = load_own(self.store)
+        if own is None:
+            return
+        trouble = ""
+        try:
+            there = open_place(place, own, self.work.settings.home)
+            there.open()
+            sizes = there.sizes()
+            if self._is_copied(own, there, sizes):
+                self._become_another(own)
+                self.done = self.done._replace(more=True)
+                return
+            self._show(own, there, sizes)
+            if takes_in:
+                self._take_all(own, there, sizes)
+        except StoreError:
+            raise
+        except (ReverieError, OSError) as err:
+            trouble = str(err)
+            self.done = self.done.plus(DeviceReport(troubles=(trouble,), more=self.done.more))
+        self._note_visit(place, trouble)
+
+    def _note_visit(self, place: LogPlace, trouble: str) -> None:
+        """Keep when a place could be reached."""
+        now = self.work.now
+        with self.store.transaction():
+            own = load_own(self.store)
+            if own is None:
+                return
+            fails = place.fails + 1 if trouble else 0
+            seen_at = place.seen_at if trouble else now
+            looked = place._replace(seen_at=seen_at, tried_at=now, fails=fails, trouble=trouble)
+            key = (place.kind, place.where)
+            places = tuple(looked if (p.kind, p.where) == key else p for p in own.places)
+            save_own(self.store, own._replace(places=places))
+
+    def _is_copied(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> bool:
+        """True if another home writes this device's log too: one of them is a copy, or a backup
+        was brought back.
+        """
+        numbers = group_by_device(sizes).get(own.device, [])
+        ahead = [number for number in numbers if number > own.number]
+        mine = own_sizes(self.files, own)
+        others = [n for n in numbers if n in mine and mine[n] != sizes[LogName(own.device, n).text]]
+        for number in (*ahead, *others):
+            name = LogName(own.device, number)
+            try:
+                batch = read_batch(there.read(name.text), name, self.job.sealer)
+            except (HalfArrived, DamagedFile, CannotOpen):
+                continue
+            if batch.head.device == own.device:
+                return True
+        return False
+
+    def _become_another(self, own: OwnLog) -> None:
+        """Write a log of one's own from now on; what the old one says is taken in as another's."""
+        with self.store.transaction():
+            fresh = OwnLog(
+                device=new_device(),
+                name=own.name,
+                places=own.places,
+                must_compact=True,
+            )
+            save_own(self.store, fresh)
+        for name in self.files.sizes():
+            parsed = parse_name(name)
+            if parsed is not None and parsed.device == own.device:
+                self.files.remove(name)
+
+    def _show(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> None:
+        """Bring the own log at a place in step with that in the home."""
+        mine = own_sizes(self.files, own)
+        written = False
+        for number, size in sorted(mine.items()):
+            name = LogName(own.device, number).text
+            if sizes.get(name) != size:
+                there.write(name, self.files.read(name))
+                written = True
+        for name in sizes:
+            parsed = parse_name(name)
+            if parsed and parsed.device == own.device and parsed.number < own.since:
+                there.remove(name)
+                written = True
+        if written:
+            there.finish()
+
+    def _take_all(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> None:
+        """Take in what others wrote, as many files as a step may."""
+        peers = load_peers(self.store)
+        left = FILES_PER_STEP
+        for device, numbers in sorted(group_by_device(sizes).items()):
+            if device == own.device:
+                continue
+            peer = peers.get(device) or PeerLog(device)
+            self._note(device, "", ROLLED_BACK if is_rolled_back(peer, numbers) else "")
+            unread = list_unread(peer, numbers)
+            for number in unread[:left]:
+                if not self.renew():
+                    return
+                self._take_file(own, there, LogName(device, number))
+            if len(unread) > left:
+                self.done = self.done._replace(more=True)
+            left = max(0, left - len(unread))
+
+    def _take_file(self, own: OwnLog, there: Place, name: LogName) -> None:
+        """Take in one file; what is wrong with it is noted."""
+        number = str(name.number)
+        try:
+            batch = read_batch(there.read(name.text), name, self.job.sealer)
+        except HalfArrived:
+            self._note(name.device, number, "")
+            return
+        except (DamagedFile, CannotOpen, PlaceAway) as err:
+            self._note(name.device, number, str(err))
+            self.done = self.done.plus(DeviceReport(troubles=(str(err),), more=self.done.more))
+            return
+        try:
+            self._take(own, name, batch)
+        except StoreError:
+            raise
+        except ReverieError as err:
+            # One file that this Reverie cannot apply holds up no other.
+            self._note(name.device, number, str(err))
+            self.done = self.done.plus(DeviceReport(troubles=(str(err),), more=self.done.more))
+
+    def _take(self, own: OwnLog, name: LogName, batch: LogBatch) -> None:
+        peer = load_peers(self.store).get(name.device) or PeerLog(name.device)
+        broken = is_out_of_chain(peer, batch)
+        intake = Intake(self.work, self.job.purge, relays=len(own.places) > 1)
+        taken = intake.take(name.device, batch)
+        if broken:
+            self._note(
+                name.device,
+                str(name.number),
+                f"{name.text} does not follow what was read before it: the log was written anew",
+            )
+        self.done = self.done.plus(
+            DeviceReport(
+                0,
+                taken.new,
+                taken.revised,
+                taken.purged,
+                taken.conflicts,
+                taken.troubles,
+                self.done.more,
+            )
+        )
+
+    def _note(self, device: str, where: str, why: str) -> None:
+        """Keep what is wrong with a device's log."""
+        peers = load_peers(self.store)
+        peer = peers.get(device) or PeerLog(device)
+        noted = note_trouble_of(peer, where, why)
+        if noted != peer or device not in peers:
+            peers[device] = noted
+            save_peers(self.store, peers.values())
+
+
+def new_device() -> str:
+    """The number of a device that has written nothing yet."""
+    return clock.new_key().hex()[:12]

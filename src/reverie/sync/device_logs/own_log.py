@@ -1,0 +1,257 @@
+"""Writing the own log: batches of what waits, all memories once at the beginning, and snapshots.
+
+A file is durable in the home before the transaction that counts it commits, and is shown to others
+only after that. So whoever is killed in between leaves a file that is written again, and nothing
+that was acknowledged is in no file. A snapshot tells all again that the own log ever told, as it is
+now; once it is whole nothing before it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from reverie.core.model import Filter, Memory, index_memories
+from reverie.pipeline.event_reader import WorkContext
+from reverie.storage import Store
+from reverie.sync.device_logs.batch_file import (
+    BATCH,
+    SNAPSHOT,
+    BatchHead,
+    LogName,
+    digest_file,
+    parse_name,
+    write_batch,
+)
+from reverie.sync.device_logs.folding import tell_new
+from reverie.sync.device_logs.local_changes import (
+    edges_from,
+    is_wanted,
+    merge_names,
+    note_local_changes,
+    past,
+)
+from reverie.sync.device_logs.log_folder import LogFolder
+from reverie.sync.device_logs.log_state import (
+    KnownMarks,
+    OwnLog,
+    list_gone,
+    load_marks,
+    load_own,
+    load_waiting,
+    save_marks,
+    save_own,
+    save_waiting,
+)
+from reverie.sync.device_logs.marks import marks_to_json
+from reverie.sync.device_logs.sealer import Sealer
+from reverie.sync.device_logs.space_names import to_logs
+from reverie.sync.outbox import take_within_bytes
+from reverie.sync.wire_format import memory_to_wire
+
+ENTRIES_PER_FILE = 1_000
+# A snapshot is made after so many files, and when they hold so many times as much as the last one.
+MAX_FILES = 128
+MAX_GROWTH = 3
+SMALL_LOG_BYTES = 1_000_000
+# Seconds after which what was only used is written, if nothing else goes before.
+USE_SECONDS = 600.0
+
+
+class OwnLogWriter:
+    """Writes the own log of one home."""
+
+    def __init__(self, work: WorkContext, files: LogFolder, sealer: Sealer) -> None:
+        self.work, self.store = work, work.store
+        self.files, self.sealer = files, sealer
+
+    def write_next(self, *, with_used: bool = False) -> int:
+        """Write the next file, if there is something to say; how many entries it has."""
+        with self.store.transaction():
+            own = load_own(self.store)
+            if own is None:
+                return 0
+            note_local_changes(self.store, own, self.work.settings, self.work.now)
+            if own.full_after is not None:
+                done, written = self._write_all(own)
+            elif own.snapshot or self._must_compact(own):
+                done, written = self._write_snapshot(own)
+            else:
+                done, written = self._write_waiting(own, with_used=with_used)
+            if done != own:
+                save_own(self.store, done)
+        if done.since != own.since:
+            self._remove_before(done)
+        return written
+
+    def has_news(self) -> bool:
+        """True if something waits to be written, or may."""
+        own = load_own(self.store)
+        if own is None:
+            return False
+        waiting = load_waiting(self.store)
+        return bool(
+            own.full_after is not None
+            or own.snapshot
+            or own.must_compact
+            or waiting.ids
+            or waiting.gone
+            or (waiting.used and abs(self.work.now - waiting.since) >= USE_SECONDS)
+        )
+
+    def _write_waiting(self, own: OwnLog, *, with_used: bool) -> tuple[OwnLog, int]:
+        waiting = load_waiting(self.store)
+        is_due = with_used or abs(self.work.now - waiting.since) >= USE_SECONDS
+        if waiting.ids or waiting.gone or is_due:
+            ids = merge_names(waiting.ids, waiting.used)
+        else:
+            ids = ()
+        if not ids and not waiting.gone:
+            return own, 0
+        memories = take_within_bytes(self.store.get(ids[:ENTRIES_PER_FILE]))
+        looked = set(ids[:ENTRIES_PER_FILE])
+        if len(memories) < len(looked):
+            # Those that do not fit are left; those that are gone are not.
+            rest = index_memories(self.store.get(ids[:ENTRIES_PER_FILE]))
+            looked -= rest.keys() - {memory.id for memory in memories}
+        gone = waiting.gone[:ENTRIES_PER_FILE]
+        entries = [*map(tell_gone, gone), *self._tell(own, memories)]
+        save_waiting(
+            self.store,
+            waiting._replace(
+                ids=tuple(id for id in waiting.ids if id not in looked),
+                used=tuple(id for id in waiting.used if id not in looked),
+                gone=waiting.gone[ENTRIES_PER_FILE:],
+            ),
+        )
+        return (self._write(own, entries), len(entries)) if entries else (own, 0)
+
+    def _write_all(self, own: OwnLog) -> tuple[OwnLog, int]:
+        """The next of all memories that are in no log yet."""
+        page, after = self._page(own.full_after or "")
+        wanted = [memory for memory in page if is_wanted(memory, self.work.settings)]
+        known = {memory.id: load_marks(self.store, memory.id) for memory in wanted}
+        fresh = [memory for memory in wanted if known[memory.id] is None]
+        edges = edges_from(self.store, [memory.id for memory in fresh])
+        for memory in fresh:
+            telling = tell_new(memory, edges.get(memory.id, {}), past(self.store, memory))
+            save_marks(self.store, memory.id, KnownMarks(telling.marks))
+        own = own._replace(full_after=after)
+        relays = len(own.places) > 1
+        told = [one for one in wanted if is_to_be_told(known[one.id], relays=relays)]
+        entries = list(self._tell(own, told))
+        return (self._write(own, entries), len(entries)) if entries else (own, len(page))
+
+    def _write_snapshot(self, own: OwnLog) -> tuple[OwnLog, int]:
+        """The next file of a snapshot."""
+        is_first = not own.snapshot
+        if is_first:
+            # What is purged while it is written asks for another one.
+            own = own._replace(snapshot=own.number + 1, snapshot_after="", must_compact=False)
+        page, after = self._page(own.snapshot_after)
+        entries = [*map(tell_gone, list_gone(self.store))] if is_first else []
+        entries += self._tell(own, (memory for memory in page if self._is_told(memory)))
+        is_last = after is None
+        own = self._write(own, entries, kind=SNAPSHOT, begins=own.snapshot, is_last=is_last)
+        if is_last:
+            return own._replace(
+                since=own.snapshot,
+                snapshot=0,
+                snapshot_after="",
+                snapshot_end=own.number,
+            ), len(entries)
+        return own._replace(snapshot_after=after or ""), len(entries) or 1
+
+    def _page(self, after: str) -> tuple[list[Memory], str | None]:
+        """The next of all memories, and where to go on; None at the end."""
+        # A memory that was purged meanwhile is no place to go on from.
+        after = after if after and self.store.get([after]) else ""
+        found = self.store.browse(Filter(active=None, limit=ENTRIES_PER_FILE, after=after))
+        kept = take_within_bytes(found)
+        is_over = len(found) < ENTRIES_PER_FILE and len(kept) == len(found)
+        return kept, None if is_over else kept[-1].id
+
+    def _is_told(self, memory: Memory) -> bool:
+        known = load_marks(self.store, memory.id)
+        return known is not None and known.is_told
+
+    def _tell(self, own: OwnLog, memories: Iterable[Memory]) -> Iterator[dict[str, Any]]:
+        """Entries of memories, which then count as told."""
+        for memory in memories:
+            known = load_marks(self.store, memory.id)
+            if known is None:
+                continue
+            if not known.is_told:
+                save_marks(self.store, memory.id, known._replace(is_told=True))
+            moved = memory._replace(space=to_logs(own.spaces, memory.space))
+            yield {"memory": memory_to_wire(moved), "marks": marks_to_json(known.marks)}
+
+    def _write(
+        self,
+        own: OwnLog,
+        entries: Sequence[Any],
+        *,
+        kind: str = BATCH,
+        begins: int = 0,
+        is_last: bool = False,
+    ) -> OwnLog:
+        head = BatchHead(
+            own.device,
+            own.number + 1,
+            own.digest,
+            kind=kind,
+            begins=begins,
+            is_last=is_last,
+            at=self.work.now,
+            name=own.name,
+        )
+        data = write_batch(head, entries, self.sealer)
+        self.files.write(LogName(head.device, head.number).text, data)
+        return own._replace(number=head.number, digest=digest_file(data))
+
+    def _must_compact(self, own: OwnLog) -> bool:
+        """True if a snapshot is due."""
+        if own.must_compact:
+            return True
+        last = own.snapshot_end or own.since - 1
+        if own.number - last < 2:
+            return False
+        sizes = own_sizes(self.files, own)
+        snapshot = sum(size for number, size in sizes.items() if number <= last)
+        since = sum(size for number, size in sizes.items() if number > last)
+        has_many = own.number - last > MAX_FILES
+        return has_many or (
+            own.snapshot_end > 0 and since > MAX_GROWTH * snapshot + SMALL_LOG_BYTES
+        )
+
+    def _remove_before(self, own: OwnLog) -> None:
+        """Remove the files that a snapshot has made needless."""
+        for number in own_sizes(self.files, own._replace(since=0)):
+            if number < own.since:
+                self.files.remove(LogName(own.device, number).text)
+
+
+def is_to_be_told(known: KnownMarks | None, *, relays: bool) -> bool:
+    """True if the own log is to begin with a memory: no log has it, or those at another place."""
+    return known is None or (relays and not known.is_told)
+
+
+def tell_gone(number: str) -> dict[str, Any]:
+    """The entry of a memory that was purged."""
+    return {"gone": number}
+
+
+def own_sizes(files: LogFolder, own: OwnLog) -> dict[int, int]:
+    """The files of the own log that count, by number, with their sizes."""
+    parsed = ((parse_name(name), size) for name, size in files.sizes().items())
+    return {
+        name.number: size
+        for name, size in parsed
+        if name and name.device == own.device and own.since <= name.number <= own.number
+    }
+
+
+def count_waiting(store: Store) -> int:
+    """How many memories wait to be written into the own log."""
+    waiting = load_waiting(store)
+    return len(merge_names(waiting.ids, waiting.used)) + len(waiting.gone)

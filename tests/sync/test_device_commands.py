@@ -1,0 +1,72 @@
+"""`reverie sync` on two homes: real commands, real processes, the background."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.worker import stop_worker
+from reverie.testing import memory
+from tests.support.helpers import wait_until
+
+CONFIG = 'embedder = "toy"\nidle = 60.0\n'
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run `reverie` in a home; workers that it left are ended."""
+    homes = set()
+
+    def run(home, *words):
+        folder = tmp_path / home
+        if home not in homes:
+            homes.add(home)
+            folder.mkdir()
+            (folder / "config.toml").write_text(CONFIG)
+        done = subprocess.run(
+            [sys.executable, "-m", "reverie", *words, "--home", str(folder)],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, "REVERIE_HOME": str(folder), "HOME": str(tmp_path)},
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    yield run
+    for home in homes:
+        stop_worker(HookFiles(str(tmp_path / home)).lock)
+
+
+@pytest.mark.proves("X75")
+@pytest.mark.slow
+def test_what_is_kept_on_one_machine_is_on_the_other_by_itself(run, tmp_path):
+    """Two homes, one folder: the workers keep them in step, within five seconds of the folder."""
+    (tmp_path / "carried").mkdir()
+    assert run("laptop", "sync", "add", "carried", "--as", "laptop")[0] == 0
+    assert run("desk", "sync", "add", "carried", "--as", "desk")[0] == 0
+    assert run("laptop", "remember", "The port is 4100.", "--space", "me/demo")[0] == 0
+    wait_until(lambda: list((tmp_path / "carried/reverie-log").glob("*.log")), seconds=15)
+    begun = time.monotonic()
+    with memory(tmp_path / "desk", embedder="none") as desk:
+        wait_until(lambda: desk.store.stats().memories, seconds=15)
+    assert time.monotonic() - begun < 5
+    code, said = run("desk", "sync", "status")
+    assert code == 0 and "laptop" in said and "nothing to write" in said
+
+
+def test_commands_say_what_is_and_what_to_do(run, tmp_path):
+    """Without a place, with a wrong one, status, remove."""
+    (tmp_path / "carried").mkdir()
+    code, said = run("laptop", "sync")
+    assert code == 2 and "reverie sync add FOLDER" in said
+    code, said = run("laptop", "sync", "add", "nowhere")
+    assert code == 2 and "There is no folder" in said
+    run("laptop", "sync", "add", "carried", "--as", "laptop")
+    code, said = run("laptop", "sync", "--status")
+    assert code == 0 and "carried" in said and "laptop (this machine" in said
+    code, said = run("laptop", "sync", "remove", "carried")
+    assert code == 0 and "No longer" in said

@@ -1,0 +1,355 @@
+"""What folders, git and bad luck do to the logs of devices: told apart, survived, said."""
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from reverie.core.model import Filter
+from reverie.testing import Clock, memory
+
+EVERYTHING = Filter(active=None, limit=10_000)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def homes(tmp_path, clock):
+    """Homes by name; all are closed at the end."""
+    minds = []
+
+    def open_home(name):
+        mind = memory(tmp_path / name, now=clock, embedder="none")
+        minds.append(mind)
+        return mind
+
+    yield open_home
+    for mind in minds:
+        mind.close()
+
+
+@pytest.fixture
+def pair(homes, tmp_path):
+    """Two homes, each with its own copy of the folder, and what carries files from the first to
+    the second.
+    """
+    laptop, desk = homes("laptop"), homes("desk")
+    for name, mind in (("left", laptop), ("right", desk)):
+        (tmp_path / name).mkdir()
+        mind.devices.add(str(tmp_path / name), name=name)
+    return laptop, desk, tmp_path / "left/reverie-log", tmp_path / "right/reverie-log"
+
+
+def texts_of(mind):
+    return sorted(one.text for one in mind.store.browse(EVERYTHING))
+
+
+def keep(mind, *texts):
+    """Keep each text in a file of its own of the log."""
+    for text in texts:
+        mind.remember(text, space="me/demo")
+        mind.devices.sync()
+
+
+def troubles_of(mind):
+    return [trouble for one in mind.devices.status().others for trouble in one.troubles]
+
+
+@pytest.mark.proves("X74")
+def test_files_that_are_missing_hold_up_nothing_and_are_counted(pair):
+    """Of three files the second comes last: what is there counts at once, the gap is told."""
+    laptop, desk, left, right = pair
+    keep(laptop, "One.", "Two.", "Three.")
+    one, two, three = sorted(left.iterdir())
+    for file in (three, one):
+        shutil.copy(file, right)
+    desk.devices.sync()
+    assert texts_of(desk) == ["One.", "Three."]
+    assert [other.missing for other in desk.devices.status().others] == [1]
+    shutil.copy(two, right)
+    desk.devices.sync()
+    assert texts_of(desk) == ["One.", "Three.", "Two."]
+    assert [other.missing for other in desk.devices.status().others] == [0]
+
+
+@pytest.mark.proves("X74")
+def test_a_half_arrived_file_is_waited_for_without_a_word(pair):
+    """However much of it there is, it is no trouble, and it counts when it is whole."""
+    laptop, desk, left, right = pair
+    keep(laptop, "One.")
+    (file,) = left.iterdir()
+    data = file.read_bytes()
+    for length in (0, 7, 48, len(data) - 1):
+        (right / file.name).write_bytes(data[:length])
+        assert not desk.devices.sync().troubles
+        assert texts_of(desk) == troubles_of(desk) == []
+    (right / file.name).write_bytes(data)
+    desk.devices.sync()
+    assert texts_of(desk) == ["One."]
+
+
+@pytest.mark.proves("X74")
+def test_a_damaged_file_is_named_until_a_whole_one_comes(pair):
+    """A flipped byte is told from a half file, and the rest goes on."""
+    laptop, desk, left, right = pair
+    keep(laptop, "One.", "Two.")
+    first, second = sorted(left.iterdir())
+    data = bytearray(first.read_bytes())
+    data[-3] ^= 0x40
+    (right / first.name).write_bytes(data)
+    shutil.copy(second, right)
+    report = desk.devices.sync()
+    assert texts_of(desk) == ["Two."] and first.name in report.troubles[0]
+    assert "damaged" in troubles_of(desk)[0]
+    shutil.copy(first, right)
+    desk.devices.sync()
+    assert texts_of(desk) == ["One.", "Two."] and troubles_of(desk) == []
+
+
+@pytest.mark.proves("X74")
+def test_copies_under_other_names_change_nothing(pair):
+    """A conflicted copy is no file of a log, and a file under another's name is refused."""
+    laptop, desk, left, right = pair
+    keep(laptop, "One.")
+    (file,) = left.iterdir()
+    shutil.copy(file, right / f"{file.stem} (conflicted copy).log")
+    shutil.copy(file, right / f"{file.stem[:-1]}7.log")
+    desk.devices.sync()
+    assert texts_of(desk) == [] and "wrong name" in troubles_of(desk)[0]
+
+
+@pytest.mark.proves("X74")
+def test_a_log_that_goes_back_to_what_it_was_is_noticed(pair):
+    """An older copy of one device's log loses nothing that was read, and is told."""
+    laptop, desk, left, right = pair
+    keep(laptop, "One.", "Two.")
+    for file in left.iterdir():
+        shutil.copy(file, right)
+    desk.devices.sync()
+    max(right.glob("*.log")).unlink()
+    desk.devices.sync()
+    assert texts_of(desk) == ["One.", "Two."]
+    assert "older copy" in troubles_of(desk)[0]
+
+
+def test_own_files_that_were_removed_or_damaged_come_back(pair):
+    """The home has them, and puts them there again."""
+    laptop, _, left, _ = pair
+    keep(laptop, "One.", "Two.")
+    before = {file.name: file.read_bytes() for file in left.iterdir()}
+    one, two = sorted(left.iterdir())
+    one.unlink()
+    two.write_bytes(two.read_bytes()[:40])
+    laptop.devices.sync()
+    assert {file.name: file.read_bytes() for file in left.iterdir()} == before
+
+
+def test_a_folder_that_is_not_mounted_is_trouble_and_no_error(pair):
+    """It is told and noted, nothing is made in its place, and what waits goes later."""
+    laptop, desk, left, right = pair
+    moved = left.parent.with_name("unmounted")
+    left.parent.rename(moved)
+    laptop.remember("One.", space="me/demo")
+    report = laptop.devices.sync()
+    assert "is not there" in report.troubles[0] and not left.exists()
+    assert laptop.devices.status().places[0].fails == 1
+    moved.rename(left.parent)
+    laptop.devices.sync()
+    for file in left.iterdir():
+        shutil.copy(file, right)
+    desk.devices.sync()
+    assert texts_of(desk) == ["One."]
+
+
+def test_a_copied_home_becomes_a_device_of_its_own(homes, tmp_path):
+    """Two homes that write one device's log find that out: one takes another number, and both
+    have what either kept.
+    """
+    (tmp_path / "carried").mkdir()
+    laptop = homes("laptop")
+    laptop.devices.add(str(tmp_path / "carried"), name="laptop")
+    keep(laptop, "One.")
+    laptop.close()
+    shutil.copytree(tmp_path / "laptop", tmp_path / "copy")
+    laptop, copy = homes("laptop"), homes("copy")
+    keep(laptop, "Two, kept in the first home.")
+    keep(copy, "Two, kept in the copy.")
+    keep(laptop, "Three.")
+    for _ in range(3):
+        copy.devices.sync()
+        laptop.devices.sync()
+    assert laptop.devices.status().device != copy.devices.status().device
+    assert texts_of(laptop) == texts_of(copy)
+    assert len(texts_of(copy)) == 4
+
+
+def test_a_backup_that_is_brought_back_gets_what_came_after_it(homes, tmp_path, clock):
+    """The log in the folder is ahead of the home: what it says is taken in, nothing is undone."""
+    (tmp_path / "carried").mkdir()
+    laptop = homes("laptop")
+    laptop.devices.add(str(tmp_path / "carried"), name="laptop")
+    keep(laptop, "One.")
+    laptop.close()
+    shutil.copytree(tmp_path / "laptop", tmp_path / "saved")
+    laptop = homes("laptop")
+    keep(laptop, "Two.")
+    laptop.close()
+    shutil.rmtree(tmp_path / "laptop")
+    shutil.move(tmp_path / "saved", tmp_path / "laptop")
+    laptop = homes("laptop")
+    keep(laptop, "Three.")
+    laptop.devices.sync()
+    assert texts_of(laptop) == ["One.", "Three.", "Two."]
+
+
+def test_many_files_become_one(pair, monkeypatch):
+    """A log is compacted: a new device reads little, an old one nothing anew."""
+    monkeypatch.setattr("reverie.sync.device_logs.own_log.MAX_FILES", 5)
+    laptop, desk, left, right = pair
+    keep(laptop, *(f"Number {n}." for n in range(7)))
+    assert len(list(left.iterdir())) < 4
+    for file in left.iterdir():
+        shutil.copy(file, right)
+    desk.devices.sync()
+    assert len(texts_of(desk)) == 7 and [one.missing for one in desk.devices.status().others] == [0]
+
+
+# git
+
+
+@pytest.fixture
+def remote(tmp_path):
+    """A bare repository, as a host of git has it."""
+    subprocess.run(["git", "init", "--bare", "--quiet", str(tmp_path / "remote.git")], check=True)
+    return f"file://{tmp_path}/remote.git"
+
+
+@pytest.mark.proves("X71")
+def test_two_homes_in_step_through_a_git_remote(homes, remote, tmp_path, clock):
+    """What one keeps the other has, both ways; each device has a branch of its own, and after a
+    purge no commit that can be reached has the text.
+    """
+    laptop, desk = homes("laptop"), homes("desk")
+    laptop.devices.add(remote, name="laptop"), desk.devices.add(remote, name="desk")
+    secret = laptop.remember("The codename is bluebird.", space="me/demo")
+    desk.remember("The port is 4100.", space="me/demo")
+    for _ in range(2):
+        assert not laptop.devices.sync().troubles and not desk.devices.sync().troubles
+    assert texts_of(laptop) == texts_of(desk) == ["The codename is bluebird.", "The port is 4100."]
+    clock.tick()
+    laptop.data.purge(secret.id)
+    for _ in range(2):
+        laptop.devices.sync(), desk.devices.sync()
+    assert texts_of(desk) == ["The port is 4100."]
+    git = ["git", "--git-dir", str(tmp_path / "remote.git")]
+    counted = subprocess.run(
+        [*git, "rev-list", "--count", f"reverie/{laptop.devices.status().device}"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert counted.stdout.strip() == "1"
+
+
+def test_a_remote_that_is_away_is_noted_and_tried_again(homes, remote, tmp_path):
+    """Offline is trouble, not an error; what was kept meanwhile goes when it is back."""
+    laptop, desk = homes("laptop"), homes("desk")
+    laptop.devices.add(remote, name="laptop"), desk.devices.add(remote, name="desk")
+    (tmp_path / "remote.git").rename(tmp_path / "away.git")
+    laptop.remember("The port is 4100.", space="me/demo")
+    assert "cannot be reached" in laptop.devices.sync().troubles[0]
+    (tmp_path / "away.git").rename(tmp_path / "remote.git")
+    laptop.devices.sync(), desk.devices.sync()
+    assert texts_of(desk) == ["The port is 4100."]
+
+
+def test_a_folder_and_a_remote_are_joined_by_who_has_both(homes, remote, tmp_path):
+    """What came by one place goes on by the other."""
+    (tmp_path / "carried").mkdir()
+    left, middle, right = homes("left"), homes("middle"), homes("right")
+    left.devices.add(str(tmp_path / "carried"), name="left")
+    right.devices.add(remote, name="right")
+    left.remember("Left.", space="me/demo"), right.remember("Right.", space="me/demo")
+    left.devices.sync(), right.devices.sync()
+    middle.devices.add(str(tmp_path / "carried"), name="middle")
+    middle.devices.sync()
+    middle.devices.add(remote)
+    for mind in (middle, left, right, middle, left, right):
+        mind.devices.sync()
+    assert texts_of(left) == texts_of(middle) == texts_of(right) == ["Left.", "Right."]
+
+
+# Processes
+
+WRITER = """
+import sys
+from pathlib import Path
+import reverie
+from reverie.core.config import Settings
+with reverie.open(settings=Settings(home=Path(sys.argv[1]), embedder="none")) as mind:
+    for number in range(int(sys.argv[2]), 1_000_000):
+        mind.remember(f"The number of the queue is {number}.", space="me/demo")
+        mind.devices.sync()
+        print(number, flush=True)
+"""
+
+
+def write_until_killed(home, begin, lines):
+    """Keep and sync in a process that is killed while it does; the last number it acknowledged."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(home), str(begin)], stdout=subprocess.PIPE, text=True
+    )
+    last = begin - 1
+    for _ in range(lines):
+        last = int(process.stdout.readline())
+    time.sleep(0.003 * (begin % 5))
+    process.send_signal(signal.SIGKILL)
+    rest = process.communicate()[0].split()
+    return int(rest[-1]) if rest else last
+
+
+@pytest.mark.proves("X73")
+def test_a_process_killed_in_the_middle_loses_nothing(homes, tmp_path):
+    """kill -9 again and again while it keeps and syncs: what it acknowledged the other has."""
+    (tmp_path / "carried").mkdir()
+    laptop, desk = homes("laptop"), homes("desk")
+    laptop.devices.add(str(tmp_path / "carried"), name="laptop")
+    desk.devices.add(str(tmp_path / "carried"), name="desk")
+    laptop.close()
+    acknowledged, begin = set(), 0
+    for lines in (3, 5, 4):
+        last = write_until_killed(tmp_path / "laptop", begin, lines)
+        acknowledged |= set(range(begin, last + 1))
+        begin = last + 100
+        desk.devices.sync()
+    laptop = homes("laptop")
+    laptop.devices.sync(), desk.devices.sync(), laptop.devices.sync()
+    assert {f"The number of the queue is {n}." for n in acknowledged} <= set(texts_of(desk))
+    assert texts_of(laptop) == texts_of(desk)
+    assert troubles_of(desk) == [] == laptop.data.verify()
+
+
+def test_two_processes_of_one_home_write_one_log(homes, tmp_path):
+    """Both keep and sync at once: no file is written twice, and all of it arrives."""
+    (tmp_path / "carried").mkdir()
+    laptop, desk = homes("laptop"), homes("desk")
+    laptop.devices.add(str(tmp_path / "carried"), name="laptop")
+    desk.devices.add(str(tmp_path / "carried"), name="desk")
+    script = WRITER.replace("1_000_000", "int(sys.argv[2]) + 8")
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, str(tmp_path / "laptop"), begin],
+            stdout=subprocess.DEVNULL,
+        )
+        for begin in ("0", "100")
+    ]
+    assert [process.wait(60) for process in both] == [0, 0]
+    laptop.devices.sync(), desk.devices.sync()
+    assert len(texts_of(desk)) == 16 and troubles_of(desk) == []
+    assert laptop.devices.status().device == desk.devices.status().others[0].device
