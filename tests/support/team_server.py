@@ -26,7 +26,7 @@ class Team:
         self.database, self.url = database, url
         self.clients = []
         self.control = AccessControl(AccessTables(database.pool))
-        self.founded = self.control.tenants.create("acme", admin="boss", now=now())
+        self.found("acme")
         self.deployment = Deployment(
             ServerDatabase(database),
             self.control,
@@ -34,6 +34,12 @@ class Team:
             server_settings(Settings(home=Path("reverie-testing"), embedder="toy")),
             url,
         )
+
+    def found(self, tenant):
+        """From now on another tenant, with an administrator of its own."""
+        self.tenant = tenant
+        self.founded = self.control.tenants.create(tenant, admin="boss", now=now())
+        return self
 
     @property
     def admin(self):
@@ -47,7 +53,7 @@ class Team:
 
     def issue(self, name, **scope):
         """A key of a user, as whoever runs the server makes it."""
-        operator = operator_of("acme")
+        operator = operator_of(self.tenant)
         return self.control.keys.issue(operator, user=name, now=now(), **scope).token
 
     def client(self, token=""):

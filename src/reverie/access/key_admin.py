@@ -12,6 +12,8 @@ from reverie.core.errors import AccessDenied, BadInput, NotFound
 from reverie.storage.access_records import ALL_SHARED, ApiKey, KeyScope, Right
 
 READ_ONLY = KeyScope(right=Right.READ)
+BROWSER = "browser"  # the purpose of a key that a browser holds as its session
+BROWSER_SECONDS = 12 * 3_600.0
 
 
 def make_key(  # noqa: PLR0913 - the columns of a key
@@ -85,6 +87,32 @@ class KeyAdmin(AccessActions):
             rows.audit(audit_entry(caller, "key-issue", now, issued=key.prefix, user=user))
         return IssuedKey(key, str(token))
 
+    def sign_in(self, caller: Caller, now: float) -> IssuedKey:
+        """A key for a browser in which a person has given the key that they are known by: for half
+        a day, as wide as that key and no longer lived. It ends when that key is revoked.
+
+        AccessDenied for a key that is narrowed to some verbs: a page uses many.
+        """
+        if caller.scope.verbs:
+            raise AccessDenied(
+                f"That key is for a program: it may only {', '.join(caller.scope.verbs)}. Sign in "
+                "with one that is not narrowed to verbs."
+            )
+        ends = now + BROWSER_SECONDS
+        key, token = make_key(
+            caller.tenant,
+            caller.user,
+            now,
+            label=session_label(caller.key_id),
+            purpose=BROWSER,
+            scope=caller.scope,
+            expires_at=min(ends, caller.expires_at or ends),
+        )
+        with self.tables.transaction(caller.tenant) as rows:
+            rows.add_key(key, token.hash)
+            rows.audit(audit_entry(caller, "login", now, by="key", issued=key.prefix))
+        return IssuedKey(key, str(token))
+
     def list(self, caller: Caller, user: str | None = "") -> list[ApiKey]:
         """The keys of the caller; of another `user`, or with None of all, for administrators."""
         user = caller.user if user == "" else user
@@ -94,16 +122,31 @@ class KeyAdmin(AccessActions):
             return rows.keys(user)
 
     def revoke(self, caller: Caller, prefix: str, now: float) -> ApiKey:
-        """The key does not work any more, from the next request on."""
+        """The key does not work any more, from the next request on, nor does a browser that was
+        signed in with it.
+        """
         with self.tables.transaction(caller.tenant) as rows:
             found = [key for key in rows.keys(None) if key.prefix == prefix]
             # Of somebody else's key is not told that it exists.
             if not found or (found[0].user != caller.user and not caller.is_admin):
                 raise NotFound(f"There is no key {prefix!r} of yours.")
             rows.revoke_key(prefix, now)
+            for key in rows.keys(found[0].user):
+                if is_session_of(key, prefix) and key.revoked_at is None:
+                    rows.revoke_key(key.prefix, now)
             rows.audit(audit_entry(caller, "key-revoke", now, revoked=prefix))
         self.tables.forget_lookups(caller.tenant)
         return found[0]
+
+
+def session_label(prefix: str) -> str:
+    """What the key of a browser is called that was signed in with the key of that prefix."""
+    return f"browser, signed in with key {prefix}"
+
+
+def is_session_of(key: ApiKey, prefix: str) -> bool:
+    """True of the key of a browser that was signed in with the key of that prefix."""
+    return key.purpose == BROWSER and key.label == session_label(prefix)
 
 
 def without_private(caller: Caller, scope: KeyScope) -> KeyScope:

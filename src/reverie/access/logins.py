@@ -36,7 +36,7 @@ from reverie.access.device_login import (
     new_user_code,
     split_device_code,
 )
-from reverie.access.key_admin import make_key
+from reverie.access.key_admin import BROWSER_SECONDS, make_key
 from reverie.access.rights import Rights, check_shared
 from reverie.core import clock
 from reverie.core.errors import (
@@ -66,7 +66,6 @@ if TYPE_CHECKING:
 
 INVITATION_SECONDS = 7 * 86_400.0
 INVITATIONS_KEPT = 30 * 86_400.0  # after they ran out unused, so that somebody sees that they did
-BROWSER_SECONDS = 12 * 3_600.0
 DEVICE_KEY_SECONDS = 180 * 86_400.0
 ATTEMPT_SECONDS = 600.0
 MAX_PENDING_DEVICES = 500  # of a tenant: beyond, somebody plays with it

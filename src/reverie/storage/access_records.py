@@ -254,6 +254,8 @@ class AuditQuery:
     since: float | None = None
     until: float | None = None
     after: str = ""  # the last id of the page before
+    before: str = ""  # the same where the newest come first
+    is_newest_first: bool = False
     limit: int = 1000
 
 

@@ -14,6 +14,7 @@ from reverie.interfaces.server.access_tokens import ProviderTokens
 from reverie.interfaces.server.server_run import open_oidc
 from tests.interfaces.server.test_mcp_over_http import use_tools
 from tests.support.openid_provider import OpenidProvider
+from tests.support.page_client import PageClient
 from tests.support.postgres import free_port
 from tests.support.team_server import running_team
 
@@ -87,7 +88,9 @@ def test_a_person_lets_a_device_in_through_the_provider(team_with_provider):
     with httpx.Client(base_url=team.url, follow_redirects=True) as browser:
         page = browser.get(waiting["verification_uri_complete"])
         (link,) = re.findall(r'href="(/login[^"]*)"', page.text)
-        asked = browser.get(link.replace("&amp;", "&"))
+        back = browser.get(link.replace("&amp;", "&"))
+        (on,) = re.findall(r'href="(/device[^"]*)"', back.text)
+        asked = browser.get(on)
         assert "ann&#x27;s laptop" in asked.text and waiting["user_code"] in asked.text
         assert asked.headers["content-security-policy"].startswith("default-src 'none'")
         said = browser.post("/device", data={"user_code": waiting["user_code"], "answer": "yes"})
@@ -104,7 +107,21 @@ def test_a_sign_in_ends_in_the_browser_where_it_began(team_with_provider):
         assert back.startswith(f"{team.url}/login/callback")
         followed = victim.get(back)
         assert (followed.status_code, dict(victim.cookies)) == (403, {})
-        assert mallory.get(back).status_code == 303
+        assert "You are signed in" in mallory.get(back).text
+
+
+def test_a_person_comes_to_the_pages_through_the_provider(team_with_provider):
+    """Back where they wanted to go, with a cookie that other sites' requests do not bring."""
+    team = team_with_provider
+    with PageClient(team.url) as browser:
+        page = browser.get("/team/keys")
+        (link,) = re.findall(r'href="(/login[^"]*)"', page.text)
+        back = browser.get(link.replace("&amp;", "&"))
+        assert 'content="0; url=/team/keys"' in back.text
+        assert "SameSite=strict" in back.headers["set-cookie"]
+        assert "signed in at" in browser.get("/team/keys").text
+        foreign = browser.get("/login?next=https://evil.example/")
+        assert 'content="0; url=/"' in foreign.text
 
 
 def test_the_operator_names_the_domains_that_may_sign_in(provider, tmp_path):
@@ -139,6 +156,9 @@ def test_nobody_says_yes_who_is_not_signed_in(team):
         f"{team.url}/device", data={"user_code": waiting["user_code"], "answer": "yes"}
     )
     assert said.status_code == 401
+    for path in ("/device", "/device/join"):
+        said = httpx.post(team.url + path, headers={"Origin": "https://evil.example"})
+        assert said.status_code == 403
     pending = team.client().ask("login/device/poll", device_code=waiting["device_code"])
     assert pending.json()["type"] == "urn:reverie:problem:login-pending"
 

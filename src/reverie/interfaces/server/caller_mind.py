@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 class CallerContext(MindContext):
     """What the verbs of one request share."""
 
+    deployment: Deployment
     caller: Caller
     origin: str = ""
 
@@ -68,5 +69,5 @@ def open_caller_mind(deployment: Deployment, caller: Caller, verb: str, origin: 
     oversight = Oversight(deployment.access, deployment.now(), verb)
     store = open_caller_store(tenant_store, caller, origin, oversight)
     context = CallerContext(store, deployment.embedder, deployment.settings, deployment.now)
-    context.caller, context.origin = caller, origin
+    context.deployment, context.caller, context.origin = deployment, caller, origin
     return Mind.around(context)

@@ -69,6 +69,8 @@ class Deployment:
     access_tokens: AccessTokens | None = None  # of that provider, for MCP clients
     metrics: ServerMetrics = field(default_factory=ServerMetrics)
     now: Callable[[], float] = clock.now
+    # What ends requests that would go on for ever, before the server waits for all to be answered.
+    when_stopping: list[Callable[[], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.public_url = self.public_url.rstrip("/")

@@ -23,14 +23,15 @@ from starlette.routing import Route
 from reverie.access.logins import ATTEMPT_SECONDS
 from reverie.core.errors import LoginRefused, NotFound, ReverieError, Unauthenticated
 from reverie.interfaces.server.login_routes import DEVICE_PAGE, MAX_BODY_BYTES, TRIES_PER_MINUTE
+from reverie.interfaces.server.page_security import PageSecurity
 from reverie.interfaces.server.problems import TooLarge, find_problem
+from reverie.interfaces.web.security import Refusal
+from reverie.interfaces.web.web_app import own_address
 
 if TYPE_CHECKING:
     from reverie.access import Caller
     from reverie.interfaces.server.deployment import Deployment
 
-COOKIE = "reverie_session"
-COOKIE_SECONDS = 12 * 3600
 STATE_COOKIE = "reverie_sign_in"  # of a browser that has gone to the provider
 HEADERS = {
     "Content-Security-Policy": (
@@ -54,6 +55,9 @@ with the code <strong>{code}</strong>.</p>
 <form method="post" action="/device"><input type="hidden" name="user_code" value="{code}">
 <button name="answer" value="yes">Let it in</button>
 <button name="answer" value="no">No</button></form>"""
+GO_ON = """<meta http-equiv="refresh" content="0; url={address}">
+<p>You are signed in. <a href="{address}">Go on</a></p>"""
+FOREIGN = "<p>That was sent by another page. Open this one yourself, and answer there.</p>"
 SIGN_IN = """<form method="get" action="/device">
 <p><label>The code that your terminal shows:
 <input name="user_code" value="{code}" required autocomplete="off"></label></p>
@@ -93,6 +97,7 @@ class LoginPages:
     def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
         self._access = deployment.access
+        self._security = PageSecurity(deployment)
 
     @property
     def callback(self) -> str:
@@ -101,7 +106,10 @@ class LoginPages:
 
     async def show_device(self, request: Request) -> Response:
         """Ask to sign in, or whether the device may come in."""
-        code, token = request.query_params.get("user_code", ""), request.cookies.get(COOKIE, "")
+        code, token = (
+            request.query_params.get("user_code", ""),
+            self._security.session_token(request),
+        )
 
         def look() -> str:
             caller = self._signed_in(token)
@@ -118,7 +126,9 @@ class LoginPages:
 
     async def answer_device(self, request: Request) -> Response:
         """Let the device in, or keep it out."""
-        form, token = await read_form(request), request.cookies.get(COOKIE, "")
+        if self._is_foreign(request):
+            return show_page(FOREIGN, 403)
+        form, token = await read_form(request), self._security.session_token(request)
 
         def decide() -> str:
             caller = self._signed_in(token)
@@ -135,6 +145,8 @@ class LoginPages:
 
     async def join(self, request: Request) -> Response:
         """Become a user by an invitation, and let the device in that asked for it."""
+        if self._is_foreign(request):
+            return show_page(FOREIGN, 403)
         form = await read_form(request)
 
         def become() -> str:
@@ -162,13 +174,23 @@ class LoginPages:
                 deployment.oidc,
                 redirect_uri=self.callback,
                 now=deployment.now(),
-                return_to=query.get("user_code", ""),
+                return_to=own_address(query["next"])
+                if "next" in query
+                else query.get("user_code", ""),
             )
 
         address = await deployment.pool.run(begin)
         response = RedirectResponse(address, 302, HEADERS)
         (state,) = parse_qs(urlsplit(address).query)["state"]
-        self._set_cookie(response, STATE_COOKIE, state, int(ATTEMPT_SECONDS))
+        response.set_cookie(
+            STATE_COOKIE,
+            state,
+            max_age=int(ATTEMPT_SECONDS),
+            httponly=True,
+            secure=deployment.public_url.startswith("https:"),
+            # The provider's page sends the browser back: under "strict" it would come without.
+            samesite="lax",
+        )
         return response
 
     async def finish_sign_in(self, request: Request) -> Response:
@@ -194,22 +216,12 @@ class LoginPages:
             token, code = await deployment.pool.run(finish)
         except LoginRefused as err:
             return show_page(f"<p>{escape(str(err))}</p>", 403)
-        address = f"{DEVICE_PAGE}?{urlencode({'user_code': code})}"
-        response = RedirectResponse(address, 303, HEADERS)
-        self._set_cookie(response, COOKIE, token, COOKIE_SECONDS)
+        own = code if code.startswith("/") else f"{DEVICE_PAGE}?{urlencode({'user_code': code})}"
+        # Not sent on: what another site began brings no strict cookie along. This page begins anew.
+        response = show_page(GO_ON.format(address=escape(own)))
+        self._security.set_cookie(response, token)
         response.delete_cookie(STATE_COOKIE)
         return response
-
-    def _set_cookie(self, response: Response, name: str, value: str, seconds: int) -> None:
-        """Set a cookie that no script reads and no other site's form sends."""
-        response.set_cookie(
-            name,
-            value,
-            max_age=seconds,
-            httponly=True,
-            secure=self._deployment.public_url.startswith("https:"),
-            samesite="lax",
-        )
 
     async def _answer(self, request: Request, work: Callable[[], str]) -> Response:
         """The page that `work` writes; an error as a page."""
@@ -222,6 +234,15 @@ class LoginPages:
             return show_page(await self._deployment.pool.run(counted))
         except ReverieError as err:
             return show_page(f"<p>{escape(str(err))}</p>", int(find_problem(err).status))
+
+    def _is_foreign(self, request: Request) -> bool:
+        """True of a form that another site's page sent: browsers say from where one comes."""
+        try:
+            if "origin" in request.headers:
+                self._security.check_origin(request)
+        except Refusal:
+            return True
+        return False
 
     def _count(self, request: Request) -> None:
         """Count a try, by the address that it comes from."""

@@ -20,6 +20,7 @@ from reverie.interfaces.server.login_routes import build_login_routes
 from reverie.interfaces.server.mcp_mount import McpMount
 from reverie.interfaces.server.member_routes import build_member_routes
 from reverie.interfaces.server.openapi_document import build_openapi_document
+from reverie.interfaces.server.page_mount import TeamPages
 from reverie.interfaces.server.request_gate import RequestGate
 from reverie.interfaces.server.sign_in import (
     METADATA_PATH,
@@ -54,13 +55,15 @@ POOL_COUNTERS = (
 
 def build_app(deployment: Deployment) -> ASGIApp:
     """The server as an ASGI application."""
-    mcp_mount = McpMount(deployment)
+    mcp_mount, pages = McpMount(deployment), TeamPages(deployment)
+    deployment.when_stopping.append(pages.stop)
 
     @asynccontextmanager
     async def run_app(_app: Any) -> AsyncIterator[None]:
         watch_pool(deployment)
         async with mcp_mount.run():
             yield
+        pages.stop()
         deployment.pool.close()
         close_access(deployment)
 
@@ -73,6 +76,7 @@ def build_app(deployment: Deployment) -> ASGIApp:
         *build_health_routes(deployment),
         *build_document_routes(deployment),
         Route("/mcp", mcp_mount),
+        *pages.list_routes(),
     ]
     # A bare router: Starlette's own layers would answer errors before the gate sees them.
     router = Router(routes, lifespan=run_app)

@@ -226,7 +226,7 @@ def serve(settings: Settings, options: ListenOptions, started: Callable[[str], N
             started(address)
 
         with running_workers(workers):
-            run_web_server(build_app(deployment), options, announce)
+            run_web_server(build_app(deployment), options, announce, deployment.when_stopping)
 
 
 @contextmanager
@@ -246,8 +246,13 @@ def running_workers(workers: Sequence[ServerWorker]) -> Iterator[None]:
             thread.join(DRAIN_SECONDS)
 
 
-def run_web_server(app: Any, options: ListenOptions, started: Callable[[str], None]) -> None:
-    """Listen, and answer until a signal comes."""
+def run_web_server(
+    app: Any,
+    options: ListenOptions,
+    started: Callable[[str], None],
+    stopping: Sequence[Callable[[], None]] = (),
+) -> None:
+    """Listen, and answer until a signal comes; then call what is `stopping`, and finish."""
     server = SignalledServer(
         uvicorn.Config(
             app,
@@ -263,6 +268,7 @@ def run_web_server(app: Any, options: ListenOptions, started: Callable[[str], No
             timeout_graceful_shutdown=DRAIN_SECONDS,
         ),
         started,
+        stopping,
     )
     # Uvicorn sends a signal that it was stopped by once more when it is done: what is still to be
     # closed then would not be.
@@ -280,11 +286,22 @@ def run_web_server(app: Any, options: ListenOptions, started: Callable[[str], No
 
 
 class SignalledServer(uvicorn.Server):
-    """A web server that tells its address once it listens."""
+    """A web server that tells its address once it listens, and ends its streams when it stops."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        started: Callable[[str], None],
+        stopping: Sequence[Callable[[], None]] = (),
+    ) -> None:
         super().__init__(config)
-        self._announce = started
+        self._announce, self._stopping = started, stopping
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        """Take no more, end what would go on for ever, and wait for the rest."""
+        for stop in self._stopping:
+            stop()
+        await super().shutdown(sockets)
 
     async def startup(self, sockets: Any = None) -> None:
         """Listen, then call `started` with the address."""

@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, suppress
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -24,6 +24,16 @@ SILENT_SECONDS = 15.0
 MAX_QUEUED = 200
 MAX_EVENTS = 200
 MAX_IDS = 200
+
+
+class LiveSource(Protocol):
+    """Whatever serves `/live`."""
+
+    async def serve(self, request: Request) -> Response:
+        """The stream of one page."""
+
+    def stop(self) -> None:
+        """End all streams."""
 
 
 class LiveEvents:

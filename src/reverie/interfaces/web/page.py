@@ -67,6 +67,13 @@ class WebRequest(NamedTuple):
 Values: TypeAlias = Any
 
 
+class ShownOnce(NamedTuple):
+    """What is shown in answer to an action and never again, as the secret of a new key."""
+
+    template: str
+    values: Values
+
+
 class Done(NamedTuple):
     """What an action did."""
 
@@ -78,6 +85,7 @@ class Done(NamedTuple):
     # Of what no event tells, such as a setting: the action that sets it back, and its fields.
     back_path: str = ""
     back_fields: Mapping[str, str] = EMPTY_MAPPING
+    shown_once: ShownOnce | None = None  # instead of going on
 
     @property
     def undo_path(self) -> str:

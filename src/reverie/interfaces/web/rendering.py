@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -38,6 +39,14 @@ class SpaceCount(NamedTuple):
     memories: int
 
 
+class Reader(NamedTuple):
+    """Who is signed in at a team's server."""
+
+    user: str
+    tenant: str
+    is_admin: bool
+
+
 class PageFrame(NamedTuple):
     """What stands around every page."""
 
@@ -52,6 +61,7 @@ class PageFrame(NamedTuple):
     asked: WebRequest | None = None
     csrf: str = ""
     done: Done | None = None
+    reader: Reader | None = None  # None: these are the pages of one's own machine
 
 
 class FrameCounts(NamedTuple):
@@ -93,16 +103,7 @@ class Renderer:
         self._menu = sorted(placed, key=lambda page: page.place)
         self._home_space = home_space
         self._counts: FrameCounts | None = None
-        self._env = Environment(
-            loader=FileSystemLoader(FOLDER),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            auto_reload=False,
-        )
-        self._env.globals["static"] = static_url
-        self._env.filters |= FILTERS
+        self._env = load_templates()
 
     def frame(self, mind: Mind, asked: WebRequest, page: Page | None) -> PageFrame:
         """The frame of a page, but for what is of one browser."""
@@ -162,6 +163,22 @@ class Renderer:
         spaces = [SpaceCount(*row) for row in ordered]
         self._counts = FrameCounts(clock.ticks(), last, spaces, stats.undecided)
         return self._counts
+
+
+@cache
+def load_templates() -> Environment:
+    """The templates, which all sites of a process share; none knows anything of a site."""
+    env = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    env.globals["static"] = static_url
+    env.filters |= FILTERS
+    return env
 
 
 def without_done(address: str) -> str:

@@ -29,7 +29,7 @@ from reverie import Mind
 from reverie.core import config, errors
 from reverie.core.errors import BadInput, ReverieError
 from reverie.interfaces.json_values import to_json_values
-from reverie.interfaces.web.live import LiveEvents
+from reverie.interfaces.web.live import LiveEvents, LiveSource
 from reverie.interfaces.web.page import Action, Done, Page, Values, View, WebRequest
 from reverie.interfaces.web.pages import PAGES
 from reverie.interfaces.web.rendering import DoneNotes, PageFrame, Renderer
@@ -47,8 +47,12 @@ MIN_PACKED_BYTES = 600
 STATUS = (
     (errors.NotFound, 404),
     (errors.BadInput, 400),
+    (errors.Unauthenticated, 401),
+    (errors.AccessDenied, 403),
     (errors.Disabled, 403),
     (errors.Conflict, 409),
+    (errors.HeldByLaw, 409),
+    (errors.TryLater, 429),
     (errors.StoreBusy, 503),
 )
 
@@ -82,7 +86,11 @@ def build_web_app(
     """The application; `space` is from where one looks unless an address says otherwise (default:
     that of the working directory).
     """
-    site = WebSite(minds, security, space or resolve_space(None), pages)
+    return assemble_app(WebSite(minds, security, space or resolve_space(None), pages))
+
+
+def assemble_app(site: WebSite) -> Starlette:
+    """The application of a site, which ends its streams with it."""
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -91,7 +99,7 @@ def build_web_app(
 
     app = Starlette(routes=site.list_routes(), lifespan=lifespan)
     app.add_middleware(GZipMiddleware, minimum_size=MIN_PACKED_BYTES)
-    app.add_middleware(SecurityMiddleware, security=security, site=site)
+    app.add_middleware(SecurityMiddleware, security=site.security, site=site)
     app.state.site = site
     return app
 
@@ -109,7 +117,11 @@ class WebSite:
         self.minds, self.security, self.space, self.pages = minds, security, space, pages
         self.notes = DoneNotes()
         self.renderer = Renderer(pages, space)
-        self.live = LiveEvents(minds)
+        self.live: LiveSource = LiveEvents(minds)
+
+    async def run(self, work: Callable[..., Response], *arguments: Any) -> Response:
+        """What `work` answers, in a thread."""
+        return await run_in_threadpool(work, *arguments)
 
     def list_routes(self) -> list[Route]:
         """Every route of every page, and those that all pages need."""
@@ -121,7 +133,7 @@ class WebSite:
         for page in self.pages:
             for one in page.routes:
                 if isinstance(one, Action):
-                    routes.append(Route(one.path, self._act(one), methods=["POST"]))
+                    routes.append(Route(one.path, self._act(one, page), methods=["POST"]))
                     continue
                 # "/.json" would be nobody's guess for the first page.
                 twin = "/index.json" if one.path == "/" else f"{one.path}.json"
@@ -133,7 +145,7 @@ class WebSite:
         shown_page = page if view.scripts is None else page._replace(scripts=view.scripts)
 
         async def show(request: Request) -> Response:
-            return await run_in_threadpool(answer, request)
+            return await self.run(answer, request)
 
         def answer(request: Request) -> Response:
             wants_json = as_json or accepts_json_alone(request)
@@ -176,7 +188,7 @@ class WebSite:
         with self.minds(request) as mind:
             self.renderer.recount(mind)
 
-    def _act(self, action: Action) -> Endpoint:
+    def _act(self, action: Action, page: Page | None = None) -> Endpoint:
         async def act(request: Request) -> Response:
             wants_json = accepts_json_alone(request)
             try:
@@ -184,14 +196,18 @@ class WebSite:
                 token = request.headers.get(CSRF_HEADER) or "".join(fields.get(CSRF_FIELD, ())[-1:])
                 self.security.check_change(request, token)
             except (ReverieError, Refusal) as err:
-                return await run_in_threadpool(self.answer_error, request, err, wants_json)
-            return await run_in_threadpool(answer, request, fields, wants_json)
+                return await self.run(self.answer_error, request, err, wants_json)
+            return await self.run(answer, request, fields, wants_json)
 
         def answer(request: Request, fields: dict[str, list[str]], wants_json: bool) -> Response:
             try:
                 asked = self.to_web_request(request, fields)
                 with self.minds(request) as mind:
                     done = action.act(mind, asked)
+                    if done.shown_once and not wants_json:
+                        template, values = done.shown_once
+                        frame = self.renderer.frame(mind, asked, page)
+                        return self._render(request, template, frame, values)
             except (ReverieError, Refusal) as err:
                 return self.answer_error(request, err, wants_json, fields)
             if wants_json:

@@ -53,26 +53,29 @@ class AuditRows:
         self.db.run_many(sql, rows)
 
     def audit_entries(self, query: AuditQuery) -> list[AuditEntry]:
-        """Lines that a query means, oldest first."""
+        """Lines that a query means, in the order that it says."""
+        order = "id desc" if query.is_newest_first else "id"
         rows = self.db.fetch_rows(
-            """
+            f"""
             select id, at, actor, key, verb, space, count, details
             from audit
             where tenant = %(tenant)s
                 and id > %(after)s
+                and (%(before)s = '' or id < %(before)s)
                 and (%(actor)s = '' or actor = %(actor)s)
                 and (%(key)s = '' or key = %(key)s)
-                and (%(verbs)s::text[] = '{}' or verb = any(%(verbs)s::text[]))
+                and (%(verbs)s::text[] = '{{}}' or verb = any(%(verbs)s::text[]))
                 and (
                     %(space)s = '' or space = %(space)s
                     or starts_with(space, %(space)s || '/')
                 )
                 and (%(since)s::float8 is null or at >= %(since)s)
                 and (%(until)s::float8 is null or at < %(until)s)
-            order by id
+            order by {order}
             limit %(limit)s
             """,
             after=query.after,
+            before=query.before,
             actor=query.actor,
             key=query.key,
             verbs=list(query.verbs),

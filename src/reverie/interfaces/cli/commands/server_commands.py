@@ -171,7 +171,10 @@ def run_server(cli: CliContext, settings: Settings, options: "ListenOptions") ->
     """Serve until told to stop."""
 
     def say_address(address: str) -> None:
-        cli.note(f"Serving at {address}; MCP at {address}/mcp. Ctrl-C stops.")
+        cli.note(
+            f"Serving at {address}; open it in a browser and sign in with a key. MCP at "
+            f"{address}/mcp. Ctrl-C stops."
+        )
 
     load_server().serve(settings, options, say_address)
 
