@@ -169,3 +169,10 @@ def test_every_command_that_a_text_names_exists():
     named = {*LISTING_COMMANDS, *LISTING_COMMANDS.values(), *MOVED_COMMANDS.values()}
     assert all(find_path(PROGRAM, words.split()) for words in named)
     assert {name for name, inner in COMMAND_NAMES.items() if inner} == set(GROUPS)
+
+
+def test_a_flag_has_no_opposite_and_every_option_its_help():
+    """Also in modules whose annotations are kept as text: no `--no-no-open`."""
+    for words in (("web",), ("memory", "open"), ("memory", "map")):
+        assert "--no-no" not in run_command(*words, "--help").output
+    assert "Only print the address" in run_command("web", "--help").output

@@ -45,7 +45,9 @@ def test_any_curve_fits(heights, columns, rows):
     ElementTree.fromstring(draw_svg([chart]))
 
 
-@pytest.mark.parametrize(("value", "top"), [(0, 1), (1, 1), (7, 10), (21, 25), (1001, 2000)])
+@pytest.mark.parametrize(
+    ("value", "top"), [(0, 1), (5e-324, 1), (1, 1), (7, 10), (21, 25), (1001, 2000)]
+)
 def test_axes_end_at_round_numbers(value, top):
     """1, 2, 2.5 or 5, and zeros."""
     assert round_up(value) == top

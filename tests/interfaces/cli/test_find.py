@@ -7,6 +7,9 @@ import termios
 
 import pytest
 
+from reverie.core.model import Hit
+from reverie.interfaces.terminal.typed_search import put_holders_first
+from reverie.testing import make_memory
 from tests.interfaces.cli.terminal_process import TerminalProcess
 from tests.support.helpers import open_mind, run_command, toy_home
 
@@ -175,3 +178,12 @@ def test_no_model_and_no_command_line_before_the_first_answer(home):
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_what_holds_the_letters_stands_before_what_a_model_takes_them_for():
+    """Half a word has no meaning of its own."""
+    texts = ("Receipts are sent by the queue.", "The staging server is heron.", "Stage left.")
+    hits = [Hit(make_memory(text), 0.9 - n / 10, ("meaning 0.4",)) for n, text in enumerate(texts)]
+    found = [hit.memory.text for hit in put_holders_first("stag", hits)]
+    assert found == [texts[1], texts[2], texts[0]]
+    assert put_holders_first("which host is staging", hits) == hits

@@ -1,6 +1,8 @@
 # mypy: no-check-untyped-defs
 """`reverie review` at a real pseudo-terminal: one card, the keys of the page."""
 
+import json
+
 import pytest
 
 from reverie.interfaces.terminal.line_edit import LineEdit
@@ -13,7 +15,7 @@ from reverie.interfaces.terminal.review_view import (
 )
 from reverie.runtime.review_queue import ReviewCard
 from tests.interfaces.cli.terminal_process import TerminalProcess
-from tests.support.helpers import open_mind, toy_home
+from tests.support.helpers import open_mind, run_command, toy_home
 
 SPACE = "me/demo"
 
@@ -123,3 +125,26 @@ def test_an_empty_queue_says_so():
     assert "Nothing waits" in lines[0][0].text
     typed = ReviewState([make_card("a")], draft=LineEdit("new", 3))
     assert draw_review(typed, 40, 24, 0.0)[0][0].text == "new text> "
+
+
+def test_a_list_tells_all_that_the_cards_would(home):
+    """In a pipe too what was only concluded waits, and is told with how to decide about it."""
+    words = ("--home", str(home), "-s", SPACE, "review")
+    listed = run_command(*words)
+    assert "The staging server is heron." in listed.stdout and "candidate" in listed.stdout
+    assert "reverie memory curate ID" in listed.stderr
+    assert "Nothing waits" not in listed.stdout
+    told = json.loads(run_command(*words, "--json").stdout)
+    assert [card["kind"] for card in told["others"]] == ["candidate"] * 3
+    with open_mind(home) as mind:
+        for memory in mind.review.pending(space=SPACE):
+            mind.review.curate(memory.id, "validated")
+    assert "Nothing waits for a decision." in run_command(*words).stdout
+
+
+def test_where_nothing_can_be_drawn_all_that_waits_is_told(home):
+    """A terminal that moves no cursor gets lines."""
+    with review(home, TERM="dumb", columns=40) as screen:
+        assert screen.wait_for_end() == 0
+        assert "candidate" in screen.written and "Nothing waits" not in screen.written
+        assert "\x1b" not in screen.written.replace("\\x1b", "")

@@ -4,7 +4,9 @@ import json
 import subprocess
 import sys
 
-from reverie.testing import make_conversation
+from reverie.activity.turn_feed import FedTurn, GivenMemory
+from reverie.interfaces.terminal.turn_view import tell_turn
+from reverie.testing import make_conversation, make_memory
 from tests.interfaces.cli.terminal_process import TerminalProcess
 from tests.support.helpers import open_mind, run_command, toy_home
 
@@ -79,3 +81,12 @@ def test_the_feed_follows(tmp_path):
         assert max(map(len, feed.screen.splitlines())) <= 40
         feed.press("\x03")
         assert feed.wait_for_end() == 130
+
+
+def test_a_reason_is_told_once():
+    """What stopped a call names its trigger, which is not told a second time."""
+    memory = make_memory("Never force-push.")
+    why = ("deny: trigger 'run:git push'", "trigger 'run:git push'")
+    given = [GivenMemory(memory.id, memory, why)]
+    turn = FedTurn(1, 0.0, "s", "me/demo", [], given, [], 5, 0.0)
+    assert "\n".join(tell_turn(turn)).count("run:git push") == 1

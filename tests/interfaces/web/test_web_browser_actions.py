@@ -3,6 +3,7 @@ forms without JavaScript; done, undone, and the store looked at after both.
 """
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import pytest
@@ -29,7 +30,7 @@ class Deed(NamedTuple):
     path: str
     key: str  # empty: the button is reached by Tab
     button: str
-    fields: dict = EMPTY_MAPPING  # what is filled in, by selector
+    fields: Mapping[str, str] = EMPTY_MAPPING  # what is filled in, by selector
     card: str = ""  # the key of the card on which it is done
     opens: str = ""  # the box that has to be opened first, without a key
     is_final: bool = False  # it has no undo

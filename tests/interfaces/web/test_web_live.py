@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 from starlette.requests import Request
+from starlette.responses import StreamingResponse
 
 from reverie.core.model import Event
 from reverie.interfaces.web.live import LiveEvents
@@ -33,7 +34,9 @@ def test_what_happens_while_a_page_begins_to_listen_is_told(mind, place):
         live = LiveEvents(minds)
         answer = await live.serve(request)
         try:
+            assert isinstance(answer, StreamingResponse)
             async for part in answer.body_iterator:
+                assert isinstance(part, str)
                 if part.startswith("data: "):
                     return json.loads(part[6:])["verbs"]
         finally:

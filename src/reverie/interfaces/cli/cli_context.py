@@ -245,7 +245,8 @@ def with_shared_options(function: CommandFunction, spaced: bool) -> CommandFunct
             own_options[name] = expand_ids(cli, own_options[name])
         function(cli, **own_options)
 
-    given = list(inspect.signature(function).parameters.values())[1:]
+    # A module whose annotations are kept as text has helps and names of options in them, too.
+    given = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
     grouped: dict[str, Any] = {
         row.name: row.annotation for row in given if is_dataclass(row.annotation)
     }

@@ -11,6 +11,7 @@ from reverie.memory.memory_validation import (
     parse_moment,
     parse_moment_as_of,
 )
+from reverie.text.past_days import parse_past_day
 
 SECONDS_PER_UNIT = {
     "s": 1.0,
@@ -71,8 +72,15 @@ def parse_as_of_time(
     now: float,
     what: str = "--as-of",
 ) -> float | None:
-    """A time, or how long ago; a date means the end of that day."""
-    return _parse_time(text, now, -1.0, what, parse_moment_as_of)
+    """A time, a day as people say it ("1 March", "yesterday", "last Friday"), or how long ago; a
+    day means its end.
+    """
+    if day := parse_past_day(text, now):
+        return parse_moment_as_of(day, what)
+    try:
+        return _parse_time(text, now, -1.0, what, parse_moment_as_of)
+    except BadInput as err:
+        raise BadInput(f"{err}, or a day such as 1 March, yesterday or last Friday") from err
 
 
 def _parse_time(

@@ -14,6 +14,7 @@ DAY = 86_400.0
 # The bit of each dot of a braille character, row by row: it has four rows of two (Unicode 28xx).
 DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 BRAILLE = 0x2800
+LEAST_HEIGHT = 1e-300
 SVG_SIZE = (640, 220)
 SVG_MARGIN = (52, 12, 12, 26)  # left, top, right, bottom
 SVG_COLOURS = ("#2563eb", "#b45309", "#15803d", "#9333ea")
@@ -44,8 +45,10 @@ def find_frame(chart: Chart) -> tuple[float, float, float, float]:
 
 
 def round_up(value: float) -> float:
-    """The next of 1, 2, 2.5, 5 · 10ⁿ that is not below a value; 1 for 0."""
-    if value <= 0:
+    """The next of 1, 2, 2.5, 5 · 10ⁿ that is not below a value; 1 for 0, and for what is so small
+    that powers of ten have no number there.
+    """
+    if value < LEAST_HEIGHT:
         return 1.0
     base: float = 10.0 ** floor(log10(value))
     return next(step * base for step in (1, 2, 2.5, 5, 10) if step * base >= value * 0.999999)

@@ -51,8 +51,14 @@ def tell_given(given: GivenMemory, mark: str) -> Iterator[str]:
     """A memory that was given (+) or kept back (-), and why."""
     text = "erased since" if given.memory is None else given.memory.text
     yield f"  {mark} {one_line(text, MAX_LINE_CHARS)} [{shorten_id(given.id)}]"
-    if given.why:
-        yield f"    {one_line(' · '.join(given.why), MAX_LINE_CHARS)}"
+    why = [reason for reason in given.why if not is_told(reason, given.why)]
+    if why:
+        yield f"    {one_line(' · '.join(why), MAX_LINE_CHARS)}"
+
+
+def is_told(reason: str, others: Sequence[str]) -> bool:
+    """True if another reason says the same and more: "deny: trigger …" beside "trigger …"."""
+    return any(other != reason and other.endswith(f": {reason}") for other in others)
 
 
 def sum_up_turn(turn: FedTurn) -> str:

@@ -89,6 +89,19 @@ def find_by_words(
     return hits
 
 
+def put_holders_first(text: str, hits: Sequence[Hit]) -> list[Hit]:
+    """The same hits, those first that hold all that was typed, be it in parts of words: of half a
+    word a model knows no meaning, and puts anything before it.
+    """
+    parts = text.casefold().split()
+
+    def lacks(hit: Hit) -> bool:
+        told = f"{hit.memory.title} {hit.memory.text}".casefold()
+        return not all(part in told for part in parts)
+
+    return sorted(hits, key=lacks)
+
+
 class TypedSearch:
     """The thread that answers. `answered` is called, in it, with each answer."""
 
@@ -183,7 +196,7 @@ class TypedSearch:
         # What only the letters found stays, behind the rest.
         known = {hit.memory.id for hit in hits}
         hits += [hit for hit in first if hit.memory.id not in known]
-        self._tell(Answer(question, hits[: question.limit], True))
+        self._tell(Answer(question, put_holders_first(question.text, hits)[: question.limit], True))
 
     def _refine(self, question: Question) -> list[Hit]:
         """What recall answers: with the model, if that is on this machine."""

@@ -8,15 +8,18 @@ of what was asked, and know nothing of HTTP.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from reverie import Mind
 from reverie.core.errors import BadInput
-from reverie.core.model import EMPTY_MAPPING
+from reverie.core.model import EMPTY_MAPPING, Event
 
 MAX_LIMIT = 200
+UNDO = "undo"
+# Of a memory, in a sentence that says what was done to it.
+MAX_QUOTED_CHARS = 80
 
 
 class WebRequest(NamedTuple):
@@ -122,6 +125,42 @@ class Page(NamedTuple):
     key: str = ""  # `g` and this letter lead there
     scripts: Sequence[str] = ()  # files of `static/` that its views load
     styles: Sequence[str] = ()
+
+
+def quote(mind: Mind, ids: Sequence[str]) -> str:
+    """The words of the memory that was changed, so that one sees whether it was the right one, with
+    how many there were beside it; empty for none.
+    """
+    memories = mind.get(ids[:1])
+    if not memories:
+        return ""
+    words = " ".join((memories[0].title or memories[0].text).split()).rstrip(".")
+    if len(words) > MAX_QUOTED_CHARS:
+        words = f"{words[:MAX_QUOTED_CHARS].rstrip()}…"
+    return f"“{words}”" + (f" and {len(ids) - 1} more" if len(ids) > 1 else "")
+
+
+def changed_ids(mind: Mind, events: Sequence[int]) -> list[str]:
+    """The ids of the memories that some events changed; what they only linked does not count,
+    unless that was all.
+    """
+    records = [record for event in events for record in mind.store.changes_of(event)]
+    altered = [record.memory_id for record in records if record.op != "link"]
+    return list(dict.fromkeys(altered or [record.memory_id for record in records]))
+
+
+def find_undone(events: Iterable[Event]) -> dict[int, int]:
+    """Which event took back which other one; not those that were taken back themselves."""
+    undone_by: dict[int, int] = {}
+    undos = {event.seq: event for event in events if event.verb == UNDO}
+    for seq, event in sorted(undos.items()):
+        hunk = event.payload.get("hunk")
+        target = hunk[0] if isinstance(hunk, list | tuple) and hunk else event.payload.get("of")
+        if isinstance(target, int):
+            # An undo of an undo: what the first one took back holds again.
+            undone_by = {one: by for one, by in undone_by.items() if by != target}
+            undone_by[target] = seq
+    return undone_by
 
 
 def last_change(mind: Mind, id: str) -> int:

@@ -6,6 +6,7 @@ not know is an error, not an empty text.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +31,23 @@ MAX_NOTES = 200
 MAX_SPACES = 200
 # Counting memories by space takes a while in a large home, and changes little.
 COUNTS_SECONDS = 5.0
+# What search and gates say of a hit, in the words of these pages.
+REASONS = (
+    (re.compile(r"words (-?[\d.]+)$"), "shares words with it ({})"),
+    (re.compile(r"meaning (0\.[3-9]\d*|1\.\d+)$"), "close in meaning ({})"),
+    (re.compile(r"meaning (-?[\d.]+)$"), "not close in meaning ({})"),
+    (re.compile(r"deny: trigger '(.*)'$", re.DOTALL), "denied: the call met {}"),
+    (re.compile(r"ask: trigger '(.*)'$", re.DOTALL), "you were asked: the call met {}"),
+    (re.compile(r"trigger '(.*)'$", re.DOTALL), "called up by {}"),
+)
+CHANCE = re.compile(r"chance ([\d.]+)(?:: (.*))?$")
+SIGNALS = {
+    "best fit": "it fits best of all",
+    "best words": "it shares the most words",
+    "best meaning": "it is closest in meaning",
+    "asks": "a question was asked",
+    "asks here": "a question about this project was asked",
+}
 
 
 class SpaceCount(NamedTuple):
@@ -206,6 +224,11 @@ def size(bytes: float) -> str:
     return f"{bytes:,.0f} B"
 
 
+def seconds(time: float) -> str:
+    """A time that somebody waited, with its unit."""
+    return f"{time:,.1f} s" if time >= 1.0 else f"{1000 * time:,.0f} ms"
+
+
 def noun(number: int, one: str, many: str = "") -> str:
     """A number with its noun."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
@@ -251,6 +274,17 @@ def ago(at: float, now: float) -> str:
     return format_time_ago(now - at)
 
 
+def in_words(reason: str) -> str:
+    """A reason of a hit as somebody reads it who has not read the docs; others as they are."""
+    for pattern, words in REASONS:
+        if found := pattern.match(reason):
+            return words.format(*found.groups())
+    if found := CHANCE.match(reason):
+        told = [SIGNALS.get(one, one) for one in (found[2] or "").split(", ") if one]
+        return f"{float(found[1]):.0%} likely to help" + (f": {', '.join(told)}" if told else "")
+    return reason
+
+
 def plain_mapping(value: Any) -> Mapping[str, Any]:
     """A mapping, of whatever sort, that templates can go through."""
     return dict(value)
@@ -260,6 +294,7 @@ FILTERS = {
     "ago": ago,
     "count": count,
     "day": format_date,
+    "in_words": in_words,
     "machine_time": machine_time,
     "mapping": plain_mapping,
     "moment": format_moment,
@@ -267,6 +302,7 @@ FILTERS = {
     "noun": noun,
     "path_part": path_part,
     "percent": percent,
+    "seconds": seconds,
     "short_id": shorten_id,
     "shorten": shorten,
     "size": size,

@@ -30,7 +30,16 @@ from reverie.core import config, errors
 from reverie.core.errors import BadInput, ReverieError
 from reverie.interfaces.json_values import to_json_values
 from reverie.interfaces.web.live import LiveEvents, LiveSource
-from reverie.interfaces.web.page import Action, Done, Page, Values, View, WebRequest
+from reverie.interfaces.web.page import (
+    Action,
+    Done,
+    Page,
+    Values,
+    View,
+    WebRequest,
+    changed_ids,
+    quote,
+)
 from reverie.interfaces.web.pages import PAGES
 from reverie.interfaces.web.rendering import DoneNotes, PageFrame, Renderer
 from reverie.interfaces.web.security import CSRF_FIELD, CSRF_HEADER, HEADERS, Refusal, WebSecurity
@@ -288,7 +297,9 @@ def undo_events(mind: Mind, asked: WebRequest) -> Done:
     undone = [mind.undo(int(event), force=force) for event in reversed(given.split("-"))]
     # Of a whole run of sleep the event changed nothing itself, and cannot be taken back again.
     again = [event for event in undone if mind.store.changes_of(event)]
-    said = "Took it back." if len(undone) == 1 else f"Took {len(undone)} changes back."
+    named = quote(mind, changed_ids(mind, undone))
+    said = "Took it back" if len(undone) == 1 else f"Took {len(undone)} changes back"
+    said += f": {named}." if named else "."
     return Done(said, again[-1] if again else 0, also=again[:-1])
 
 

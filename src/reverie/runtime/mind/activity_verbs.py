@@ -217,6 +217,7 @@ class ActivityVerbs(VerbGroup):
         Of a space and below it; without one, of all spaces. `before`: only those before this event.
         """
         from reverie.activity.turn_feed import TURN, build_turn, list_mentioned_ids
+        from reverie.transcripts.passage_hits import find_said_memories
 
         below = "" if space is None else self._resolve_space(space)
         most = check_limit(limit)
@@ -228,7 +229,9 @@ class ActivityVerbs(VerbGroup):
                 break
             before = found[-1].seq
         events = events[:most]
-        memories = index_memories(self._store.get(list_mentioned_ids(events)))
+        named = list_mentioned_ids(events)
+        talk = find_said_memories(self._store.transcripts, named)
+        memories = index_memories([*self._store.get(named), *talk])
         return [build_turn(event, memories) for event in events]
 
     def touched(

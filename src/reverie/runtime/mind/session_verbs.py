@@ -126,6 +126,7 @@ class SessionVerbs(VerbGroup):
         """
         from reverie.activity.turn_feed import list_mentioned_ids
         from reverie.extraction.session_replay import build_replay
+        from reverie.transcripts.passage_hits import find_said_memories
 
         wanted, home = clean_text(check_question(id, "session")), self._resolve_space(space)
         events = self._session_events(wanted, home) if wanted else []
@@ -133,7 +134,9 @@ class SessionVerbs(VerbGroup):
             raise NotFound(
                 f"There is no session {wanted!r} in {home}. `reverie session list` lists them"
             )
-        mentioned = index_memories(self._store.get(list_mentioned_ids(events)))
+        named = list_mentioned_ids(events)
+        talk = find_said_memories(self._store.transcripts, named)
+        mentioned = index_memories([*self._store.get(named), *talk])
         return build_replay(events, self._memories_of_session(wanted), mentioned)
 
     def source(

@@ -34,9 +34,12 @@ from reverie.reconciliation.review_questions import DECISIONS, ReviewCase
 
 if TYPE_CHECKING:
     from reverie.erasure.source_influence import Influence
+    from reverie.runtime.review_queue import ReviewCard
 
 commands = CommandTable()
 data = CommandTable()
+# Kinds of cards that are listed with ways of their own to decide about them.
+KINDS_TOLD_APART = ("contradiction", "near-duplicate", "in doubt")
 ANSWER_KEYS = {
     "1": "one",
     "2": "other",
@@ -87,22 +90,25 @@ def review_pairs(
         sits_there = sys.stdin.isatty() and sys.stdout.isatty()
         asking = sits_there if ask is None else ask
         lines = mirror_status.list_mirror_questions(mind)
+        is_drawn = asking and can_draw(sys.stdout) and not cli.as_json
+        others = [] if is_drawn else list_other_cards(mind, cli.space, limit)
         if cli.as_json:
-            print_json({"cases": cases, "doubts": doubted, "mirror": lines})
-        elif asking and can_draw(sys.stdout):
+            print_json({"cases": cases, "doubts": doubted, "others": others, "mirror": lines})
+        elif is_drawn:
             from reverie.interfaces.terminal.review_screen import run_review
 
             decided = run_review(mind, cli.space, limit)
             print_line(f"Decided {decided}. Each decision can be taken back: reverie undo")
             hand_to_worker(cli, mind)
-        elif not cases and not doubted:
+        elif not cases and not doubted and not others:
             print_line("Nothing waits for a decision.")
         elif asking:
             if cases:
                 ask_about_pairs(mind, cases)
             ask_about_doubts(mind, doubted)
+            list_questions([], [], others)
         else:
-            list_questions(cases, doubted)
+            list_questions(cases, doubted, others)
         for line in lines:
             cli.note(line)
 
@@ -161,7 +167,24 @@ def describe_influence(found: "Influence") -> Iterator[str]:
         yield "None of it counts any more."
 
 
-def list_questions(cases: list[ReviewCase], doubted: list[Memory]) -> None:
+def list_other_cards(mind: Mind, space: str, limit: int) -> "list[ReviewCard]":
+    """What waits besides pairs and doubts: what was only concluded, what others wrote, what is
+    outdated, questions without an answer.
+    """
+    cards = mind.review.queue(space=space, limit=limit)
+    return [card for card in cards if card.kind not in KINDS_TOLD_APART]
+
+
+def describe_card(card: "ReviewCard") -> str:
+    """A card in a line."""
+    text = card.memories[0].text if card.memories else card.asked
+    id = shorten_id(card.memories[0].id) if card.memories else "-"
+    return f"{id}  {card.kind}: {one_line(text, 100)} ({one_line(card.why, 200)})"
+
+
+def list_questions(
+    cases: list[ReviewCase], doubted: list[Memory], others: "list[ReviewCard]"
+) -> None:
     """Show what waits, and how to decide about it."""
     if cases:
         print_view(memory_view.render_cases(cases, clock.now()))
@@ -171,6 +194,12 @@ def list_questions(cases: list[ReviewCase], doubted: list[Memory]) -> None:
         print_note(
             "Still so: reverie memory curate ID; no longer: the same with --as dismissed; "
             "otherwise: reverie edit ID"
+        )
+    if others:
+        print_view(map(describe_card, others))
+        print_note(
+            "It holds: reverie memory curate ID; not: the same with --as dismissed; otherwise: "
+            "reverie edit ID. A question is answered by: reverie remember"
         )
 
 

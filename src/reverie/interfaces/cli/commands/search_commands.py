@@ -110,7 +110,7 @@ class SearchOptions:
         typer.Option(
             "--as-of",
             metavar="WHEN",
-            help="As it was then: a date (its end), a time, a span (3d).",
+            help="As it was then: a date or 1 March, yesterday (its end), a time, a span (3d).",
         ),
     ] = ""
     depth: Depth = None

@@ -5,6 +5,7 @@ here and a line in this list.
 from reverie.interfaces.web.page import Page
 from reverie.interfaces.web.pages import (
     ask,
+    changes,
     code,
     guards,
     health,
@@ -27,4 +28,5 @@ PAGES: tuple[Page, ...] = (
     memory.PAGE,
     guards.PAGE,
     health.PAGE,
+    changes.PAGE,
 )

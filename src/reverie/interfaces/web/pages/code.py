@@ -9,8 +9,16 @@ from reverie import Mind
 from reverie.activity.co_change import CoChange
 from reverie.activity.file_history import FileTouch
 from reverie.code.remembered_files import AnchoredMemory, RememberedFile
-from reverie.core.errors import NotFound
-from reverie.interfaces.web.page import Action, Done, Page, View, WebRequest, last_change
+from reverie.core.errors import Conflict, NotFound
+from reverie.interfaces.web.page import (
+    Action,
+    Done,
+    Page,
+    View,
+    WebRequest,
+    last_change,
+    quote,
+)
 from reverie.text.word_diff import DiffPart, diff_words
 
 PER_PAGE = 40
@@ -93,7 +101,28 @@ def confirm_memory(mind: Mind, asked: WebRequest) -> Done:
     """It is still true of the code as it is now."""
     id = asked.path["id"]
     mind.code.confirm(id, by="user", note="looked at in the browser")
-    return Done("Still true of the code as it is now.", last_change(mind, id), details={"id": id})
+    said = f"Still true of the code as it is now: {quote(mind, [id])}."
+    return Done(said, last_change(mind, id), details={"id": id})
+
+
+def correct_memory(mind: Mind, asked: WebRequest) -> Done:
+    """New words, which are true of the code as it is now; Conflict if somebody else changed them
+    since the form was made.
+    """
+    id, text = asked.path["id"], asked.text("text").replace("\r\n", "\n")
+    with mind.store.transaction():
+        before = mind.explain(id).memory.text
+        if before.split() != asked.text("was").split():
+            raise Conflict(
+                "This memory was changed meanwhile, perhaps by an agent. Nothing was overwritten: "
+                "look at it again; what you wrote stands below."
+            )
+        first = mind.store.last_event()
+        mind.revise(id, text=text)
+        mind.code.confirm(id, by="user", note="corrected in the browser")
+        events = [event.seq for event in mind.store.events(after=first)]
+    said = f"Corrected, and about the code as it is now: {quote(mind, [id])}."
+    return Done(said, events[-1] if events else 0, details={"id": id}, also=events[:-1])
 
 
 PAGE = Page(
@@ -103,6 +132,7 @@ PAGE = Page(
         View("/code", list_files, "code.html"),
         View("/code/{root}/{path}", show_file, "code_file.html"),
         Action("/code/confirm/{id}", confirm_memory),
+        Action("/code/correct/{id}", correct_memory),
     ),
     place=7,
     key="c",

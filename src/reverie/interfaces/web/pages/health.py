@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reverie import Mind
+from reverie.activity.turn_cost import DayCost, TurnCost, list_daily_costs, sum_turn_costs
+from reverie.activity.turn_feed import FedTurn
 from reverie.core import config
 from reverie.core.model import Event
 from reverie.holdout.difference import Difference
@@ -19,6 +21,11 @@ from reverie.storage import Stats
 
 FAILURES = 10
 SPENDING_DAYS = 30
+GIVEN_DAYS = 7
+MAX_GIVEN_DAYS = 366
+TURNS_AT_ONCE = 500
+MAX_COUNTED_TURNS = 5_000
+SECONDS_PER_DAY = 86_400.0
 # Of a home of many years: more points than a plot has pixels say nothing.
 MAX_GROWTH_DAYS = 3_650
 
@@ -48,6 +55,15 @@ class Findings(NamedTuple):
     """What the doctor finds, which takes a while."""
 
     findings: Sequence[DoctorFinding]
+
+
+class GivenCost(NamedTuple):
+    """What memory cost agents in the last days."""
+
+    days: int
+    whole: TurnCost
+    daily: Sequence[DayCost]  # the newest first
+    has_more: bool  # there were more turns than are counted
 
 
 class Growth(NamedTuple):
@@ -81,6 +97,23 @@ def show_findings(mind: Mind, asked: WebRequest) -> Findings:
     return Findings(examine_installation(mind.settings, asked.space, project))
 
 
+def show_given(mind: Mind, asked: WebRequest) -> GivenCost:
+    """What agents were given, and how long they waited for it."""
+    days = max(1, asked.number("days", GIVEN_DAYS, most=MAX_GIVEN_DAYS))
+    since = asked.now - days * SECONDS_PER_DAY
+    turns: list[FedTurn] = []
+    before: int | None = None
+    has_more = False
+    while not has_more:
+        found = mind.activity.turns(limit=TURNS_AT_ONCE, before=before)
+        recent = [turn for turn in found if turn.at >= since]
+        turns += recent
+        if len(found) < TURNS_AT_ONCE or not recent:
+            break
+        before, has_more = found[-1].event, len(turns) >= MAX_COUNTED_TURNS
+    return GivenCost(days, sum_turn_costs(turns), list_daily_costs(turns), has_more)
+
+
 def show_growth(mind: Mind, _asked: WebRequest) -> Growth:
     """Day by day."""
     return Growth(mind.data.growth()[-MAX_GROWTH_DAYS:])
@@ -92,6 +125,7 @@ PAGE = Page(
     (
         View("/health", show_health, "health.html"),
         View("/health/doctor", show_findings, "doctor.html", scripts=()),
+        View("/health/given", show_given, "given.html", scripts=()),
         View("/health/growth", show_growth, "growth.html", scripts=()),
     ),
     place=9,

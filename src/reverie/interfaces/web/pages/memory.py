@@ -10,10 +10,19 @@ from typing import NamedTuple
 from reverie import Mind
 from reverie.core.errors import Conflict
 from reverie.core.kinds import KINDS, is_mature
-from reverie.core.model import Memory, Record, index_memories
+from reverie.core.model import Memory, Record, index_memories, visible_spaces
 from reverie.extraction.past_conversations import PastMessage
 from reverie.interfaces.cli.memory_view import memory_fields
-from reverie.interfaces.web.page import Action, Done, Page, View, WebRequest, last_change
+from reverie.interfaces.web.page import (
+    Action,
+    Done,
+    Page,
+    View,
+    WebRequest,
+    find_undone,
+    last_change,
+    quote,
+)
 from reverie.memory.explanation import PastInjection, find_related_ids
 from reverie.memory.lifeline import ARCHIVED, RESTORED, LifeMoment, trace_life
 from reverie.memory.memory_relations import Relation, list_relations
@@ -43,6 +52,7 @@ class Version(NamedTuple):
     session: str
     changes: Sequence[FieldChange]
     is_first: bool
+    undone_by: int = 0  # the event that took it back and still stands; 0: it holds
 
 
 class LifeMark(NamedTuple):
@@ -130,14 +140,22 @@ def list_counting_parts(marks: Sequence[LifeMark]) -> list[CountingPart]:
 
 def list_versions(history: Sequence[Record]) -> list[Version]:
     """What each event did, the newest first."""
-    versions = []
+    versions, undone_by = [], find_undone([record.event for record in history])
     for seq, records in groupby(history, key=lambda record: record.event.seq):
         of_event = list(records)
         event = of_event[0].event
         is_first = any(record.op == "add" for record in of_event)
         changes = [change for record in of_event for change in list_field_changes(record)]
         versions.append(
-            Version(seq, event.verb, event.at, event.session, () if is_first else changes, is_first)
+            Version(
+                seq,
+                event.verb,
+                event.at,
+                event.session,
+                () if is_first else changes,
+                is_first,
+                undone_by.get(seq, 0),
+            )
         )
     return versions[::-1][:MAX_VERSIONS]
 
@@ -188,7 +206,18 @@ def edit_memory(mind: Mind, asked: WebRequest) -> Done:
             tags=[tag for tag in tags if tag],
         )
         event = last_change(mind, id)
-    return Done("Changed.", event, details={"id": id})
+        confirmed = confirm_code(mind, id) if asked.text("holds") else 0
+    said = "Changed. It is about the code as it is now." if confirmed else "Changed."
+    also = [event] if confirmed else []
+    return Done(said, confirmed or event, details={"id": id}, also=also)
+
+
+def confirm_code(mind: Mind, id: str) -> int:
+    """Have a memory be about the code as it is now; the event, 0 if it was already."""
+    before = last_change(mind, id)
+    mind.code.confirm(id, by="user", note="looked at in the browser")
+    event = last_change(mind, id)
+    return event if event != before else 0
 
 
 def refuse_if_changed(mind: Mind, asked: WebRequest) -> None:
@@ -204,8 +233,14 @@ def refuse_if_changed(mind: Mind, asked: WebRequest) -> None:
 def move_memory(mind: Mind, asked: WebRequest) -> Done:
     """Another space."""
     id, target = asked.path["id"], asked.text("to")
-    mind.revise(id, space=target)
-    return Done(f"Moved to {target}.", last_change(mind, id), details={"id": id})
+    before = mind.explain(id).memory.space
+    moved = mind.revise(id, space=target)
+    said = f"Moved {quote(mind, [id])} from {before} to {moved.space}."
+    if moved.space != before and moved.space in visible_spaces(before):
+        said += f" {before} is below it, and is given it all the same."
+    elif moved.space != before:
+        said += f" {before} is not given it any more."
+    return Done(said, last_change(mind, id), details={"id": id})
 
 
 def forget_memory(mind: Mind, asked: WebRequest) -> Done:
@@ -214,26 +249,31 @@ def forget_memory(mind: Mind, asked: WebRequest) -> Done:
     count = mind.forget(id, asked.text("why") or "forgotten")
     if not count:
         return Done("It was forgotten already.")
-    return Done("Forgotten.", last_change(mind, id), details={"id": id})
+    return Done(f"Forgotten: {quote(mind, [id])}.", last_change(mind, id), details={"id": id})
 
 
 def restore_memory(mind: Mind, asked: WebRequest) -> Done:
     """It counts again."""
     id = asked.path["id"]
     mind.restore(id)
-    return Done("It counts again.", last_change(mind, id), details={"id": id})
+    return Done(f"It counts again: {quote(mind, [id])}.", last_change(mind, id), details={"id": id})
 
 
 def judge_memory(mind: Mind, asked: WebRequest) -> Done:
     """Useful, wrong, or never again."""
     id, verdict = asked.path["id"], asked.text("verdict")
-    session = asked.text("session")
+    session, named = asked.text("session"), quote(mind, [id])
     if verdict == "never":
         mind.review.curate(id, "dismissed", note="never again")
-        said = "Never again: it is put away."
+        said = f"Never again: {named} is put away, and no agent is given it."
     else:
         mind.feedback(id, verdict == "useful", session=session)
-        said = "Noted: useful." if verdict == "useful" else "Noted: wrong. It is believed less."
+        is_useful = verdict == "useful"
+        said = (
+            f"Noted: useful: {named}."
+            if is_useful
+            else f"Noted: wrong: {named}. It is believed less."
+        )
     return Done(said, last_change(mind, id), details={"id": id})
 
 

@@ -9,7 +9,15 @@ from typing import NamedTuple
 from reverie import Mind
 from reverie.consolidation.nights import Hunk, Night
 from reverie.core.errors import BadInput, NotFound
-from reverie.interfaces.web.page import Action, Done, Page, View, WebRequest
+from reverie.interfaces.web.page import (
+    Action,
+    Done,
+    Page,
+    View,
+    WebRequest,
+    changed_ids,
+    quote,
+)
 
 PER_PAGE = 20
 HUNKS_PER_PAGE = 40
@@ -64,7 +72,8 @@ def undo_hunk(mind: Mind, asked: WebRequest) -> Done:
     if not found:
         raise BadInput(f"{asked.path['place']!r} is no place in a night")
     undo = mind.nights.undo_hunk(int(found[1]), int(found[2]))
-    return Done("Took it back.", undo)
+    named = quote(mind, changed_ids(mind, [undo]))
+    return Done(f"Took it back: {named}." if named else "Took it back.", undo)
 
 
 def undo_night(mind: Mind, asked: WebRequest) -> Done:

@@ -7,12 +7,21 @@ from typing import NamedTuple
 
 from reverie import Mind
 from reverie.core.errors import BadInput, Conflict, NotFound
-from reverie.interfaces.web.page import Action, Done, Page, View, WebRequest
+from reverie.interfaces.web.page import Action, Done, Page, View, WebRequest, quote
 from reverie.mirror.mirror_sync import DeletionQuestion, list_deletion_questions
-from reverie.runtime.review_queue import ACCEPT, BOTH, EDIT, MERGE, REJECT, ReviewCard
+from reverie.runtime.review_queue import ACCEPT, BOTH, EDIT, MERGE, PAIR, REJECT, ReviewCard
 from reverie.text.word_diff import DiffPart, diff_words
 
 PER_PAGE = 15
+# What an answer did, about a pair and about anything else.
+PAIR_SAID: Mapping[str, str] = {
+    ACCEPT: "Kept",
+    REJECT: "Kept",
+    BOTH: "Kept both",
+    MERGE: "Merged into",
+    EDIT: "Merged into",
+}
+SAID: Mapping[str, str] = {ACCEPT: "It holds", REJECT: "Put away", EDIT: "Kept in your words"}
 KEYS: Mapping[str, str] = {ACCEPT: "a", REJECT: "r", BOTH: "b", MERGE: "m", EDIT: "e"}
 
 
@@ -58,7 +67,7 @@ def answer_cards(mind: Mind, asked: WebRequest) -> Done:
         text = ""
     if len(keys) == 1:
         events = mind.review.answer(keys[0], answer, text=text, space=asked.space)
-        return to_done(f"Decided: {answer}.", events)
+        return to_done(say_answer(mind, keys[0], answer), events)
     events, missed = [], 0
     for key in keys:
         try:
@@ -67,6 +76,17 @@ def answer_cards(mind: Mind, asked: WebRequest) -> Done:
             missed += 1
     left = f" {missed} were left: they take no such answer, or were decided." if missed else ""
     return to_done(f"Decided {len(keys) - missed}: {answer}.{left}", events)
+
+
+def say_answer(mind: Mind, key: str, answer: str) -> str:
+    """What an answer did, with the words that stand or were put away."""
+    sort, _, rest = key.partition(":")
+    ids = [id for id in rest.split(":") if id.startswith("mem_")]
+    if sort == PAIR and answer != BOTH:
+        ids = [memory.id for memory in mind.get(ids) if memory.active]
+    named = quote(mind, ids) if len(ids) == 1 else ""
+    did = (PAIR_SAID if sort == PAIR else SAID).get(answer, "Decided")
+    return f"{did}: {named}." if named else f"{did}."
 
 
 def to_done(message: str, events: Sequence[int]) -> Done:

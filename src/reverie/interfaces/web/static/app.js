@@ -13,6 +13,24 @@
     if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
   });
 
+  // Another space, the same question: what was typed since stands in the address alone.
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches("form.space")) return;
+    const typed = new URLSearchParams(location.search);
+    for (const field of event.target.querySelectorAll("input[data-kept]")) field.value = typed.get(field.name) ?? "";
+  });
+
+  // After a change one is where one was, with the toast above.
+  const placeKey = `reverie:place:${location.pathname}`;
+  try {
+    const place = Number(sessionStorage.getItem(placeKey) || 0);
+    sessionStorage.removeItem(placeKey);
+    if (place && find(".toast")) scrollTo(0, place + find(".toast").offsetHeight);
+    document.addEventListener("submit", (event) => {
+      if (event.target.matches("form[method=post]")) sessionStorage.setItem(placeKey, String(scrollY));
+    });
+  } catch { /* a browser that keeps nothing */ }
+
   // Keys: an element says its own with data-key or, after g, data-go.
   const typing = (el) => el.closest("input:not([type=checkbox]), textarea, select, [contenteditable]");
   // While data-after says "g", the next key is the name of a page: cards.js looks there too.
@@ -40,6 +58,9 @@
   };
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-keys]")) showKeys();
+    // What opens is opened to be typed into, by the mouse too.
+    const box = event.target.closest("summary")?.parentElement;
+    if (box?.matches("details.opens:not([open])")) setTimeout(() => box.querySelector("textarea, input:not([type=hidden])")?.focus());
   });
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
@@ -63,6 +84,7 @@
     } else target = all("[data-key]").find((el) => el.dataset.key === event.key && isMeant(el));
     if (!target) return;
     event.preventDefault();
+    if (target.matches("input:not([type=checkbox]), textarea, select")) { target.focus(); return; }
     target.click();
     // What opens is opened to be typed into.
     const box = target.closest("details[open]");
@@ -86,7 +108,9 @@
   let stream = null, last = Number(document.body.dataset.seen || 0);
   const hear = (event) => {
     const told = JSON.parse(event.data);
-    last = Math.max(last, told.last);
+    // What this page was made after is no news: mostly one's own change.
+    if (told.last <= last) return;
+    last = told.last;
     document.dispatchEvent(new CustomEvent("reverie:events", { detail: told }));
     for (const el of all("[data-follow]")) {
       const verbs = el.dataset.follow.split(" ");
