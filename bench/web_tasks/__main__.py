@@ -332,7 +332,7 @@ def main() -> int:
     tasks = {one["name"]: one for one in read_toml("tasks.toml")["task"]}
     first = read_toml("first_count.toml")
     counts = count_tasks(asked.only or list(tasks), asked.shots)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, count in counts.items():
         left = tasks[name].get("dead_ends", [])
         before = first[name]

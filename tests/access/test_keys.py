@@ -192,3 +192,39 @@ def test_a_key_shows_itself_only_once(office):
     issued = office.control.keys.issue(office.admin, now=NOW)
     secret = issued.token.rpartition("_")[2]
     assert secret not in repr(issued) + repr(office.founded) + str(issued.key)
+
+
+def test_a_browser_is_signed_in_with_a_key_for_half_a_day(office):
+    """As wide as the key and no longer lived; it ends when that key is revoked, and no program's
+    key nor another browser's opens one.
+    """
+    ann, keys = office.hire("ann"), office.control.keys
+    scope = KeyScope(spaces=("~ann/demo",), right=Right.READ)
+    given = keys.issue(ann, now=NOW, scope=scope, expires_at=NOW + 3_600)
+    session = keys.sign_in(office.control.authenticate(given.token, NOW), NOW)
+    caller = office.control.authenticate(session.token, NOW)
+    assert (caller.user, caller.scope, caller.expires_at) == ("ann", scope, NOW + 3_600)
+    whole = office.control.authenticate(keys.sign_in(ann, NOW).token, NOW)
+    assert whole.expires_at == NOW + 12 * 3_600
+    with pytest.raises(AccessDenied, match="browser"):
+        keys.sign_in(whole, NOW)
+    program = keys.issue(ann, now=NOW, scope=KeyScope(verbs=("recall",)))
+    with pytest.raises(AccessDenied, match="recall"):
+        keys.sign_in(office.control.authenticate(program.token, NOW), NOW)
+    keys.revoke(ann, given.key.prefix, NOW)
+    with pytest.raises(Unauthenticated, match="revoked"):
+        office.control.authenticate(session.token, NOW)
+    assert office.control.authenticate(keys.sign_in(ann, NOW).token, NOW).user == "ann"
+
+
+def test_a_key_that_expires_makes_nothing_that_outlives_it_in_a_browser_either(office):
+    """Neither a key nor a device's."""
+    ann, control = office.hire("ann"), office.control
+    given = control.keys.issue(ann, now=NOW, expires_at=NOW + 86_400)
+    session = control.keys.sign_in(control.authenticate(given.token, NOW), NOW)
+    caller = control.authenticate(session.token, NOW)
+    made = control.keys.issue(caller, now=NOW)
+    assert made.key.expires_at is not None and made.key.expires_at <= NOW + 86_400
+    waiting = control.logins.start_device("acme", NOW)
+    with pytest.raises(AccessDenied, match="expires"):
+        control.logins.approve_device(caller, waiting.user_code, NOW)

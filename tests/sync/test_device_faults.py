@@ -9,6 +9,7 @@ import time
 import pytest
 
 from reverie.core.model import Filter
+from reverie.interfaces.install.doctor import examine_devices
 from reverie.testing import Clock, memory
 
 EVERYTHING = Filter(active=None, limit=10_000)
@@ -159,6 +160,7 @@ def test_a_folder_that_is_not_mounted_is_trouble_and_no_error(pair):
     report = laptop.devices.sync()
     assert "is not there" in report.troubles[0] and not left.exists()
     assert laptop.devices.status().places[0].fails == 1
+    assert any("cannot be reached" in one.text for one in examine_devices(laptop))
     moved.rename(left.parent)
     laptop.devices.sync()
     for file in left.iterdir():

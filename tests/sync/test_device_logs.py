@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from reverie.core.errors import BadInput, NotFound
-from reverie.core.model import Filter
+from reverie.core.model import Event, Filter, Revise
 from reverie.sync.device_logs.batch_file import HEAD
 from reverie.testing import Clock, memory
 
@@ -242,3 +242,26 @@ def test_one_project_in_two_folders_is_one_space(device, clock):
             "The log is long.": here,
         }
     assert not any(sync(laptop, desk))
+
+
+def test_a_secret_that_was_scrubbed_does_not_come_back(device, folder, clock):
+    """Cleaned on one machine, the text is cleaned on the other, and in no file; an edit made there
+    before that does not bring it back.
+    """
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    laptop, desk = device("laptop"), device("desk")
+    note = laptop.remember("The token of the relay is old.", space="me/demo")
+    given = Revise(note.id, {"text": f"The token of the relay is {secret}."})
+    laptop.store.apply([given], Event("revise", "me/demo", clock()))
+    sync(laptop, desk)
+    assert secret in desk.get([note.id])[0].text
+    clock.tick()
+    desk.tag(note.id, add=["relay"])
+    assert laptop.data.scrub(write=True).finds
+    sync(laptop, desk, rounds=3)
+    for mind in (laptop, desk):
+        (one,) = mind.get([note.id])
+        assert secret not in one.text and "REDACTED" in one.text and one.tags == ("relay",)
+    own = laptop.devices.status().device
+    files = [one for one in logs_of(folder, "laptop") if one.name.startswith(own)]
+    assert files and not any(secret.encode() in inflated(one) for one in files)

@@ -22,6 +22,8 @@ from reverie.storage.access_records import (
 )
 
 OPERATOR = "operator"  # whoever has the server's own command line: no user can have that name
+# Purposes of the keys that browsers hold; the second was signed in with a key that expires.
+BROWSER, BROWSER_OF_KEY = "browser", "browser-of-key"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,18 @@ class Caller:
     limits: Limits = field(default_factory=Limits)
     links: tuple[SpaceLink, ...] = ()
     trusts: tuple[SpaceTrust, ...] = ()
+
+    @property
+    def is_in_browser(self) -> bool:
+        """True of the key that a browser holds as its session."""
+        return self.purpose in (BROWSER, BROWSER_OF_KEY)
+
+    @property
+    def ends_with_its_key(self) -> bool:
+        """True of a key that expires, and of a browser signed in with one: what they make must not
+        outlive them. Other sign-ins end by themselves and prove who is there.
+        """
+        return self.expires_at is not None and self.purpose in ("key", BROWSER_OF_KEY)
 
     @property
     def private_root(self) -> str:

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 from reverie.access.actions import AccessActions, audit_entry
 from reverie.access.api_keys import IssuedKey, Token, new_token
-from reverie.access.callers import OPERATOR, Caller
+from reverie.access.callers import BROWSER, BROWSER_OF_KEY, OPERATOR, Caller
 from reverie.access.rights import is_private
 from reverie.core.errors import AccessDenied, BadInput, NotFound
 from reverie.storage.access_records import ALL_SHARED, ApiKey, KeyScope, Right
 
 READ_ONLY = KeyScope(right=Right.READ)
-BROWSER = "browser"  # the purpose of a key that a browser holds as its session
 BROWSER_SECONDS = 12 * 3_600.0
 
 
@@ -69,7 +68,7 @@ class KeyAdmin(AccessActions):
         if expires_at is not None and expires_at <= now:
             raise BadInput("That key would have expired already. Give a later time.")
         # A sign-in by a browser or device ends sooner than the key it makes; a key's key does not.
-        if caller.expires_at is not None and caller.purpose == "key":
+        if caller.ends_with_its_key and caller.expires_at is not None:
             expires_at = min(expires_at or caller.expires_at, caller.expires_at)
         key, token = make_key(
             caller.tenant,
@@ -91,8 +90,11 @@ class KeyAdmin(AccessActions):
         """A key for a browser in which a person has given the key that they are known by: for half
         a day, as wide as that key and no longer lived. It ends when that key is revoked.
 
-        AccessDenied for a key that is narrowed to some verbs: a page uses many.
+        AccessDenied for a key that is narrowed to some verbs, for a page uses many, and for that of
+        another browser.
         """
+        if caller.is_in_browser:
+            raise AccessDenied("That is the key of a browser. Sign in with one of your own.")
         if caller.scope.verbs:
             raise AccessDenied(
                 f"That key is for a program: it may only {', '.join(caller.scope.verbs)}. Sign in "
@@ -104,7 +106,7 @@ class KeyAdmin(AccessActions):
             caller.user,
             now,
             label=session_label(caller.key_id),
-            purpose=BROWSER,
+            purpose=BROWSER_OF_KEY if caller.ends_with_its_key else BROWSER,
             scope=caller.scope,
             expires_at=min(ends, caller.expires_at or ends),
         )
@@ -146,7 +148,7 @@ def session_label(prefix: str) -> str:
 
 def is_session_of(key: ApiKey, prefix: str) -> bool:
     """True of the key of a browser that was signed in with the key of that prefix."""
-    return key.purpose == BROWSER and key.label == session_label(prefix)
+    return key.purpose in (BROWSER, BROWSER_OF_KEY) and key.label == session_label(prefix)
 
 
 def without_private(caller: Caller, scope: KeyScope) -> KeyScope:

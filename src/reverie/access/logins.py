@@ -277,7 +277,7 @@ class Logins(AccessActions):
             raise AccessDenied(
                 "A narrowed key cannot let devices in. Sign in, and approve it there."
             )
-        if caller.purpose == "key" and caller.expires_at is not None:
+        if caller.ends_with_its_key:
             # The device's key would outlive it; a sign-in ends by itself and proves who is there.
             raise AccessDenied(
                 "A key that expires cannot let devices in. Sign in, and approve it there."

@@ -45,6 +45,9 @@ from reverie.storage.erased_texts import PURGING, REWRITE_PENDING
 from reverie.storage.indexed_files import FileIndex
 from reverie.storage.indexed_transcripts import TranscriptIndex
 from reverie.storage.scrub_scan import ScrubFinding
+from reverie.sync.device_logs.local_changes import note_scrubbed_here
+from reverie.sync.device_logs.log_folder import erase_log_files
+from reverie.sync.device_logs.log_state import load_own
 
 # rows that are looked at in one transaction
 ROWS_PER_STEP = 500
@@ -173,6 +176,9 @@ def run_scrub(
     unreached = tuple(dict.fromkeys((*left, *oversized)))
     report = ScrubReport(tuple(finds), (), yours, unreached, write)
     if write and finds:
+        note_scrubbed_here(work.store)
+        if load_own(work.store) is not None:
+            erase_log_files(work.settings.home)
         record_scrub(work, report, now())
     return report
 

@@ -4,17 +4,22 @@ A gap is an event beside the turn: the beginning of the question (already redact
 which conversation. There is no gap where the answer was shown earlier in the conversation or said
 in it, for the agent has it before its eyes; nor where something else was shown, for nobody knows
 that it did not help. What was kept since closes a gap that it answers, however it was learned: the
-question is put again whenever gaps are listed. Nothing is thrown away: the newest 500 gaps of the
+question is put again whenever gaps are listed. So does a person who says that it wants no answer
+(`pipeline.decided_pairs`). Nothing is thrown away: the newest 500 gaps of the
 last 90 days are looked at, the log keeps the rest.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from functools import cache, partial
+from hashlib import sha256
+from itertools import islice
 from typing import NamedTuple
 
 from reverie.core.config import Settings
-from reverie.core.model import Event, visible_spaces
+from reverie.core.model import Event, Filter, visible_spaces
 from reverie.extraction.retrieval_feedback import make_query_snippet
+from reverie.pipeline.decided_pairs import load_settled_pairs
 from reverie.retrieval import search_memories
 from reverie.retrieval.search_query import SearchQuery, is_admissible
 from reverie.storage import Store
@@ -30,6 +35,8 @@ GAP_SECONDS = 90 * 86_400.0
 MAX_CANDIDATES = 10
 # newest gaps of a conversation among which the same question is not noted again
 RECENT_GAPS = 20
+# newest memories of a space among which an answer is looked for, before all are searched
+MAX_NEWEST = 300
 
 _ASKS = re.compile(
     r"\?\s*$|^(?:what|which|where|who|whom|whose|when|why|how|remind me|tell me|"
@@ -38,6 +45,13 @@ _ASKS = re.compile(
     r"(?:can|could|may|must|should|do|have) (?:i|we|they|it|this|that)|explain)\b",
     re.IGNORECASE | re.MULTILINE,
 )
+
+
+class WrittenWords(NamedTuple):
+    """When a memory was written, and its words."""
+
+    at: float
+    words: Set[str]
 
 
 class KnowledgeGap(NamedTuple):
@@ -102,9 +116,10 @@ def list_knowledge_gaps(
     store: Store,
     space: str,
     now: float,
+    limit: int = MAX_GAPS,
 ) -> list[KnowledgeGap]:
     """The gaps of a space and all below it, newest first, equal questions once; without those that
-    something answers by now.
+    something answers by now, for which each is asked again, until there are so many.
     """
     found: dict[str, KnowledgeGap] = {}
     for event in store.events(
@@ -123,7 +138,48 @@ def list_knowledge_gaps(
         else:
             gap = KnowledgeGap(asked, event.at, 1, event.space, event.session)
             found[asked.lower()] = gap
-    return [gap for gap in found.values() if not is_answered_since(store, gap, now)]
+    settled = load_settled_pairs(store) if found else frozenset()
+    read = cache(partial(read_newest_words, store))
+    unanswered = (
+        gap
+        for gap in found.values()
+        if to_settled_pair(gap.asked) not in settled
+        and not (may_be_answered(gap, read(gap.space)) and is_answered_since(store, gap, now))
+    )
+    return list(islice(unanswered, limit))
+
+
+def read_newest_words(store: Store, space: str) -> list[WrittenWords]:
+    """The words of the newest memories that can be seen from a space."""
+    newest = store.browse(Filter(spaces=visible_spaces(space), limit=MAX_NEWEST))
+    return [
+        WrittenWords(memory.created_at, frozenset(tokenize_query(memory.text))) for memory in newest
+    ]
+
+
+def may_be_answered(gap: KnowledgeGap, newest: Sequence[WrittenWords]) -> bool:
+    """False if nothing that was written since says more than half of the question's words.
+
+    A search takes many milliseconds in a large memory, and nearly always finds nothing.
+    """
+    since = [one.words for one in newest if one.at >= gap.at]
+    asked = set(tokenize_query(gap.asked))
+    return len(since) == MAX_NEWEST or any(says_most(asked, words) for words in since)
+
+
+def says_most(asked: Set[str], words: Set[str]) -> bool:
+    """True if words hold more than half of those that were asked."""
+    return 2 * len(asked & words) > len(asked)
+
+
+def mark_question(asked: str) -> str:
+    """A mark of a question, by which it is told from others."""
+    return sha256(asked.lower().encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def to_settled_pair(asked: str) -> frozenset[str]:
+    """As what it stands among the decided pairs that a question wants no answer."""
+    return frozenset((VERB, mark_question(asked)))
 
 
 def is_answered_since(store: Store, gap: KnowledgeGap, now: float) -> bool:
@@ -140,7 +196,6 @@ def is_answered_since(store: Store, gap: KnowledgeGap, now: float) -> bool:
         automatic=True,
     )
     return any(
-        hit.memory.created_at >= gap.at
-        and 2 * len(asked & set(tokenize_query(hit.memory.text))) > len(asked)
+        hit.memory.created_at >= gap.at and says_most(asked, set(tokenize_query(hit.memory.text)))
         for hit in search_memories(store, query)
     )

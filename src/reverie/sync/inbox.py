@@ -68,7 +68,7 @@ class Inbox:
     def take(self, page: Page, state: SyncState) -> Taken:
         """Apply a page and keep its place."""
         purged = self._purge_gone(page.purged)
-        arrivals, troubles = self._receive(page.memories)
+        arrivals, troubles = receive_memories(page.memories, self.work, self.account, self.spaces)
         with self.store.transaction():
             merges = self._merge(arrivals)
             changes = [change for merge in merges.values() for change in merge.changes]
@@ -87,28 +87,6 @@ class Inbox:
         results = [merge.result for merge in merges.values() if merge.changes]
         new = results.count("added")
         return Taken(state, new, len(results) - new, purged, tuple(both), tuple(troubles))
-
-    def _receive(self, memories: Iterable[Memory]) -> tuple[list[Arrival], list[str]]:
-        """What is wanted here, in the form that it has here; screened before anybody waits."""
-        erased = {one.id for one in load_purged(self.store)}
-        arrivals, troubles = [], []
-        for there in memories:
-            space = self.spaces.local_space(there.space)
-            if not space or there.id in erased or self.work.settings.is_off(space):
-                continue
-            try:
-                here = to_local(
-                    there,
-                    self.account.user,
-                    space,
-                    self.work.settings,
-                    trusted=self.spaces.is_trusted(space),
-                )
-            except ReverieError as err:
-                troubles.append(f"{there.id} cannot be taken in: {err}")
-                continue
-            arrivals.append(Arrival(there, here))
-        return arrivals, troubles
 
     def _merge(self, arrivals: Sequence[Arrival]) -> dict[str, Merge]:
         """What becomes of each, by id."""
@@ -159,3 +137,25 @@ class Inbox:
         left = [one for one in load_purged(self.store) if one.id not in ids]
         save_purged(self.store, left)
         return len(ids)
+
+
+def receive_memories(
+    memories: Iterable[Memory], work: WorkContext, account: Account, spaces: SpaceMap
+) -> tuple[list[Arrival], list[str]]:
+    """What is wanted here of the server's memories, in the form that it has here and screened; and
+    what cannot be taken in.
+    """
+    erased = {one.id for one in load_purged(work.store)}
+    arrivals, troubles = [], []
+    for there in memories:
+        space = spaces.local_space(there.space)
+        if not space or there.id in erased or work.settings.is_off(space):
+            continue
+        trusted = spaces.is_trusted(space)
+        try:
+            here = to_local(there, account.user, space, work.settings, trusted=trusted)
+        except ReverieError as err:
+            troubles.append(f"{there.id} cannot be taken in: {err}")
+            continue
+        arrivals.append(Arrival(there, here))
+    return arrivals, troubles

@@ -144,7 +144,7 @@ def take_memory(
         merge = merge_pushed(store, pushed.bases, came, known)
         if merge.changes:
             record_push(store, caller, batch, merge, came, known, now)
-    return PushResult(came.id, merge.result)
+    return PushResult(came.id, merge.result, was=known if merge.result == "won" else None)
 
 
 def stamp_memory(

@@ -14,11 +14,13 @@ from typing import NamedTuple, Protocol
 
 from reverie.core import clock
 from reverie.core.errors import ReverieError, ServerAway, StoreError, Unauthenticated
+from reverie.core.model import Change, Event, Revise, index_memories
 from reverie.pipeline.event_reader import WorkContext
 from reverie.pipeline.leases import process_mark, release_of_the_dead
 from reverie.storage import Store
-from reverie.sync.inbox import Inbox, Purge
-from reverie.sync.outbox import Outbox, Outgoing
+from reverie.sync.inbox import Inbox, Purge, receive_memories
+from reverie.sync.merge_rules import merge_version
+from reverie.sync.outbox import PULLED, Outbox, Outgoing
 from reverie.sync.space_map import Account
 from reverie.sync.sync_state import (
     SyncState,
@@ -32,7 +34,7 @@ from reverie.sync.sync_state import (
     save_purged,
     save_state,
 )
-from reverie.sync.wire_format import Batch, Page, PushResult
+from reverie.sync.wire_format import Batch, Page, PushResult, digest_content
 
 LEASE, LEASE_SECONDS = "sync", 60.0
 PAGE_SIZE = 200
@@ -229,6 +231,7 @@ def note_acknowledged(
             save_purged(work.store, left)
         if outgoing.upto:
             work.store.advance(outbox_cursor(account), outgoing.upto)
+        note_overruled(work, account, outgoing, results)
     idle = ("same", "kept", "refused", "gone")
     return SyncReport(
         pushed=sum(one.result not in idle for one in results),
@@ -236,6 +239,31 @@ def note_acknowledged(
         conflicts=tuple(both),
         more=outgoing.more,
     )
+
+
+def note_overruled(
+    work: WorkContext,
+    account: Account,
+    outgoing: Outgoing,
+    results: tuple[PushResult, ...],
+) -> None:
+    """Have the history here tell what the server had of memories of which ours won, as it tells
+    what came and lost.
+    """
+    spaces = load_map(work.store, account)
+    sent = {one.memory.id: digest_content(one.memory) for one in outgoing.batch.memories}
+    overruled = [one.was for one in results if one.result == "won" and one.was is not None]
+    arrivals, _ = receive_memories(overruled, work, account, spaces)
+    known = index_memories(work.store.get([one.here.id for one in arrivals]))
+    changes: list[Change] = []
+    for one in arrivals:
+        if one.here.id in known and one.here.id in sent:
+            merge = merge_version(one.here, known[one.here.id], follows=False)
+            changes += merge.changes if merge.result == "lost" else ()
+    if changes:
+        held = {change.id: sent[change.id] for change in changes if isinstance(change, Revise)}
+        payload = {"server": account.url, "held": held}
+        work.store.apply(changes, Event(PULLED, "me", work.now, payload=payload))
 
 
 def note_trouble(work: WorkContext, trouble: str) -> None:

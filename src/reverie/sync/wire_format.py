@@ -81,6 +81,8 @@ class PushResult(NamedTuple):
     # gone (it was purged there), refused
     result: str
     why: str = ""
+    # of what won: what the server had, so that the history there is told here too
+    was: Memory | None = None
 
 
 class Page(NamedTuple):
@@ -231,16 +233,35 @@ def read_places(items: Sequence[Any]) -> tuple[PurgedMemory, ...]:
 
 def results_to_wire(results: Sequence[PushResult], last: int) -> dict[str, Any]:
     """What became of a batch, as it is answered; `last` is the server's newest event."""
-    return {"results": [one._asdict() for one in results], "seq": last}
+    return {"results": [result_to_wire(one) for one in results], "seq": last}
+
+
+def result_to_wire(result: PushResult) -> dict[str, Any]:
+    """What became of one item, as it is answered."""
+    told = {"id": result.id, "result": result.result, "why": result.why}
+    return {**told, "was": memory_to_wire(result.was)} if result.was else told
 
 
 def results_from_wire(data: Mapping[str, Any]) -> tuple[PushResult, ...]:
     """What became of a batch."""
     return tuple(
-        PushResult(str(one.get("id")), str(one.get("result")), str(one.get("why") or ""))
+        PushResult(
+            str(one.get("id")),
+            str(one.get("result")),
+            str(one.get("why") or ""),
+            read_memory(one.get("was")),
+        )
         for one in list_in(data, "results")
         if isinstance(one, Mapping)
     )
+
+
+def read_memory(data: object) -> Memory | None:
+    """A memory that was answered; None for none, and for what cannot be read."""
+    try:
+        return memory_from_wire(data) if data is not None else None
+    except BadInput:
+        return None
 
 
 def page_to_wire(page: Page) -> dict[str, Any]:
@@ -256,14 +277,9 @@ def page_to_wire(page: Page) -> dict[str, Any]:
 
 def page_from_wire(data: Mapping[str, Any]) -> Page:
     """A page that was answered. A memory that cannot be read is passed over."""
-    memories = []
-    for one in list_in(data, "memories"):
-        try:
-            memories.append(memory_from_wire(one))
-        except BadInput:
-            continue
+    read = map(read_memory, list_in(data, "memories"))
     return Page(
-        tuple(memories),
+        tuple(memory for memory in read if memory is not None),
         read_places(list_in(data, "purged")),
         read_places(list_in(data, "left")),
         str(data.get("next") or ""),

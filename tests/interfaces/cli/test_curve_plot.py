@@ -22,6 +22,7 @@ from reverie.interfaces.terminal.line_edit import (
     measure_columns,
     type_key,
 )
+from reverie.memory.growth import KindDecay
 from tests.support.helpers import open_mind, run_command, toy_home
 
 
@@ -55,7 +56,7 @@ def test_axes_end_at_round_numbers(value, top):
 
 def test_decay_halves_after_a_half_life():
     """As `retention` has it for a memory that nobody uses."""
-    (curve,) = chart_decay({"fact": 30.0}).curves
+    (curve,) = chart_decay([KindDecay("fact", 2, 30.0)]).curves
     assert dict(curve.points)[30.0] == 0.5
 
 

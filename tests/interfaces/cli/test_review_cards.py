@@ -105,6 +105,36 @@ def test_text_is_not_obeyed_and_fits_narrow_terminals(home):
         assert "\x1b[5m" not in screen.written
 
 
+def test_a_both_sided_edit_shows_both_versions_and_what_differs(tmp_path):
+    """At 40 columns and without colour: who made which, the difference marked; `r` takes the other
+    version, `u` the answer back; a script says the same with one id.
+    """
+    home = toy_home(tmp_path)
+    with open_mind(home) as mind:
+        id = mind.remember("Port is 80.", space=SPACE).id
+        (done,) = mind.data.mirror(SPACE)
+        mind.revise(id, text="Port is 8080.")
+        page = done.folder / "MEMORY.md"
+        page.write_text(page.read_text("utf-8").replace("Port is 80.", "Port is 443."), "utf-8")
+        mind.data.mirror(SPACE)
+    with review(home, columns=40, NO_COLOR="1") as screen:
+        screen.wait_for("1 of 1 · both-sided edit")
+        assert "Port is [-8080-]{+443+}." in screen.screen
+        assert "holds now: you, on its page" in screen.screen
+        screen.press("r")
+        screen.wait_for("Decided 1: reject")
+        screen.press("u")
+        screen.wait_for("Taken back.")
+        screen.wait_for("1 of 1 · both-sided edit")
+        screen.press("q")
+        assert screen.wait_for_end() == 0
+    listed = run_command("review", "--home", str(home), "-s", SPACE, "--json").stdout
+    assert [one["where"] for one in json.loads(listed)["edits"]] == ["page"]
+    run_command("review", id, "--keep", "other", "--home", str(home), "-s", SPACE)
+    with open_mind(home) as mind:
+        assert mind.get([id])[0].text == "Port is 8080." and not mind.review.edits(space=SPACE)
+
+
 def make_card(key):
     return ReviewCard(key, "gap", "nothing answered", 0.0, {"edit": "Write the answer"}, (), "who?")
 
@@ -135,7 +165,7 @@ def test_a_list_tells_all_that_the_cards_would(home):
     assert "reverie memory curate ID" in listed.stderr
     assert "Nothing waits" not in listed.stdout
     told = json.loads(run_command(*words, "--json").stdout)
-    assert [card["kind"] for card in told["others"]] == ["candidate"] * 3
+    assert [card["kind"] for card in told["cards"]] == ["candidate"] * 3
     with open_mind(home) as mind:
         for memory in mind.review.pending(space=SPACE):
             mind.review.curate(memory.id, "validated")

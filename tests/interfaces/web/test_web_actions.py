@@ -195,9 +195,8 @@ def test_lines_gone_from_a_page_are_written_again_or_forgotten_and_brought_back(
             for one in mind.remember_many([{"text": f"Fact {n}."} for n in range(4)], space=SPACE)
         ]
         mind.data.mirror(SPACE)
-        root = mind.settings.mirror_root
-        assert root is not None
-        file = MirrorFolder(root, SPACE).path / "MEMORY.md"
+        assert mind.settings.mirror_root
+        file = MirrorFolder(mind.settings.mirror_root, SPACE).path / "MEMORY.md"
         site = open_site(mind)
         for answer, counting in (("write", 4), ("forget", 0)):
             file.write_text("")
@@ -217,6 +216,57 @@ def test_a_program_posts_too_and_is_answered_in_json(mind):
     site = open_site(mind)
     headers = {"accept": "application/json", "origin": "http://127.0.0.1:8378"}
     done = site.post_form(f"/memory/{made['heron'].id}/forget", headers=headers).json()
-    assert done["undo"] > 0 and done["message"].startswith("Forgotten: “The staging")
+    assert done["undo"] > 0 and done["message"] == "Forgotten."
     site.post_form(done["undo_path"], headers=headers)
     assert get(mind, made["heron"].id).active
+
+
+def test_what_others_wrote_is_vouched_for_or_put_away(mind):
+    """An untrusted line is a card, after all that needs somebody sooner; each answer is undone."""
+    line = mind.remember(
+        "The wiki says that builds take an hour.", space=SPACE, provenance="untrusted"
+    )
+    mind.remember("Concluded.", space=SPACE, provenance="inferred")
+    site = open_site(mind)
+
+    def cards():
+        return [one["card"] for one in site.get("/review.json").json()["cards"]]
+
+    assert [one["kind"] for one in cards()] == ["candidate", "untrusted"]
+    key = cards()[1]["key"]
+    page = site.post_form("/review/answer", cards=key, answer="accept", back="/review")
+    assert "vouch" not in page.text and [one["kind"] for one in cards()] == ["candidate"]
+    site.undo_shown(page)
+    page = site.post_form("/review/answer", cards=key, answer="reject", back="/review")
+    assert not get(mind, line.id).active
+    site.undo_shown(page)
+    assert get(mind, line.id).active and [one["kind"] for one in cards()] == [
+        "candidate",
+        "untrusted",
+    ]
+
+
+def test_a_question_that_wants_no_answer_leaves_and_comes_back_by_the_undo(mind, clock):
+    """A gap is a card: answered by a text that is kept, or sent away for good."""
+    from reverie.core.model import Event
+
+    asked = {"asked": "which host is the crane?", "candidates": 1}
+    mind.store.append([Event("gap", SPACE, clock(), "s1", asked)])
+    site = open_site(mind)
+
+    def gaps():
+        cards = [one["card"] for one in site.get("/review.json").json()["cards"]]
+        return [one["key"] for one in cards if one["kind"] == "gap"]
+
+    (key,) = gaps()
+    page = site.post_form("/review/answer", cards=key, answer="reject", back="/review")
+    assert page.status_code == 200 and not gaps() and not mind.review.gaps(SPACE)
+    assert site.post_form("/review/answer", cards=key, answer="reject").status_code == 409
+    site.undo_shown(page)
+    assert gaps() == [key]
+    text = "The crane is the host of the builds, which runs at night."
+    clock.tick()
+    page = site.post_form("/review/answer", cards=key, answer="edit", text=text, back="/review")
+    assert text in [one.text for one in mind.browse(space=SPACE)] and not gaps()
+    site.undo_shown(page)
+    assert gaps() == [key]

@@ -16,6 +16,7 @@ PATHS = (
     "/guards",
     "/health",
     "/health/growth",
+    "/health/decay",
 )
 # Every control has a name, every id is there once, every page its landmarks.
 CHECK = """() => {
@@ -140,8 +141,29 @@ def test_what_was_given_is_judged_by_keyboard(visit):
     assert browser.trouble == []
 
 
-def test_growth_is_drawn(visit, clock):
-    """From the second day on there is a plot, which says on hovering what it shows."""
+def test_what_is_withheld_stands_in_the_feed_with_its_gate_and_is_judged_there(visit):
+    """Below what a turn was given stands what was kept back and why; `3` puts it away for good, `u`
+    brings it back, and one is in the feed all the while.
+    """
+    browser = visit()
+    mind = browser.mind
+    kept = mind.remember("We deploy to staging by hand.", space=SPACE, provenance="inferred")
+    said = {"messages": [{"role": "user", "text": "deploy to staging by hand"}], "first": 0}
+    mind.store.append([Event("turn", SPACE, mind.context.now(), "s1", said)])
+    page = browser.go("/")
+    page.wait_for_selector("[aria-label=Withheld] [data-current] .gate:has-text('not approved')")
+    page.keyboard.press("3")
+    page.wait_for_url("**/?done=*")
+    page.wait_for_selector(".toast:has-text('Never again')")
+    assert not mind.get([kept.id])[0].active and page.locator("h1").inner_text() == "Now"
+    page.keyboard.press("u")
+    page.wait_for_selector(".toast:has-text('Took it back')")
+    assert mind.get([kept.id])[0].active
+    assert browser.trouble == []
+
+
+def test_growth_and_decay_are_drawn(visit, clock):
+    """From the second day on there are plots, which say on hovering what they show."""
     browser = visit()
     for _ in range(3):
         browser.mind.remember(f"Of day {clock()}.", space=SPACE)
@@ -150,6 +172,9 @@ def test_growth_is_drawn(visit, clock):
     page.wait_for_selector("growth-plot canvas")
     page.wait_for_selector("#findings .row")
     assert "Memories" in page.locator("growth-plot").inner_text()
+    page.locator("decay-plot").scroll_into_view_if_needed()
+    page.wait_for_selector("decay-plot canvas")
+    assert "fact" in page.locator("decay-plot").inner_text()
     assert browser.trouble == []
 
 
@@ -159,9 +184,12 @@ def test_pages_stay_in_step_with_what_agents_do(visit):
     mind = browser.mind
     made = remember_everything(mind)
     page = browser.go("/")
+    page.keyboard.press("j")
     said = {"messages": [{"role": "user", "text": "brand new words"}], "first": 0}
     mind.store.append([Event("turn", SPACE, mind.context.now(), "s2", said)])
     page.wait_for_selector("text=brand new words")
+    # Who looked at a card still does, though a turn has come above it.
+    page.wait_for_selector("[data-current]:has-text('Hostile'), [data-current]:has-text('<img')")
     browser.go(f"/memory/{made['heron'].id}")
     mind.revise(made["heron"].id, text="The staging server is called crane.")
     page.wait_for_selector("#changed:visible")

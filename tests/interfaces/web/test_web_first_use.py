@@ -3,9 +3,12 @@
 import pytest
 
 from reverie.core.model import Event
+from reverie.interfaces.web.pages import PAGES
 from reverie.interfaces.web.rendering import in_words, name_part
+from reverie.interfaces.web.security import LocalSecurity, make_token
+from reverie.interfaces.web.web_app import LocalMinds, build_web_app
 from reverie.testing import SPACE
-from tests.interfaces.web.web_client import open_site, remember_everything
+from tests.interfaces.web.web_client import ADDRESS, KEY, Site, open_site, remember_everything
 
 HERON = "The staging server is called heron."
 
@@ -65,6 +68,23 @@ def test_changes_stand_together_with_a_way_back(mind):
     site.post_form(f"/undo/{event}", back="/changes")
     assert get(mind, one.id).active and "taken back" in site.get("/changes").text
     assert site.get("/changes.json", params={"limit": 1}).json()["next"] == event
+
+
+def test_nothing_leads_to_a_page_that_is_left_out(mind):
+    """A server has not all pages: the rest works, and names none that is not there."""
+    id = mind.remember(HERON, space=SPACE).id
+    left = tuple(
+        page._replace(routes=page.routes[:1]) for page in PAGES if page.name in ("memory", "ask")
+    )
+    app = build_web_app(
+        LocalMinds(mind), LocalSecurity(KEY, mind.context.now), space=SPACE, pages=left
+    )
+    site = Site(app, base_url=ADDRESS)
+    site.now = mind.context.now
+    site.get("/?token=" + make_token(KEY, mind.context.now()))
+    for path in ("/ask?q=nonsense", f"/memory/{id}"):
+        page = site.get(path).text
+        assert "What was changed last" not in page and "other spaces" not in page
 
 
 def test_a_day_is_written_as_people_say_it(mind, clock):

@@ -102,6 +102,22 @@ def test_the_newest_are_listed_page_by_page(mind):
     assert seen == kept[::-1]
 
 
+def test_every_version_of_a_memory_can_be_reached(mind):
+    """A long life has pages, down to how it was first written."""
+    id = mind.remember("Version 0.", space=SPACE).id
+    for number in range(1, 61):
+        mind.revise(id, text=f"Version {number}.")
+    site, seen, older = open_site(mind), [], 0
+    while True:
+        page = site.get(f"/memory/{id}.json", params={"versions": older}).json()
+        seen += [one["event"] for one in page["versions"]]
+        older = page["older"]
+        if not older:
+            break
+    assert len(seen) == 61 == len(set(seen)) and page["versions"][-1]["is_first"]
+    assert "Earlier versions" in site.get(f"/memory/{id}").text
+
+
 def test_a_turn_is_shown_with_what_was_given_and_what_a_gate_stopped(mind):
     """The feed has each turn; its page weighs its words against what is known now."""
     made = remember_everything(mind)
@@ -114,6 +130,10 @@ def test_a_turn_is_shown_with_what_was_given_and_what_a_gate_stopped(mind):
     assert made["heron"].id in {one["hit"]["id"] for one in weighed}
     assert stopped and "" not in stopped
     assert site.get("/turn/1").status_code == 404
+    kept_back = site.get(f"/turn/{turn['event']}/gates.json").json()["verdicts"]
+    given = {one["id"] for one in turn["given"]}
+    assert not given & {one["hit"]["id"] for one in kept_back}
+    assert all(one["gate"] and one["why"] for one in kept_back)
 
 
 def test_what_is_not_there_is_told(mind):

@@ -3,7 +3,7 @@
 import pytest
 
 from reverie.core.errors import NotFound
-from reverie.core.model import Event
+from reverie.core.model import Event, Revise
 from reverie.interfaces.web.rendering import name_part
 from reverie.testing import SPACE
 from tests.interfaces.web.web_client import NASTY, open_site
@@ -115,3 +115,17 @@ def test_long_lists_and_long_talks_have_pages(mind):
     talk_page = site.get("/sessions/s0.json?limit=2").json()
     assert len(talk_page["steps"]) == 2 and talk_page["next"] == 2
     assert len(site.get("/sessions/s0.json?limit=2&from=2").json()["steps"]) == 1
+
+
+def test_a_memory_leads_to_the_very_message_it_rests_on(mind):
+    """Also where that is in the middle of a step, and beyond the first page of steps."""
+    _, otter = talk(mind)
+    now = mind.context.now()
+    mind.store.apply([Revise(otter.id, {"messages": (1, 1)})], Event("revise", SPACE, now))
+    site = open_site(mind)
+    page = site.get(f"/memory/{otter.id}").text
+    address = f"/sessions/{name_part(SESSION)}?from=0#m1"
+    assert f'href="{address}"' in page and "in its conversation" in page
+    assert 'id="m1"' in site.get(address).text
+    later = site.get(f"/sessions/{name_part(SESSION)}.json?from=1&limit=1").json()
+    assert [step["number"] for step in later["steps"]] == [0]

@@ -8,6 +8,7 @@ import pytest
 from reverie.core.model import Event
 from reverie.interfaces.web.page import View
 from reverie.interfaces.web.pages import PAGES
+from reverie.llm.daily_spending import sum_spending
 from reverie.testing import SPACE
 from tests.interfaces.web.web_client import open_site
 
@@ -99,3 +100,17 @@ def test_what_a_page_reads_does_not_grow_with_the_store(known):
     many = {name: count_steps(known, lambda ask=ask: ask(known)) for name, ask in QUESTIONS.items()}
     allowed = {name: 50 + 400 * (name == "code") for name in QUESTIONS}
     assert [] == [name for name in QUESTIONS if many[name] > few[name] + allowed[name]], many
+
+
+def test_the_cost_of_a_month_is_read_without_the_years_before_it(mind):
+    """The same days as all calls give, from the newest thousand where these reach so far back."""
+    now = mind.context.now()
+    calls = [
+        Event("llm", SPACE, now - 86_400 * number / 20, payload={"tokens_in": number, "cost": 0.1})
+        for number in range(1_500)
+    ]
+    mind.store.append(calls[::-1])
+    whole = sum_spending(calls)
+    assert mind.data.spending(30) == whole[:30]
+    assert mind.data.spending(70) == whole[:70]
+    assert mind.data.spending(200) == whole

@@ -175,6 +175,31 @@ def examine_server(mind: Mind, now: float) -> Iterator[DoctorFinding]:
         )
 
 
+def examine_devices(mind: Mind) -> Iterator[DoctorFinding]:
+    """The user's other machines, if this memory is in step with some: what is wrong with a place
+    or a log, and what waits for a decision.
+    """
+    found = mind.devices.status()
+    if found is None:
+        return
+    others = ", ".join(one.name or one.device for one in found.others) or "none yet"
+    places = ", ".join(place.where for place in found.places) or "nothing"
+    yield report_state(f"In step through {places}; other machines: {others}.")
+    for place in found.places:
+        if place.fails:
+            yield report_fault(
+                f"{place.where} cannot be reached: {place.trouble}.",
+                "It is tried again by itself. Try now: reverie sync",
+            )
+    for one in found.others:
+        for trouble in one.troubles:
+            yield report_fault(
+                f"Of the log of {one.name or one.device}: {trouble}.",
+                "Look whether that machine and whatever carries the folder are well: "
+                "reverie sync status",
+            )
+
+
 def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]:
     """What the store itself tells."""
     stats, now = mind.data.stats(), clock.now()
@@ -203,6 +228,7 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
                 f"Take them along: reverie data import{f' {one.path}' * one.left}",
             )
     yield from examine_server(mind, now)
+    yield from examine_devices(mind)
     yield from examine_failed_events(mind, now)
     trouble = json.loads(mind.store.meta("trouble") or "null")
     if trouble:

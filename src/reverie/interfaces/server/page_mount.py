@@ -17,7 +17,6 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reverie.access import Caller
-from reverie.access.key_admin import BROWSER
 from reverie.core.errors import ReverieError, Unauthenticated
 from reverie.interfaces.server.page_live import TenantBells
 from reverie.interfaces.server.page_security import PageSecurity, derive
@@ -92,7 +91,7 @@ class TeamPages:
         access, now = self._deployment.access, self._deployment.now()
         caller = access.authenticate(token, now)
         note_caller(tenant=caller.tenant, user=caller.user, key=caller.key_id)
-        if caller.purpose != BROWSER:
+        if not caller.is_in_browser:
             raise Unauthenticated
         access.check_request(caller, LOOK, now)
         return caller

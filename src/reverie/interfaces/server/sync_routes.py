@@ -16,7 +16,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -26,7 +26,7 @@ from starlette.routing import Route
 from reverie.access import Caller
 from reverie.access.rights import is_private
 from reverie.core.errors import HeldByLaw
-from reverie.core.model import index_memories
+from reverie.core.model import Memory, index_memories
 from reverie.interfaces.server.problems import BadArgument, TooLarge
 from reverie.interfaces.server.request_gate import read_body
 from reverie.interfaces.server.sign_in import bearer_token, sign_in
@@ -34,7 +34,6 @@ from reverie.sync.change_feed import MAX_PAGE, Wanted, read_feed
 from reverie.sync.push_intake import take_batch
 from reverie.sync.wire_format import (
     Batch,
-    Page,
     PushResult,
     batch_from_wire,
     page_to_wire,
@@ -104,6 +103,7 @@ def answer_push(deployment: Deployment, token: str, values: Mapping[str, Any]) -
     results = take_batch(store, caller, allowed, now)
     results += [PushResult(id, "refused", why) for id, why in held.items()]
     record_changes(deployment, caller, batch, results, now)
+    record_reads(deployment, caller, [one.was for one in results if one.was], PUSH)
     return results_to_wire(results, store.last_event())
 
 
@@ -119,7 +119,7 @@ def answer_pull(
     limit = int(asked["limit"]) if SMALL_NUMBER.fullmatch(asked["limit"]) else MAX_PAGE
     store = open_store_of(deployment, caller)
     page = read_feed(store, wanted, asked["after"], asked["device"], limit)
-    record_reads(deployment, caller, page)
+    record_reads(deployment, caller, page.memories, PULL)
     return page_to_wire(page)
 
 
@@ -184,11 +184,13 @@ def record_changes(
         deployment.access.record_change(caller, PUSH, space, count, now)
 
 
-def record_reads(deployment: Deployment, caller: Caller, page: Page) -> None:
+def record_reads(
+    deployment: Deployment, caller: Caller, memories: Iterable[Memory], verb: str
+) -> None:
     """Have the audit know what of shared spaces was read."""
-    spaces = Counter(one.space for one in page.memories if not is_private(one.space))
+    spaces = Counter(one.space for one in memories if not is_private(one.space))
     if spaces:
-        deployment.access.record_read(caller, PULL, dict(spaces), deployment.now())
+        deployment.access.record_read(caller, verb, dict(spaces), deployment.now())
 
 
 def parse_body(data: bytes, most: int, *, is_packed: bool) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
 from math import floor, log10
 from typing import NamedTuple
 
 from reverie.core.clock import format_day
+from reverie.memory.growth import KindDecay
 
 DAY = 86_400.0
 # The bit of each dot of a braille character, row by row: it has four rows of two (Unicode 28xx).
@@ -180,10 +181,10 @@ def chart_growth(counted: Sequence[tuple[str, float, int]], now: float) -> Chart
     return Chart("memories that count", [Curve("", points)], (start, format_day(now)))
 
 
-def chart_decay(half_lives: Mapping[str, float], days: int = 90) -> Chart:
+def chart_decay(decays: Sequence[KindDecay], days: int = 90) -> Chart:
     """How much is left of a memory of some kinds that is never used, over so many days."""
     curves = [
-        Curve(f"{name}", [(float(day), 2.0 ** (-day / half)) for day in range(days + 1)])
-        for name, half in half_lives.items()
+        Curve(one.kind, [(float(day), one.left_after(day)) for day in range(days + 1)])
+        for one in decays
     ]
     return Chart("left of a memory that nobody uses", curves, ("0 days", f"{days} days"), "%")

@@ -112,7 +112,8 @@ class ReviewLoop:
         if EDIT not in card.answers:
             self._say("This card takes no such answer.")
             return
-        text = card.memories[0].text if card.memories else ""
+        # Of two versions what holds comes second, and is where merging by hand begins.
+        text = card.memories[-1 if card.sides else 0].text if card.memories else ""
         if "\n" in text:
             self._say(f"It has several lines: reverie edit {card.memories[0].id}")
             return

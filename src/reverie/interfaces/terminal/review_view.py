@@ -17,6 +17,7 @@ from reverie.interfaces.terminal.line_edit import (
     measure_columns,
 )
 from reverie.runtime.review_queue import ACCEPT, BOTH, EDIT, MERGE, REJECT, ReviewCard
+from reverie.text.word_diff import GONE, NEW, diff_words
 
 # The same keys as on the page.
 ANSWER_KEYS: Mapping[str, str] = {"a": ACCEPT, "r": REJECT, "b": BOTH, "m": MERGE, "e": EDIT}
@@ -111,10 +112,30 @@ def draw_card(card: ReviewCard, columns: int, now: float) -> list[Line]:
     lines: list[Line] = [[Span(line, "dim")] for line in fold_columns(card.why, columns - 2)]
     if card.asked:
         lines += [[Span(line)] for line in fold_columns(f"? {card.asked}", columns - 2, 3)]
-    names = ("older", "newer") if len(card.memories) == 2 else ("",)
-    for name, memory in zip(names, card.memories, strict=False):
+    for name, memory in zip(name_sides(card, now), card.memories, strict=False):
         lines += draw_memory(memory, name, columns, now)
+    if card.sides:
+        lines += draw_difference(card.memories[0].text, card.memories[1].text, columns)
     return lines
+
+
+def name_sides(card: ReviewCard, now: float) -> Sequence[str]:
+    """What each memory of a card is."""
+    if card.sides:
+        return [
+            f"{side.name.lower()}: {side.by}, {format_time_ago(now - side.at)}"
+            for side in card.sides
+        ]
+    return ("older", "newer") if len(card.memories) == 2 else ("",)
+
+
+def draw_difference(before: str, after: str, columns: int) -> list[Line]:
+    """What went and what came between two texts, marked without colour."""
+    marks = {GONE: "[-{}-]", NEW: "{{+{}+}}"}
+    parts = diff_words(before, after)
+    shown = "".join(marks.get(part.what, "{}").format(part.text) for part in parts)
+    folded = fold_columns(escape_controls(shown), columns - 4, MAX_TEXT_LINES)
+    return [[Span(f"  {line}")] for line in folded] if len(parts) > 1 else []
 
 
 def draw_memory(memory: Memory, name: str, columns: int, now: float) -> list[Line]:

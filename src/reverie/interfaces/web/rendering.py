@@ -27,6 +27,7 @@ from reverie.memory.history_text import format_date, format_moment
 from reverie.memory.short_ids import shorten_id
 
 FOLDER = Path(__file__).parent / "templates"
+MAX_COUNTED_EDITS = 50
 MAX_NOTES = 200
 MAX_SPACES = 200
 # Counting memories by space takes a while in a large home, and changes little.
@@ -121,6 +122,8 @@ class Renderer:
         self._menu = sorted(placed, key=lambda page: page.place)
         self._home_space = home_space
         self._counts: FrameCounts | None = None
+        # A server leaves out pages that are of one's own machine: nothing leads there then.
+        self._paths = frozenset(one.path for page in pages for one in page.routes)
         self._env = load_templates()
 
     def frame(self, mind: Mind, asked: WebRequest, page: Page | None) -> PageFrame:
@@ -156,7 +159,9 @@ class Renderer:
             given = {name: value for name, value in query.items() if value not in ("", None)}
             return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
-        return self._env.get_template(template).render(f=frame, v=values, link=link)
+        return self._env.get_template(template).render(
+            f=frame, v=values, link=link, paths=self._paths
+        )
 
     def load_templates(self, names: Iterable[str] = ()) -> None:
         """Compile these templates (default: all), each of which takes some ten milliseconds, before
@@ -173,13 +178,15 @@ class Renderer:
         return counts.last != last and clock.ticks() - counts.ticks > COUNTS_SECONDS
 
     def recount(self, mind: Mind) -> FrameCounts:
-        """Count memories by space, the fullest first, and pairs that wait: a tenth of a second in a
-        large home, so pages show what was counted before and it is done after them.
+        """Count memories by space, the fullest first, and what is disputed: a tenth of a second in
+        a large home, so pages show what was counted before and it is done after them.
         """
         last, stats = mind.store.last_event(), mind.store.stats()
         ordered = sorted(stats.spaces.items(), key=lambda row: (-row[1], row[0]))[:MAX_SPACES]
         spaces = [SpaceCount(*row) for row in ordered]
-        self._counts = FrameCounts(clock.ticks(), last, spaces, stats.undecided)
+        edits = mind.review.edits(space=self._home_space, limit=MAX_COUNTED_EDITS)
+        waiting = stats.undecided + len(edits)
+        self._counts = FrameCounts(clock.ticks(), last, spaces, waiting)
         return self._counts
 
 

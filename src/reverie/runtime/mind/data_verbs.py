@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from reverie.storage import Problem, Stats
     from reverie.storage.backups import PurgeResult
 
+# Calls of the language model that are read first for its cost by day.
+FIRST_CALLS = 1_000
 # Newest memories whose use is counted.
 MAX_USAGE_SCAN = 100_000
 
@@ -132,8 +134,16 @@ class DataVerbs(VerbGroup):
         from reverie.llm.daily_spending import MAX_CALLS, sum_spending
         from reverie.llm.language_model import LLM_EVENT_VERB
 
-        calls = self._store.events(verbs=(LLM_EVENT_VERB,), newest=True, limit=MAX_CALLS)
-        return sum_spending(calls)[: check_limit(days)]
+        most = check_limit(days)
+        spent: list[SpendingDay] = []
+        # A month is a few hundred calls as a rule: the years before it are read where it is not.
+        for limit in (FIRST_CALLS, MAX_CALLS):
+            calls = self._store.search_events((LLM_EVENT_VERB,), limit=limit)
+            spent = sum_spending(calls)
+            # The earliest day may be cut, so one more than was asked for is enough.
+            if len(calls) < limit or len(spent) > most:
+                break
+        return spent[:most]
 
     def failures(self, limit: int = 20) -> list[Event]:
         """The newest events that could not be learned from, with the error in their payload."""

@@ -271,10 +271,11 @@ class EditVerbs(VerbGroup):
             *conversation_import.list_learned_records(self._store, cause),
             *self._store.changes_of(event),
         ]
-        if cause is None or not (records or withdrawal):
-            if cause:
-                raise NotFound(f"Event {event} changed no memory")
+        if cause is None:
             raise NotFound(f"There is no event {event}")
+        # Where a question was settled and nothing else was done, it is open again.
+        if not (records or withdrawal or reverse_pair_decisions(cause)):
+            raise NotFound(f"Event {event} changed no memory")
         if not force:
             self._refuse_if_changed_since(records)
         conversation_import.withdraw_conversations(self._store, cause.space, withdrawal)

@@ -26,6 +26,7 @@ from reverie.core.model import (
     Filter,
     Memory,
     Record,
+    Revise,
     index_memories,
 )
 from reverie.memory.memory_validation import (
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from reverie.extraction.provenance_check import Claim
     from reverie.reconciliation.review_questions import ReviewCase
     from reverie.retrieval.near_duplicates import NearDuplicate
+    from reverie.runtime.both_sided_edits import BothSidedEdit
     from reverie.runtime.review_queue import ReviewCard
     from reverie.storage.arrays import Floats
 
@@ -222,21 +224,30 @@ class ReviewVerbs(VerbGroup):
         They were only concluded and not met again, or passed on to a person, speak of code that has
         changed, or rest on a reason that has (`doubts`). The newest 10,000 are looked at.
         """
+        most = check_limit(limit)
+        return self._scan_waiting(space, most)[0] if most else []
+
+    def _scan_waiting(self, space: str | None, most: int) -> tuple[list[Memory], list[Memory]]:
+        """(what waits for approval, what others wrote and nobody has vouched for), as many of each,
+        found in one scan that ends where the first are full.
+        """
         from reverie.memory.curation import is_awaiting_review
 
-        most = check_limit(limit)
-        if not most:
-            return []
         spaces = self._visible_from(space)
-        found: list[Memory] = []
+        waiting: list[Memory] = []
+        untrusted: list[Memory] = []
         after = ""
         for _ in range(MAX_PENDING_SCAN // PENDING_BATCH):
             batch = self._store.browse(Filter(spaces=spaces, limit=PENDING_BATCH, after=after))
-            found += [memory for memory in batch if is_awaiting_review(memory)]
-            if len(found) >= most or len(batch) < PENDING_BATCH:
+            for memory in batch:
+                if is_awaiting_review(memory):
+                    waiting.append(memory)
+                elif is_unverified(memory):
+                    untrusted.append(memory)
+            if len(waiting) >= most or len(batch) < PENDING_BATCH:
                 break
             after = batch[-1].id
-        return found[:most]
+        return waiting[:most], untrusted[:most]
 
     def doubts(
         self,
@@ -258,33 +269,55 @@ class ReviewVerbs(VerbGroup):
         return [memory for memory in self._store.browse(marked) if is_in_doubt(memory)][:most]
 
     def queue(self, *, space: str | None = None, limit: int = 20) -> list[ReviewCard]:
-        """All that waits for a person in a space and above it, as cards: pairs, doubts, memories
-        that nobody has approved, questions without an answer. Changes nothing.
+        """All that waits for a person in a space and above it, as cards: both-sided edits, pairs,
+        doubts, memories that nobody has approved, questions without an answer, what others wrote
+        and nobody has vouched for. Changes nothing.
         """
         from reverie.runtime.review_queue import build_queue
 
         most = check_limit(limit)
-        cases = self.cases(space=space, limit=most)
-        pending = self.pending(space=space, limit=most) if len(cases) < most else []
-        gaps = self.gaps(space) if len(cases) + len(pending) < most else []
-        return [*build_queue(cases, pending, gaps)][:most]
+        edits = self.edits(space=space, limit=most)
+        cases = self.cases(space=space, limit=most - len(edits))
+        left = most - len(edits) - len(cases)
+        pending, untrusted = self._scan_waiting(space, left) if left else ([], [])
+        left -= len(pending)
+        gaps = self._list_gaps(space, left) if left else []
+        return [*build_queue(edits, cases, pending, gaps, untrusted)][:most]
+
+    def edits(self, *, space: str | None = None, limit: int = 20) -> list[BothSidedEdit]:
+        """Memories in a space and above it that were edited on both sides at once, the newest
+        first: on a page of the mirror and here, or here and on another device of the team's server.
+
+        One version holds, the other gave way; `answer` says which is right. The 200 newest saves of
+        pages of the last 30 days are looked at, and the 50 newest that the server named.
+        """
+        from reverie.runtime.both_sided_edits import list_both_sided_edits
+
+        most = check_limit(limit)
+        if not most:
+            return []
+        return list_both_sided_edits(self._store, self._visible_from(space), self._now(), most)
 
     @run_exclusively
     def answer(
         self, key: str, answer: str, *, text: str = "", space: str | None = None
     ) -> list[int]:
         """Answer a card of `queue` by its key: "accept", "reject", "both", "merge", or "edit" with
-        a new text. Returns the numbers of the events, which `undo` takes back, the last first.
+        a new text. Of a both-sided edit "accept" keeps what holds, "reject" the other version.
+        Returns the numbers of the events, which `undo` takes back, the last first.
 
         A question is answered by a text of yours, which is kept as a fact in the space.
         """
         from reverie.runtime.review_queue import (
             CURATED_AS,
             EDIT,
+            EDITED,
+            EDITED_DECISIONS,
             GAP,
             MEMORY,
             PAIR,
             PAIR_DECISIONS,
+            REJECT,
         )
 
         before = self._store.last_event()
@@ -301,6 +334,8 @@ class ReviewVerbs(VerbGroup):
             if answer not in PAIR_DECISIONS[kind]:
                 raise BadInput(f"{answer!r} is no answer about a {kind}")
             self.resolve(one, other, PAIR_DECISIONS[kind][answer], text=text)
+        elif sort == EDITED and answer in EDITED_DECISIONS:
+            self._decide_edit(rest.rpartition(":")[0], EDITED_DECISIONS[answer], text)
         elif sort == MEMORY and (answer == EDIT or answer in CURATED_AS):
             if not self._get_memory(rest).active:
                 raise Conflict("That memory counts no longer: there is nothing to decide")
@@ -309,20 +344,41 @@ class ReviewVerbs(VerbGroup):
             self.curate(rest, CURATED_AS.get(answer, "validated"))
         elif sort == GAP and answer == EDIT:
             self._keep_answer(text, space)
+        elif sort == GAP and answer == REJECT:
+            self._close_gap(rest, space)
         else:
             raise BadInput(f"{answer!r} is no answer to {key!r}")
         return [event.seq for event in self._store.events(after=before)]
 
+    def _decide_edit(self, id: str, decision: str, text: str) -> None:
+        """Say which version of a memory is right."""
+        from reverie.runtime.both_sided_edits import decide_both_sided_edit, find_both_sided_edit
+
+        memory, now = self._get_memory(id), self._now()
+        edit = find_both_sided_edit(self._store, id, now)
+        if edit is None:
+            raise Conflict("That edit was decided already, or both sides say the same by now")
+        merged = self._to_own_words(memory, text) if text else None
+        changes, settled = decide_both_sided_edit(self._store, edit, decision, merged, now)
+        self._apply_changes(
+            changes, "review", memory.space, now, decision=decision, settled=settled
+        )
+
     def _reword(self, id: str, text: str) -> None:
         """Give a memory the words of whoever decides."""
-        old, now = self._get_memory(id), self._now()
+        old = self._get_memory(id)
+        self._change(old, [self._to_own_words(old, text)], "revise", self._now())
+
+    def _to_own_words(self, old: Memory, text: str) -> Revise:
+        """The revision of a memory that has the words of whoever decides."""
+        now = self._now()
         given = protect_revision({"text": text}, old, self._settings.curate)
         revision = build_revision(old, now, given, self._context.time_zone, self._policy)
         if is_unverified(old):
             trust = TRUST_BY_PROVENANCE["user_stated"]
             own = {"provenance": "user_stated", "trust": trust, "confidence": trust}
             revision = revision._replace(fields={**revision.fields, **own})
-        self._change(old, [revision], "revise", now)
+        return revision
 
     def _keep_answer(self, text: str, space: str | None) -> None:
         """Keep what somebody wrote as the answer to a question."""
@@ -332,6 +388,16 @@ class ReviewVerbs(VerbGroup):
         )
         self._apply_changes([Add(memory)], "remember", home, now)
 
+    def _close_gap(self, mark: str, space: str | None) -> None:
+        """Have a question wait no longer: it wants no answer."""
+        from reverie.extraction.knowledge_gaps import VERB as ASKED
+        from reverie.extraction.knowledge_gaps import mark_question
+
+        home = self._resolve_space(space)
+        if all(mark_question(gap.asked) != mark for gap in self.gaps(space)):
+            raise Conflict("That question waits no longer")
+        self._apply_changes([], "review", home, self._now(), settled=[sorted((ASKED, mark))])
+
     def gaps(self, space: str | None = None) -> list[KnowledgeGap]:
         """Questions asked here that nothing in memory answered, newest first: what is worth writing
         down.
@@ -339,9 +405,14 @@ class ReviewVerbs(VerbGroup):
         The newest 500 of the last 90 days are looked at; what was kept since closes those that it
         answers.
         """
+        from reverie.extraction.knowledge_gaps import MAX_GAPS
+
+        return self._list_gaps(space, MAX_GAPS)
+
+    def _list_gaps(self, space: str | None, most: int) -> list[KnowledgeGap]:
         from reverie.extraction.knowledge_gaps import list_knowledge_gaps
 
-        return list_knowledge_gaps(self._store, self._resolve_space(space), self._now())
+        return list_knowledge_gaps(self._store, self._resolve_space(space), self._now(), most)
 
     def near_duplicate(self, id: str) -> NearDuplicate | None:
         """The near-duplicate of a memory, with their similarity; None if it has none.

@@ -53,6 +53,7 @@ USUAL_RANK = 3
 # In the details of the other version of a text: the memory that has the later one.
 BESIDE = "edited_beside"
 CONTRADICTS = "contradicts"
+REDACTED = "[REDACTED:"  # how the mark of a secret begins that was taken out
 MAX_HAD = 8
 MAX_COUNT = 2**31 - 1
 
@@ -277,14 +278,18 @@ def set_beside(telling: Telling) -> Telling:
     return Telling(beside, Marks(mark, edges=edge, counts=counts))
 
 
-def words_key(telling: Telling) -> tuple[Mark, str]:
-    """By which of two tellings with one mark the same words are chosen everywhere."""
-    return telling.marks.of(WORDS), f"{telling.memory.text}\0{telling.memory.title}"
+def words_key(telling: Telling) -> tuple[Mark, int, str]:
+    """By which of two tellings with one mark the same words are chosen everywhere: those out of
+    which a secret was taken, where the others have it.
+    """
+    said = f"{telling.memory.text}\0{telling.memory.title}"
+    return telling.marks.of(WORDS), said.count(REDACTED), said
 
 
-def field_key(telling: Telling, name: str) -> tuple[Mark, str]:
+def field_key(telling: Telling, name: str) -> tuple[Mark, int, str]:
     """By which the last word about a field is chosen."""
-    return telling.marks.of(name), canonical(name, getattr(telling.memory, name))
+    said = canonical(name, getattr(telling.memory, name))
+    return telling.marks.of(name), said.count(REDACTED), said
 
 
 def life_key(telling: Telling) -> tuple[int, int, Mark, str]:

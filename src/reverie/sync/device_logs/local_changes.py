@@ -15,6 +15,7 @@ from reverie.core.model import (
     MEMORY_RELATIONS,
     Change,
     Event,
+    Filter,
     Memory,
     Record,
     Revise,
@@ -22,6 +23,7 @@ from reverie.core.model import (
 from reverie.mirror.shared_lines import HEARD, SHARED
 from reverie.storage import Store
 from reverie.sync.device_logs.folding import (
+    REDACTED,
     SET_FIELDS,
     USE_FIELDS,
     Telling,
@@ -51,6 +53,7 @@ from reverie.sync.wire_format import id_of
 
 RECEIVED = "received"  # the verb of events by which what other devices told is applied here
 EVENTS_PER_PAGE = 1_000
+MAX_SCRUBBED = 10_000_000
 
 
 class Changed(NamedTuple):
@@ -242,3 +245,15 @@ def drop_ids(store: Store, ids: set[str]) -> None:
     if ids & {*links, *(src for sources in links.values() for src in sources)}:
         left = {dst: [s for s in sources if s not in ids] for dst, sources in links.items()}
         save_links(store, {dst: one for dst, one in left.items() if one and dst not in ids})
+
+
+def note_scrubbed_here(store: Store) -> None:
+    """Have memories out of which a secret was taken told anew, and the own log written anew."""
+    with store.transaction():
+        own = load_own(store)
+        if own is None:
+            return
+        found = store.browse(Filter(active=None, limit=MAX_SCRUBBED))
+        cleaned = [one.id for one in found if REDACTED in f"{one.text} {one.title} {one.details}"]
+        add_waiting(store, [id for id in cleaned if load_marks(store, id) is not None])
+        save_own(store, own._replace(must_compact=True))

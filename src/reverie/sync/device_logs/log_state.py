@@ -53,7 +53,7 @@ class OwnLog(NamedTuple):
     # a snapshot that is being written: its first number, and the last id; 0: none is
     snapshot: int = 0
     snapshot_after: str = ""
-    # the number of the last snapshot's last file; 0: there is none
+    # the number of the last file of the last snapshot, or of the first telling of all; 0: none
     snapshot_end: int = 0
     must_compact: bool = False  # something was purged that stands in older files
     # (in the logs, here) of spaces that are called otherwise on other machines

@@ -211,7 +211,9 @@ class DeviceStep:
         self.files.create()
         is_whole = self._write()
         own = load_own(self.store)
-        for place in own.places if own else ():
+        if own is None:
+            return self.done
+        for place in own.places:
             if self.job.everywhere or place.kind == FOLDER or is_place_due(self.work, own, place):
                 self._visit(place, takes_in=is_whole)
         return self.done._replace(more=self.done.more or self.writer.has_news())

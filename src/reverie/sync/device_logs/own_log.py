@@ -140,7 +140,12 @@ class OwnLogWriter:
         relays = len(own.places) > 1
         told = [one for one in wanted if is_to_be_told(known[one.id], relays=relays)]
         entries = list(self._tell(own, told))
-        return (self._write(own, entries), len(entries)) if entries else (own, len(page))
+        if entries:
+            own = self._write(own, entries)
+        if after is None:
+            # All that there is was told just now, which is as good as a snapshot.
+            own = own._replace(snapshot_end=own.number)
+        return own, len(entries) or len(page)
 
     def _write_snapshot(self, own: OwnLog) -> tuple[OwnLog, int]:
         """The next file of a snapshot."""

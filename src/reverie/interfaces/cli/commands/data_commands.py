@@ -117,18 +117,18 @@ def show_stats(
 def plot_curves(cli: CliContext, svg: Path | None) -> None:
     """Growth over time and the decay of the commonest kinds, drawn or written to a file."""
     from reverie.core.atomic_file import write_atomically
-    from reverie.core.kinds import half_life_of_kind
     from reverie.interfaces.terminal import curve_plot
+    from reverie.memory.growth import list_decays
     from reverie.memory.memory_validation import parse_moment
 
     with cli.open_mind() as mind:
         growth, kinds = mind.data.growth(), mind.data.stats().kinds
     counted = [(day.date, parse_moment(day.date, "date") or 0.0, day.counted) for day in growth]
-    commonest = sorted(kinds, key=lambda kind: (-kinds[kind], kind))
-    half_lives = {kind: half_life_of_kind(kind) for kind in commonest[:MAX_DECAY_CURVES]}
+    decays = list_decays(kinds, MAX_DECAY_CURVES)
+    half_lives = {one.kind: one.half_life for one in decays}
     charts = [
         curve_plot.chart_growth(counted, clock.now()),
-        curve_plot.chart_decay(half_lives),
+        curve_plot.chart_decay(decays),
     ]
     values: dict[str, Any] = {"growth": growth, "half_lives": half_lives}
     if svg is not None:

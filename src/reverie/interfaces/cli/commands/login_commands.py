@@ -174,9 +174,7 @@ def describe_sync(done: "SyncReport") -> Iterator[str]:
         yield f"{len(done.refused):,} were not taken: reverie sync --status says why."
     if done.conflicts:
         ids = ", ".join(map(shorten_id, done.conflicts[:MAX_NAMED]))
-        yield (
-            f"Changed on both sides: {ids}. The later holds; the other: reverie memory history ID"
-        )
+        yield (f"Changed on both sides: {ids}. The later holds; look at both: reverie review")
     if done.trouble:
         yield f"{done.trouble}. What waits is sent later."
 

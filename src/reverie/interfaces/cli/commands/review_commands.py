@@ -3,7 +3,7 @@
 import shlex
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -29,17 +29,18 @@ from reverie.interfaces.cli.terminal_output import (
 )
 from reverie.interfaces.cli.user_input import read_text_or_stdin
 from reverie.interfaces.terminal.inline_screen import can_draw
-from reverie.memory.short_ids import shorten_id
+from reverie.memory.history_text import format_moment
+from reverie.memory.short_ids import expand_id, shorten_id
 from reverie.reconciliation.review_questions import DECISIONS, ReviewCase
+from reverie.runtime.review_queue import ACCEPT, BOTH, EDIT, EDITED, EDITED_DECISIONS, REJECT
 
 if TYPE_CHECKING:
     from reverie.erasure.source_influence import Influence
+    from reverie.runtime.both_sided_edits import BothSidedEdit
     from reverie.runtime.review_queue import ReviewCard
 
 commands = CommandTable()
 data = CommandTable()
-# Kinds of cards that are listed with ways of their own to decide about them.
-KINDS_TOLD_APART = ("contradiction", "near-duplicate", "in doubt")
 ANSWER_KEYS = {
     "1": "one",
     "2": "other",
@@ -51,7 +52,22 @@ ANSWER_KEYS = {
 }
 DOUBT_KEYS = {"k": "keep", "r": "retire", "c": "correct", "s": "", "q": "stop"}
 DOUBT_QUESTION = "[k]eep it, [r]etire it, [c]orrect it, [s]kip, [q]uit"
+EDIT_KEYS = {"a": ACCEPT, "r": REJECT, "b": BOTH, "e": EDIT, "s": "", "q": "stop"}
+EDIT_QUESTION = "[a] keep what holds, [r] the other, [b]oth, m[e]rge by hand, [s]kip, [q]uit"
 QUESTION = "Keep [1], keep [2], keep [b]oth, [m]erge 2 into 1, [e]dit 1 and merge, [s]kip, [q]uit"
+
+
+# Cards that are neither about a pair nor in doubt.
+OTHER_KINDS = ("candidate", "outdated", "untrusted", "gap")
+
+
+class Waiting(NamedTuple):
+    """What waits for a decision."""
+
+    edits: "list[BothSidedEdit]"
+    cases: list[ReviewCase]
+    doubts: list[Memory]
+    cards: "list[ReviewCard]"  # all of it, as the terminal and the page show it
 
 
 @commands.add("review")
@@ -64,7 +80,7 @@ def review_pairs(
         typer.Option(
             autocompletion=lambda: list(DECISIONS),
             help="What to keep of the pair: one, other, both, merge (other into one), edit "
-            "(one gets --text).",
+            "(one gets --text). Of a both-sided edit, with one ID: what holds is one.",
         ),
     ] = "",
     text: Annotated[str, "The new text of the first; “-” reads it from stdin."] = "",
@@ -76,39 +92,44 @@ def review_pairs(
         ),
     ] = None,
 ) -> None:
-    """Decide about contradictions and duplicates.
+    """Decide what waits: contradictions, duplicates, edits.
 
-    Show what contradicts or may repeat each other, and what is in doubt because its reason has
-    changed, and decide about it. Every decision can be undone.
+    Show what contradicts or may repeat each other, what was edited on both sides, and what is in
+    doubt because its reason has changed, and decide about it. Every decision can be undone.
     """
     with cli.open_mind() as mind:
         if one or other or keep or text:
-            resolve_pair(cli, mind, one, other, keep or ("edit" if text else ""), text)
+            keep = keep or ("edit" if text else "")
+            decide = resolve_edit if one and keep and not other else resolve_pair
+            decide(cli, mind, one, other, keep, text)
             return
-        cases = mind.review.cases(space=cli.space, limit=limit)
-        doubted = mind.review.doubts(space=cli.space, limit=limit)
+        waits = Waiting(
+            mind.review.edits(space=cli.space, limit=limit),
+            mind.review.cases(space=cli.space, limit=limit),
+            mind.review.doubts(space=cli.space, limit=limit),
+            mind.review.queue(space=cli.space, limit=limit),
+        )
         sits_there = sys.stdin.isatty() and sys.stdout.isatty()
         asking = sits_there if ask is None else ask
         lines = mirror_status.list_mirror_questions(mind)
-        is_drawn = asking and can_draw(sys.stdout) and not cli.as_json
-        others = [] if is_drawn else list_other_cards(mind, cli.space, limit)
         if cli.as_json:
-            print_json({"cases": cases, "doubts": doubted, "others": others, "mirror": lines})
-        elif is_drawn:
+            print_json({**waits._asdict(), "mirror": lines})
+        elif asking and can_draw(sys.stdout):
             from reverie.interfaces.terminal.review_screen import run_review
 
             decided = run_review(mind, cli.space, limit)
             print_line(f"Decided {decided}. Each decision can be taken back: reverie undo")
             hand_to_worker(cli, mind)
-        elif not cases and not doubted and not others:
+        elif not any(waits):
             print_line("Nothing waits for a decision.")
         elif asking:
-            if cases:
-                ask_about_pairs(mind, cases)
-            ask_about_doubts(mind, doubted)
-            list_questions([], [], others)
+            ask_about_edits(mind, waits.edits)
+            if waits.cases:
+                ask_about_pairs(mind, waits.cases)
+            ask_about_doubts(mind, waits.doubts)
+            list_questions(waits._replace(edits=[], cases=[], doubts=[]))
         else:
-            list_questions(cases, doubted, others)
+            list_questions(waits)
         for line in lines:
             cli.note(line)
 
@@ -167,40 +188,78 @@ def describe_influence(found: "Influence") -> Iterator[str]:
         yield "None of it counts any more."
 
 
-def list_other_cards(mind: Mind, space: str, limit: int) -> "list[ReviewCard]":
-    """What waits besides pairs and doubts: what was only concluded, what others wrote, what is
-    outdated, questions without an answer.
-    """
-    cards = mind.review.queue(space=space, limit=limit)
-    return [card for card in cards if card.kind not in KINDS_TOLD_APART]
-
-
-def describe_card(card: "ReviewCard") -> str:
-    """A card in a line."""
-    text = card.memories[0].text if card.memories else card.asked
-    id = shorten_id(card.memories[0].id) if card.memories else "-"
-    return f"{id}  {card.kind}: {one_line(text, 100)} ({one_line(card.why, 200)})"
-
-
-def list_questions(
-    cases: list[ReviewCase], doubted: list[Memory], others: "list[ReviewCard]"
-) -> None:
+def list_questions(waits: Waiting) -> None:
     """Show what waits, and how to decide about it."""
-    if cases:
-        print_view(memory_view.render_cases(cases, clock.now()))
+    if waits.edits:
+        print_view(line for edit in waits.edits for line in describe_edit(edit))
+        print_note("Decide with: reverie review ID --keep one|other|both, or --text …")
+    if waits.cases:
+        print_view(memory_view.render_cases(waits.cases, clock.now()))
         print_note("Decide with: reverie review ID ID --keep one|other|both|merge, or --text …")
-    if doubted:
-        print_view(memory_view.render_doubts(doubted, clock.now()))
+    if waits.doubts:
+        print_view(memory_view.render_doubts(waits.doubts, clock.now()))
         print_note(
             "Still so: reverie memory curate ID; no longer: the same with --as dismissed; "
             "otherwise: reverie edit ID"
         )
-    if others:
-        print_view(map(describe_card, others))
-        print_note(
-            "It holds: reverie memory curate ID; not: the same with --as dismissed; otherwise: "
-            "reverie edit ID. A question is answered by: reverie remember"
+    if others := [card for card in waits.cards if card.kind in OTHER_KINDS]:
+        print_view(describe_card(card) for card in others)
+        print_note("Decide at a terminal (reverie review), or with: reverie memory curate ID")
+
+
+def describe_card(card: "ReviewCard") -> str:
+    """A card about a single memory, or a question, in a line."""
+    if card.memories:
+        memory = card.memories[0]
+        return f"{shorten_id(memory.id)}  {card.kind}: {one_line(memory.text, 60)}"
+    return f"{card.kind}: {one_line(card.asked, 70)} ({card.why})"
+
+
+def describe_edit(edit: "BothSidedEdit") -> Iterator[str]:
+    """Both versions of a memory that two edited without knowing of each other."""
+    yield f"{shorten_id(edit.id)}  both-sided edit, {format_moment(edit.at)} UTC"
+    for name, side in (("holds", edit.holds), ("gave way", edit.gave_way)):
+        gone = "" if side.memory.active else f"  ({side.memory.retired_why})"
+        yield f"  {name}: {one_line(side.memory.text, 70)}{gone}"
+        yield f"    {side.by}, {format_moment(side.at)} UTC"
+
+
+def resolve_edit(
+    cli: CliContext,
+    mind: Mind,
+    one: str | None,
+    _other: str | None,
+    keep: str,
+    text: str,
+) -> None:
+    """Decide about a both-sided edit without asking, for scripts."""
+    answers = {decision: answer for answer, decision in EDITED_DECISIONS.items()}
+    if keep not in answers:
+        raise BadInput(
+            "Of one memory that was edited on both sides keep one, other, both, or --text"
         )
+    id = expand_id(mind.store, one or "")
+    given = read_text_or_stdin([text]) if text else ""
+    (event,) = mind.review.answer(f"{EDITED}:{id}:0", answers[keep], text=given)
+    values = {"decision": keep, "memories": mind.get([id]), "event": event}
+    cli.answer(values, f"Decided: {keep}. Undo: reverie undo {event}")
+
+
+def ask_about_edits(mind: Mind, edits: "list[BothSidedEdit]") -> None:
+    """Ask about one both-sided edit after the other: which version is right?"""
+    for edit in edits:
+        print_view(describe_edit(edit))
+        key = ""
+        while key not in EDIT_KEYS:
+            key = typer.prompt(EDIT_QUESTION, err=True).strip().lower()
+        if EDIT_KEYS[key] == "stop":
+            return
+        if answer := EDIT_KEYS[key]:
+            text = ""
+            if answer == EDIT:
+                held = edit.holds.memory.text
+                text = typer.prompt("The merged text", default=held, err=True)
+            mind.review.answer(f"{EDITED}:{edit.id}:{edit.event}", answer, text=text)
 
 
 def resolve_pair(

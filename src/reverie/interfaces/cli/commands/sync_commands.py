@@ -180,10 +180,10 @@ def describe_machines(found: "DevicesStatus") -> Iterator[str]:
         yield describe_place(place)
     for other in found.others:
         yield from describe_other(other)
-    for one, other in found.namesakes:
+    for there, here in found.namesakes:
         yield (
-            f"  {one} and {other}: one project in two folders? Then: reverie sync space {one} "
-            f"--space {other}"
+            f"  {there} and {here}: one project in two folders? Then: reverie sync space {there} "
+            f"--space {here}"
         )
     for id, beside, at in found.conflicts[-MAX_NAMED:]:
         yield (

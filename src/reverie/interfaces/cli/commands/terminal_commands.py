@@ -98,12 +98,11 @@ def show_turns(
 
 def judge_turn(mind: Mind, turn: "FedTurn", gates: bool) -> "JudgedTurn":
     """A turn, with what a gate would stop of what fits, if that is asked for."""
-    words = [one.text for one in turn.said if one.role == "user" and one.text.strip()]
-    if not gates or not words:
+    if not gates:
         return turn, []
-    given = {one.id for one in (*turn.given, *turn.withheld)}
-    verdicts = mind.sessions.weigh(words[-1], space=turn.space)
-    return turn, [one for one in verdicts if one.gate and one.hit.memory.id not in given]
+    from reverie.interfaces.turn_gates import list_stopped
+
+    return turn, list_stopped(mind, turn)
 
 
 def turn_values(turn: "FedTurn", stopped: "Sequence[GateVerdict]") -> dict[str, Any]:

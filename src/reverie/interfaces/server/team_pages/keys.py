@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from reverie import Mind
 from reverie.access import ApiKey
-from reverie.access.key_admin import BROWSER
+from reverie.access.callers import BROWSER, BROWSER_OF_KEY
 from reverie.core.errors import BadInput
 from reverie.interfaces.server.team_pages.call import call_member, find_caller
 from reverie.interfaces.server.team_pages.spaces import RIGHTS
@@ -70,7 +70,7 @@ def build_row(key: ApiKey, present: str, now: float) -> KeyRow:
     """A key with what became of it."""
     is_expired = key.expires_at is not None and key.expires_at <= now
     state = "revoked" if key.revoked_at is not None else "expired" if is_expired else ""
-    return KeyRow(key, state, key.prefix == present, key.purpose == BROWSER)
+    return KeyRow(key, state, key.prefix == present, key.purpose in (BROWSER, BROWSER_OF_KEY))
 
 
 def rank_row(row: KeyRow) -> tuple[bool, bool, bool, float]:

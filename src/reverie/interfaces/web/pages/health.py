@@ -16,7 +16,7 @@ from reverie.holdout.session_outcomes import MEASURES
 from reverie.interfaces.install.settings_findings import DoctorFinding
 from reverie.interfaces.web.page import Page, View, WebRequest
 from reverie.llm.daily_spending import SpendingDay
-from reverie.memory.growth import GrowthDay
+from reverie.memory.growth import GrowthDay, KindDecay, list_decays
 from reverie.storage import Stats
 
 FAILURES = 10
@@ -28,6 +28,9 @@ MAX_COUNTED_TURNS = 5_000
 SECONDS_PER_DAY = 86_400.0
 # Of a home of many years: more points than a plot has pixels say nothing.
 MAX_GROWTH_DAYS = 3_650
+# Curves that can be told from each other, and how far they are drawn, in days.
+MAX_DECAY_KINDS = 4
+MAX_DECAY_DAYS, DECAY_STEP = 90, 10
 
 
 class MeasuredDifference(NamedTuple):
@@ -119,6 +122,22 @@ def show_growth(mind: Mind, _asked: WebRequest) -> Growth:
     return Growth(mind.data.growth()[-MAX_GROWTH_DAYS:])
 
 
+class Decay(NamedTuple):
+    """How much is left of what nobody uses."""
+
+    days: Sequence[int]  # after so many days
+    kinds: Sequence[KindDecay]
+    left: Sequence[Sequence[float]]  # by kind, then by day: the share, 0 to 1
+
+
+def show_decay(mind: Mind, asked: WebRequest) -> Decay:
+    """The commonest kinds, with what is left after some days without use."""
+    step = max(1, asked.number("step", DECAY_STEP, most=MAX_DECAY_DAYS))
+    days = range(0, MAX_DECAY_DAYS + 1, step)
+    kinds = list_decays(mind.data.stats().kinds, MAX_DECAY_KINDS)
+    return Decay(days, kinds, [[one.left_after(day) for day in days] for one in kinds])
+
+
 PAGE = Page(
     "health",
     "Health",
@@ -127,9 +146,10 @@ PAGE = Page(
         View("/health/doctor", show_findings, "doctor.html", scripts=()),
         View("/health/given", show_given, "given.html", scripts=()),
         View("/health/growth", show_growth, "growth.html", scripts=()),
+        View("/health/decay", show_decay, "decay.html", scripts=()),
     ),
     place=9,
     key="h",
-    scripts=("htmx.min.js", "plots.js"),
+    scripts=("htmx.min.js", "plots.js", "decay.js"),
     styles=("uplot.min.css",),
 )

@@ -87,6 +87,7 @@ class MemoryPage(NamedTuple):
     waits: bool  # it does not surface before somebody has looked at it
     edited: str  # a mark of the fields that can be edited, as they are
     kinds: Sequence[str] = tuple(KINDS)
+    older: int = 0  # where the versions before these begin; 0: there are none
 
 
 def show_memory(mind: Mind, asked: WebRequest) -> MemoryPage:
@@ -96,6 +97,8 @@ def show_memory(mind: Mind, asked: WebRequest) -> MemoryPage:
     memory = story.memory
     life = trace_life(memory, story.history)
     marks = place_on_strip(life, asked.now)
+    before = asked.number("versions", 0, most=10**18) or float("inf")
+    versions = list_versions([one for one in story.history if one.event.seq < before])
     others = index_memories(mind.get(find_related_ids(memory, story.history, story.edges)))
     return MemoryPage(
         memory,
@@ -108,10 +111,11 @@ def show_memory(mind: Mind, asked: WebRequest) -> MemoryPage:
         list_relations(memory, story.edges, others),
         story.brought_up[:MAX_INJECTIONS],
         max(0, len(story.brought_up) - MAX_INJECTIONS),
-        list_versions(story.history),
+        versions,
         story.retention,
         memory.active and not is_mature(memory),
         mark_of(memory),
+        older=versions[-1].event if len(versions) == MAX_VERSIONS else 0,
     )
 
 

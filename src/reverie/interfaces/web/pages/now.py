@@ -9,9 +9,12 @@ from reverie import Mind
 from reverie.activity.turn_feed import FedTurn
 from reverie.core.errors import NotFound
 from reverie.injection.gate_report import GateVerdict
+from reverie.interfaces.turn_gates import is_near, list_stopped, weigh_turn
 from reverie.interfaces.web.page import Page, View, WebRequest
 
 PER_PAGE = 20
+# Of what is withheld, below a turn in the feed.
+MOST_NEAR = 4
 
 
 class Feed(NamedTuple):
@@ -39,18 +42,33 @@ class WeighedTurn(NamedTuple):
 
     turn: FedTurn
     verdicts: Sequence[GateVerdict]
+    back: str = ""  # where an action goes on to; empty: this page
+    more: int = 0  # that are further from the words, and not listed here
 
 
 def show_turn(mind: Mind, asked: WebRequest) -> WeighedTurn:
     """A turn with what was given, and what a gate stops."""
+    turn = find_turn(mind, asked)
+    return WeighedTurn(turn, weigh_turn(mind, turn))
+
+
+def show_gates(mind: Mind, asked: WebRequest) -> WeighedTurn:
+    """What a gate keeps back of what fits a turn: a part of the feed, which asks for it once it is
+    seen, so that nothing waits for the weighing.
+    """
+    turn = find_turn(mind, asked)
+    stopped = list_stopped(mind, turn)
+    near = list(filter(is_near, stopped))[:MOST_NEAR]
+    return WeighedTurn(turn, near, asked.text("back"), len(stopped) - len(near))
+
+
+def find_turn(mind: Mind, asked: WebRequest) -> FedTurn:
+    """The turn of an event; NotFound if it is none."""
     event = asked.event_number("event")
     found = mind.activity.turns(limit=1, before=event + 1)
     if not found or found[0].event != event:
         raise NotFound(f"Event {event} is no turn of an agent")
-    turn = found[0]
-    words = [one.text for one in turn.said if one.role == "user"]
-    verdicts = mind.sessions.weigh(words[-1], space=turn.space) if words else []
-    return WeighedTurn(turn, verdicts)
+    return found[0]
 
 
 PAGE = Page(
@@ -59,6 +77,7 @@ PAGE = Page(
     (
         View("/", show_feed, "now.html"),
         View("/turn/{event}", show_turn, "turn.html", scripts=()),
+        View("/turn/{event}/gates", show_gates, "turn_gates.html"),
     ),
     place=1,
     key="n",

@@ -7,8 +7,11 @@ from typing import NamedTuple
 
 from reverie import Mind
 from reverie.core.errors import BadInput, Conflict, NotFound
+from reverie.core.model import Memory
 from reverie.interfaces.web.page import Action, Done, Page, View, WebRequest, quote
+from reverie.interfaces.web.pages.memory import FieldChange, as_text
 from reverie.mirror.mirror_sync import DeletionQuestion, list_deletion_questions
+from reverie.runtime.both_sided_edits import list_differences
 from reverie.runtime.review_queue import ACCEPT, BOTH, EDIT, MERGE, PAIR, REJECT, ReviewCard
 from reverie.text.word_diff import DiffPart, diff_words
 
@@ -31,6 +34,7 @@ class ShownCard(NamedTuple):
     card: ReviewCard
     diff: Sequence[DiffPart]
     draft: str  # what an edit begins with
+    fields: Sequence[FieldChange] = ()  # of two versions: what differs beside the text
 
 
 class Queue(NamedTuple):
@@ -54,7 +58,19 @@ def show_card(card: ReviewCard) -> ShownCard:
     """A card as it is drawn."""
     texts = [memory.text for memory in card.memories]
     diff = diff_words(*texts) if len(texts) == 2 else []
+    if card.sides:
+        # Merged by hand, what holds is where one begins.
+        return ShownCard(card, diff, texts[-1], compare_versions(*card.memories))
     return ShownCard(card, diff, texts[0] if texts else "")
+
+
+def compare_versions(before: Memory, after: Memory) -> list[FieldChange]:
+    """The fields in which two versions of a memory differ, without the text."""
+    return [
+        FieldChange(name, diff_words(as_text(old), as_text(new)))
+        for name, old, new in list_differences(before, after)
+        if name != "text"
+    ]
 
 
 def answer_cards(mind: Mind, asked: WebRequest) -> Done:

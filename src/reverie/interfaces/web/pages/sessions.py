@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -55,7 +56,8 @@ def show_session(mind: Mind, asked: WebRequest) -> Replay:
     session = asked.name("id")
     steps = mind.sessions.replay(session, space=asked.space)
     begin, limit = asked.number("from", 0, most=10**9), asked.number("limit", STEPS_PER_PAGE)
-    here = [step for step in steps if step.number >= begin]
+    # From the step in which that message stands, whoever said it.
+    here = steps[max(0, bisect_right([step.number for step in steps], begin) - 1) :]
     return Replay(
         session,
         steps[0].at if steps else 0.0,

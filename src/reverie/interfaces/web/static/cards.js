@@ -1,6 +1,24 @@
 // Cards one after the other: j and k, x selects. In a list marked data-cards="one" a card is shown
 // alone, else it is only marked. Without this file all cards stand below each other.
 "use strict";
+// <later-part>: a part of another page, which takes its place once it is seen.
+customElements.define("later-part", class extends HTMLElement {
+  connectedCallback() {
+    const seen = new IntersectionObserver((found) => {
+      if (found.some((one) => one.isIntersecting)) { seen.disconnect(); this.load().catch(() => {}); }
+    });
+    seen.observe(this);
+  }
+  // Where it cannot be had, its link stays.
+  async load() {
+    const answer = await fetch(this.dataset.from);
+    const page = new DOMParser().parseFromString(answer.ok ? await answer.text() : "", "text/html");
+    const part = page.querySelector(this.dataset.part);
+    if (!part || !this.isConnected) return;
+    this.replaceWith(part);
+    document.dispatchEvent(new CustomEvent("reverie:part"));
+  }
+});
 (() => {
   const find = () => document.querySelector("[data-cards]");
   if (!find()) return;
@@ -63,6 +81,10 @@
   }
   // A feed that was replaced: one stays at the card at which one was.
   document.addEventListener("htmx:after:swap", () => {
+    const found = list().findIndex((card) => nameOf(card) === current);
+    show(found >= 0 ? found : at, false);
+  });
+  document.addEventListener("reverie:part", () => {
     const found = list().findIndex((card) => nameOf(card) === current);
     show(found >= 0 ? found : at, false);
   });
