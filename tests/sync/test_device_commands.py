@@ -46,8 +46,8 @@ def run(tmp_path):
 def test_what_is_kept_on_one_machine_is_on_the_other_by_itself(run, tmp_path):
     """Two homes, one folder: the workers keep them in step, within five seconds of the folder."""
     (tmp_path / "carried").mkdir()
-    assert run("laptop", "sync", "add", "carried", "--as", "laptop")[0] == 0
-    assert run("desk", "sync", "add", "carried", "--as", "desk")[0] == 0
+    assert run("laptop", "sync", "add", "carried", "--as", "laptop", "--plain")[0] == 0
+    assert run("desk", "sync", "add", "carried", "--as", "desk", "--plain")[0] == 0
     assert run("laptop", "remember", "The port is 4100.", "--space", "me/demo")[0] == 0
     wait_until(lambda: list((tmp_path / "carried/reverie-log").glob("*.log")), seconds=15)
     begun = time.monotonic()
@@ -65,7 +65,7 @@ def test_commands_say_what_is_and_what_to_do(run, tmp_path):
     assert code == 2 and "reverie sync add FOLDER" in said
     code, said = run("laptop", "sync", "add", "nowhere")
     assert code == 2 and "There is no folder" in said
-    run("laptop", "sync", "add", "carried", "--as", "laptop")
+    run("laptop", "sync", "add", "carried", "--as", "laptop", "--plain")
     code, said = run("laptop", "sync", "--status")
     assert code == 0 and "carried" in said and "laptop (this machine" in said
     code, said = run("laptop", "sync", "remove", "carried")

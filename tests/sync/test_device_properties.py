@@ -15,7 +15,7 @@ from reverie.core.model import Filter
 from reverie.testing import Clock, memory
 
 EVERYTHING = Filter(active=None, limit=10_000)
-WHICH, NUMBER = st.integers(0, 2), st.integers(0, 99)
+WHICH, NUMBER = st.integers(0, 2), st.integers(0, 3)
 
 
 class ThreeDevices(RuleBasedStateMachine):
@@ -52,8 +52,17 @@ class ThreeDevices(RuleBasedStateMachine):
         text = self.new_text()
         self.texts[text] = self.minds[which].remember(text, space="me/demo").id
 
+    @rule(number=NUMBER)
+    def revise_on_two(self, number):
+        """The same memory, neither knowing the other, if it is on both."""
+        self.revise_one(0, number)
+        self.revise_one(1, number)
+
     @rule(which=WHICH, number=NUMBER)
     def revise(self, which, number):
+        self.revise_one(which, number)
+
+    def revise_one(self, which, number):
         if chosen := self.pick(which, number, True):
             text = self.new_text()
             self.minds[which].revise(chosen.id, text=text)
@@ -91,6 +100,15 @@ class ThreeDevices(RuleBasedStateMachine):
     def sync(self, which):
         self.clocks[which].tick()
         self.minds[which].devices.sync()
+
+    @rule()
+    def meet(self):
+        """All that was written comes everywhere, so that the next edits are of the same things."""
+        for mind in self.minds:
+            mind.devices.sync()
+        self.carry_all()
+        for mind in self.minds:
+            mind.devices.sync()
 
     @rule(which=WHICH, hours=st.sampled_from([-30, 1, 700]))
     def set_clock(self, which, hours):
@@ -153,5 +171,5 @@ class ThreeDevices(RuleBasedStateMachine):
         assert not self.purged & {one.id for one in states[0][0]}
 
 
-ThreeDevices.TestCase.settings = settings(max_examples=8, stateful_step_count=25, deadline=None)
+ThreeDevices.TestCase.settings = settings(max_examples=15, stateful_step_count=30, deadline=None)
 TestThreeDevices = ThreeDevices.TestCase

@@ -14,10 +14,10 @@ from contextlib import suppress
 
 from reverie.core.errors import ReverieError
 from reverie.pipeline.event_reader import WorkContext
+from reverie.sync.device_logs.home_keys import open_sealer
 from reverie.sync.device_logs.log_step import (
     DeviceWork,
     PlaceWatch,
-    open_sealer,
     sync_devices,
 )
 from reverie.sync.inbox import Purge
@@ -85,5 +85,5 @@ class SyncThread:
         with suppress(ReverieError, OSError):
             work = self._work()
             if self._watch.is_due(work):
-                sealer = open_sealer(work.settings)
+                sealer = open_sealer(work.settings.home)
                 sync_devices(DeviceWork(self._work, self._purge, sealer), rounds=ROUNDS)

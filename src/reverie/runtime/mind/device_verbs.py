@@ -9,9 +9,10 @@ from reverie.runtime.mind.data_verbs import DataVerbs
 from reverie.runtime.mind.mind_context import MindContext, VerbGroup
 
 if TYPE_CHECKING:
-    from reverie.sync.device_logs.device_setup import DevicesStatus
+    from reverie.sync.device_logs.device_setup import AddedPlace, DevicesStatus
     from reverie.sync.device_logs.log_state import LogPlace
     from reverie.sync.device_logs.log_step import DeviceReport, DeviceWork
+    from reverie.sync.device_logs.pairing import PairedDevice, PairingState
 
 PATIENCE = 30.0  # seconds to wait for the background when it is at the same work
 SyncProgress = Callable[[str, int, int | None], None]
@@ -24,17 +25,21 @@ class DeviceVerbs(VerbGroup):
         super().__init__(context)
         self._data = data
 
-    def add(self, where: str, *, name: str = "") -> LogPlace:
+    def add(self, where: str, *, name: str = "", sealed: bool | None = None) -> AddedPlace:
         """Be in step through a folder that is carried to your other machines, or a git repository.
 
-        `name` is what this machine is called on the others, by default its host name. Added again,
-        all that lies there is read again.
+        `name` is what this machine is called on the others, by default its host name. `sealed`: a
+        new place is for your paired devices' eyes alone (needs `reverie[sealed]`), and `recovery`
+        is told this one time; one where others are already is as they made it, and where that is
+        sealed, `code` is to be typed on one of them. Added again, all that lies there is read
+        again.
         """
         import platform
 
         from reverie.sync.device_logs.device_setup import add_place
 
-        return add_place(self._work, where, name or platform.node() or "a machine")
+        name = name or platform.node() or "a machine"
+        return add_place(self._work, where, name, sealed=sealed)
 
     def remove(self, where: str) -> LogPlace:
         """Be in step through a place no longer. Nothing is erased, here or there."""
@@ -73,16 +78,49 @@ class DeviceVerbs(VerbGroup):
         """
         from reverie.sync.device_logs.device_setup import describe_devices
 
-        return describe_devices(self._store)
+        return describe_devices(self._store, self._settings.home)
+
+    def pairing(self) -> PairingState | None:
+        """Who holds the keys of the sealed logs and who asks for them; None if none are sealed."""
+        from reverie.sync.device_logs.pairing import describe_pairing
+
+        return describe_pairing(self._store, self._settings.home, looks=True)
+
+    def accept(self, code: str) -> PairedDevice:
+        """Give the keys of the sealed logs to the machine that shows this code on its screen."""
+        from reverie.sync.device_logs.pairing import accept_device
+
+        return accept_device(self._work, code)
+
+    def remove_device(self, name: str) -> PairedDevice:
+        """Take a machine, by name or number, off those that hold the keys. It reads nothing that is
+        written from now on; what it had read it keeps.
+        """
+        from reverie.sync.device_logs.pairing import remove_device
+
+        return remove_device(self._work, name)
+
+    def ask_again(self) -> str:
+        """Give up this machine's keys and ask to be paired anew; the code."""
+        from reverie.sync.device_logs.pairing import ask_again
+
+        return ask_again(self._work)
+
+    def recover(self, key: str) -> int:
+        """Pair this machine by the recovery key; how many machines hold the keys now."""
+        from reverie.sync.device_logs.pairing import recover_keys
+
+        return recover_keys(self._work, key)
 
     def job(self, *, everywhere: bool = False, patience: float = 0.0) -> DeviceWork:
         """What keeping in step works with."""
-        from reverie.sync.device_logs.log_step import DeviceWork, open_sealer
+        from reverie.sync.device_logs.home_keys import open_sealer
+        from reverie.sync.device_logs.log_step import DeviceWork
 
         return DeviceWork(
             lambda: self._work,
             self._data.purge,
-            open_sealer(self._settings),
+            open_sealer(self._settings.home),
             everywhere,
             patience,
         )

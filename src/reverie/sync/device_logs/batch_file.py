@@ -23,6 +23,7 @@ MAGIC = b"RVLOG1\r\n"
 HEAD = struct.Struct(f">{len(MAGIC)}sQ32s")
 FORMAT = 1
 NAME = re.compile(r"([0-9a-f]{12})-(\d{8})\.log")
+KEY_NAME = re.compile(r"([0-9a-f]{12})-keys\.age")
 MAX_PLAIN_BYTES = 256_000_000
 COMPRESSION = 3
 BATCH, SNAPSHOT = "batch", "snapshot"
@@ -76,6 +77,23 @@ def parse_name(name: str) -> LogName | None:
     return LogName(found[1], int(found[2])) if found else None
 
 
+def key_file_name(device: str) -> str:
+    """How the file is called in which a device shows its keys, sealed."""
+    return f"{device}-keys.age"
+
+
+def key_file_owner(name: str) -> str | None:
+    """The device whose keys a file shows; None for a file that shows none."""
+    found = KEY_NAME.fullmatch(name)
+    return found[1] if found else None
+
+
+def owner_of(name: str) -> str | None:
+    """The device whose file this is, of its log or its keys; None for a file of neither."""
+    parsed = parse_name(name)
+    return parsed.device if parsed else key_file_owner(name)
+
+
 def digest_file(data: bytes) -> str:
     """The digest by which the next file names this one."""
     return hashlib.sha256(data).hexdigest()
@@ -105,7 +123,11 @@ def read_batch(data: bytes, name: LogName, sealer: Sealer) -> LogBatch:
         raise HalfArrived
     if len(sealed) > length or hashlib.sha256(sealed).digest() != checksum:
         raise DamagedFile(f"{name.text} is damaged: its checksum is not that of what it holds")
-    head, entries = read_lines(inflate(sealer.open(sealed), name), name)
+    try:
+        opened = sealer.open(sealed)
+    except CannotOpen as err:
+        raise CannotOpen(f"{name.text} {err}") from err
+    head, entries = read_lines(inflate(opened, name), name)
     if (head.device, head.number) != name:
         raise DamagedFile(f"{name.text} is another file of a log, under a wrong name")
     return LogBatch(head, entries, digest_file(data))

@@ -10,8 +10,10 @@ from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import UNDECIDED_RELATIONS
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
+from reverie.sync.device_logs.batch_file import key_file_owner, owner_of
+from reverie.sync.device_logs.home_keys import load_keys
 from reverie.sync.device_logs.log_folder import FOLDER as LOG_FOLDER
-from reverie.sync.device_logs.log_folder import LogFolder
+from reverie.sync.device_logs.log_folder import LogFolder, PlaceAway
 from reverie.sync.device_logs.log_reading import list_missing
 from reverie.sync.device_logs.log_state import (
     CURSOR,
@@ -25,11 +27,27 @@ from reverie.sync.device_logs.log_state import (
     save_own,
     save_peers,
 )
-from reverie.sync.device_logs.log_step import new_device
+from reverie.sync.device_logs.log_step import new_device, open_place, renew_log
 from reverie.sync.device_logs.own_log import count_waiting
+from reverie.sync.device_logs.pairing import (
+    PairingState,
+    describe_pairing,
+    start_ring,
+    start_waiting,
+)
 from reverie.sync.device_logs.space_names import find_namesakes
 
 GIT_ADDRESS = re.compile(r"(?:ssh|git|file|git\+\w+)://.+|[\w.-]+@[\w.-]+:.+|https?://.+\.git/?")
+
+SEALED_HERE = "The logs of this memory are sealed. Leave --plain away"
+SEALED_THERE = "The logs that lie there are sealed. Leave --plain away, and this machine is paired"
+OPEN_HERE = (
+    "The logs that lie there are sealed, and those of this memory, which go to other places too, "
+    "are not. First: reverie sync remove PLACE, for each that reverie sync status names"
+)
+OPEN_THERE = (
+    "The logs that lie there are not sealed, and those of this memory are. Name an empty folder"
+)
 
 
 class OtherDevice(NamedTuple):
@@ -44,6 +62,21 @@ class OtherDevice(NamedTuple):
     troubles: tuple[str, ...] = ()
 
 
+class AddedPlace(NamedTuple):
+    """A place that was added."""
+
+    kind: str
+    where: str
+    is_sealed: bool = False
+    # of the first device of a sealed place, told this one time: whoever has it can read everything
+    recovery: str = ""
+    code: str = ""  # by which this device asks to be paired; "" if it need not
+
+    def __repr__(self) -> str:
+        """Without the keys: what is shown or logged by mistake must not give them away."""
+        return f"AddedPlace({self.where!r})"
+
+
 class DevicesStatus(NamedTuple):
     """How a home stands with the user's other devices."""
 
@@ -56,6 +89,7 @@ class DevicesStatus(NamedTuple):
     conflicts: tuple[tuple[str, str, float], ...] = ()
     # spaces of projects that have one name, which may be one in two folders
     namesakes: tuple[tuple[str, str], ...] = ()
+    pairing: PairingState | None = None  # None: the logs are not sealed
 
 
 def is_git_address(where: str) -> bool:
@@ -65,10 +99,17 @@ def is_git_address(where: str) -> bool:
     return is_bare or (not path.exists() and GIT_ADDRESS.fullmatch(where) is not None)
 
 
-def add_place(work: WorkContext, where: str, name: str) -> LogPlace:
+def add_place(
+    work: WorkContext,
+    where: str,
+    name: str,
+    *,
+    sealed: bool | None = None,
+) -> AddedPlace:
     """Be in step through a folder or a git repository from now on; BadInput for what is neither.
 
-    Added again, all that lies there is read again.
+    A new place is sealed if `sealed`, another one as what lies there; BadInput if it is not as it
+    is wanted. Added again, all that lies there is read again.
     """
     place = make_place(where, work.settings.home)
     with work.store.transaction():
@@ -76,11 +117,66 @@ def add_place(work: WorkContext, where: str, name: str) -> LogPlace:
         if own is None:
             work.store.advance(CURSOR, work.store.last_event())
             own = OwnLog(new_device(), name)
+            save_own(work.store, own)
+    added = seal_place(work, own, place, sealed=sealed)
+    with work.store.transaction():
+        own = load_own(work.store) or own
         rest = [one for one in own.places if (one.kind, one.where) != (place.kind, place.where)]
         # With another place, what others told goes there too.
         save_own(work.store, own._replace(places=(*rest, place), full_after=""))
         save_peers(work.store, ())
-    return place
+    return added
+
+
+def seal_place(
+    work: WorkContext,
+    own: OwnLog,
+    place: LogPlace,
+    *,
+    sealed: bool | None,
+) -> AddedPlace:
+    """Make the keys that a place needs, or ask for them."""
+    home, keys = work.settings.home, load_keys(work.settings.home)
+    lies = look_at(place, own, home, must_reach=bool(sealed) and keys is None)
+    others = [one for one in own.places if (one.kind, one.where) != (place.kind, place.where)]
+    added = AddedPlace(place.kind, place.where, is_sealed=keys is not None)
+    if keys is not None:
+        if sealed is False or lies.is_open:
+            raise BadInput(SEALED_HERE if sealed is False else OPEN_THERE)
+        is_alone = keys.ring is not None and len(keys.ring.devices) == 1 and not others
+        if lies.has_keys and is_alone:
+            return added._replace(code=start_waiting(work, renew_log(work, own)))
+        return added._replace(code=keys.code)
+    if lies.has_keys:
+        if sealed is False or others:
+            raise BadInput(SEALED_THERE if sealed is False else OPEN_HERE)
+        own = renew_log(work, own) if own.number else own
+        return added._replace(is_sealed=True, code=start_waiting(work, own))
+    if not sealed or lies.is_open or others:
+        return added
+    own = renew_log(work, own) if own.number else own
+    return added._replace(is_sealed=True, recovery=start_ring(work, own))
+
+
+class FoundThere(NamedTuple):
+    """What other devices have put at a place."""
+
+    has_keys: bool = False
+    is_open: bool = False  # logs that nobody sealed
+
+
+def look_at(place: LogPlace, own: OwnLog, home: Path, *, must_reach: bool) -> FoundThere:
+    """What other devices have put at a place; nothing if it cannot be reached and need not be."""
+    try:
+        there = open_place(place, own, home)
+        there.open()
+        names = [name for name in there.sizes() if owner_of(name) != own.device]
+    except PlaceAway:
+        if must_reach:
+            raise
+        return FoundThere()
+    has_keys = any(map(key_file_owner, names))
+    return FoundThere(has_keys, bool(names) and not has_keys)
 
 
 def make_place(where: str, home: Path) -> LogPlace:
@@ -121,7 +217,7 @@ def remove_place(store: Store, where: str) -> LogPlace:
     return found
 
 
-def describe_devices(store: Store) -> DevicesStatus | None:
+def describe_devices(store: Store, home: Path) -> DevicesStatus | None:
     """How this home stands with the other devices; None if it is in step with none."""
     own = load_own(store)
     if own is None:
@@ -146,6 +242,7 @@ def describe_devices(store: Store) -> DevicesStatus | None:
         count_waiting(store),
         list_open_conflicts(store),
         tuple(find_namesakes(store)),
+        describe_pairing(store, home),
     )
 
 

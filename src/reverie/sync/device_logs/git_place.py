@@ -17,7 +17,7 @@ from pathlib import Path
 from reverie.core import clock
 from reverie.core.atomic_file import make_private_folder
 from reverie.core.config import environment_without_git
-from reverie.sync.device_logs.batch_file import parse_name
+from reverie.sync.device_logs.batch_file import owner_of
 from reverie.sync.device_logs.log_folder import CLONES, PlaceAway
 
 BRANCHES = "refs/heads/reverie"
@@ -113,8 +113,7 @@ class GitPlace:
         found = {}
         for line in self._git("ls-tree", branch).splitlines():
             about, _, name = line.partition("\t")
-            parsed = parse_name(name)
-            if parsed is not None and parsed.device == device:
+            if owner_of(name) == device:
                 found[name] = about.split()[2]
         return found
 

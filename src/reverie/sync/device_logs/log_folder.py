@@ -15,7 +15,7 @@ from typing import Protocol
 
 from reverie.core.atomic_file import make_private_folder, write_atomically
 from reverie.core.errors import ReverieError
-from reverie.sync.device_logs.batch_file import parse_name
+from reverie.sync.device_logs.batch_file import owner_of
 
 FOLDER = "reverie-log"  # in the folder that the user named
 OWN, CLONES = "devices", "devices-git"  # in the home: the own log; what git has of places
@@ -35,7 +35,7 @@ class Place(Protocol):
         """Look what is there now; PlaceAway if it cannot be reached."""
 
     def sizes(self) -> dict[str, int]:
-        """The files of logs by name, with their sizes."""
+        """The files of logs and keys by name, with their sizes."""
 
     def read(self, name: str) -> bytes:
         """What a file holds; PlaceAway if it cannot be read."""
@@ -72,7 +72,7 @@ class LogFolder:
         """The files of logs by name, with their sizes."""
         try:
             with os.scandir(self.path) as found:
-                return {one.name: one.stat().st_size for one in found if parse_name(one.name)}
+                return {one.name: one.stat().st_size for one in found if owner_of(one.name)}
         except OSError as err:
             raise PlaceAway(f"{self.path} cannot be read: {err.strerror}") from err
 

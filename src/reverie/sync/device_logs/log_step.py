@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reverie.core import clock
-from reverie.core.config import Settings
 from reverie.core.errors import ReverieError, StoreBusy, StoreError
 from reverie.pipeline.event_reader import WorkContext
 from reverie.pipeline.leases import hold_lease
@@ -21,9 +20,12 @@ from reverie.sync.device_logs.batch_file import (
     HalfArrived,
     LogBatch,
     LogName,
+    owner_of,
     parse_name,
     read_batch,
 )
+from reverie.sync.device_logs.home_keys import is_waiting
+from reverie.sync.device_logs.key_exchange import exchange_keys
 from reverie.sync.device_logs.log_folder import LogFolder, Place, PlaceAway, own_folder
 from reverie.sync.device_logs.log_reading import (
     PeerLog,
@@ -54,6 +56,7 @@ BUSY = "Another process brings this memory in step just now"
 FILES_PER_STEP = 50
 # Seconds after which a folder is gone through though nothing in it has changed.
 FOLDER_SECONDS = 60.0
+KEYS = "keys"  # where trouble with a device's keys is noted
 ROLLED_BACK = "its log ends before what was read of it: an older copy was put there"
 Tell = Callable[[str, int, int | None], None]  # stage, done, total
 
@@ -95,11 +98,6 @@ class DeviceWork(NamedTuple):
     # every place is gone to, and what was only used is written at once
     everywhere: bool = False
     patience: float = 0.0  # seconds to wait for another process that is at it
-
-
-def open_sealer(_settings: Settings) -> Sealer:
-    """What seals the logs of a home."""
-    return PlainSealer()
 
 
 def open_place(place: LogPlace, own: OwnLog, home: Path) -> Place:
@@ -151,6 +149,8 @@ def is_place_due(work: WorkContext, own: OwnLog, place: LogPlace) -> bool:
 
 def has_news(work: WorkContext) -> bool:
     """True if something waits to be written into the own log, or was changed here."""
+    if is_waiting(work.settings.home):
+        return False
     if work.store.changes_after(work.store.cursor(CURSOR)):
         return True
     return OwnLogWriter(work, own_folder(work.settings.home), PlainSealer()).has_news()
@@ -209,14 +209,16 @@ class DeviceStep:
     def run(self) -> DeviceReport:
         """Write, show, take in."""
         self.files.create()
-        is_whole = self._write()
+        # Who has no keys yet can neither write nor read: it asks for them.
+        is_whole = not is_waiting(self.work.settings.home) and self._write()
         own = load_own(self.store)
         if own is None:
             return self.done
         for place in own.places:
             if self.job.everywhere or place.kind == FOLDER or is_place_due(self.work, own, place):
                 self._visit(place, takes_in=is_whole)
-        return self.done._replace(more=self.done.more or self.writer.has_news())
+        has_news = not is_waiting(self.work.settings.home) and self.writer.has_news()
+        return self.done._replace(more=self.done.more or has_news)
 
     def _write(self) -> bool:
         """Write what waits; False if all memories have not been gone through yet."""
@@ -240,6 +242,7 @@ class DeviceStep:
             there = open_place(place, own, self.work.settings.home)
             there.open()
             sizes = there.sizes()
+            self._exchange_keys(own, there, sizes)
             if self._is_copied(own, there, sizes):
                 self._become_another(own)
                 self.done = self.done._replace(more=True)
@@ -253,6 +256,16 @@ class DeviceStep:
             trouble = str(err)
             self.done = self.done.plus(DeviceReport(troubles=(trouble,), more=self.done.more))
         self._note_visit(place, trouble)
+
+    def _exchange_keys(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> None:
+        """Take in what the others' key files say, and show this home's."""
+        home = self.work.settings.home
+        had_none = is_waiting(home)
+        for device, trouble in exchange_keys(self.work, own, there, sizes).items():
+            if trouble or device in load_peers(self.store):
+                self._note(device, KEYS, trouble)
+        if had_none and not is_waiting(home):
+            self.done = self.done._replace(more=True)
 
     def _note_visit(self, place: LogPlace, trouble: str) -> None:
         """Keep when a place could be reached."""
@@ -288,18 +301,7 @@ class DeviceStep:
 
     def _become_another(self, own: OwnLog) -> None:
         """Write a log of one's own from now on; what the old one says is taken in as another's."""
-        with self.store.transaction():
-            fresh = OwnLog(
-                device=new_device(),
-                name=own.name,
-                places=own.places,
-                must_compact=True,
-            )
-            save_own(self.store, fresh)
-        for name in self.files.sizes():
-            parsed = parse_name(name)
-            if parsed is not None and parsed.device == own.device:
-                self.files.remove(name)
+        renew_log(self.work, own)
 
     def _show(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> None:
         """Bring the own log at a place in step with that in the home."""
@@ -340,6 +342,8 @@ class DeviceStep:
         """Take in one file; what is wrong with it is noted."""
         number = str(name.number)
         try:
+            if refused := self.job.sealer.refuse(*name):
+                raise CannotOpen(f"{name.text} {refused}")
             batch = read_batch(there.read(name.text), name, self.job.sealer)
         except HalfArrived:
             self._note(name.device, number, "")
@@ -388,6 +392,24 @@ class DeviceStep:
         if noted != peer or device not in peers:
             peers[device] = noted
             save_peers(self.store, peers.values())
+
+
+def renew_log(work: WorkContext, own: OwnLog) -> OwnLog:
+    """Begin the own log anew under another number, with a snapshot of all that it told."""
+    with work.store.transaction():
+        fresh = OwnLog(
+            device=new_device(),
+            name=own.name,
+            places=own.places,
+            must_compact=True,
+        )
+        save_own(work.store, fresh)
+    files = own_folder(work.settings.home)
+    files.create()
+    for name in files.sizes():
+        if owner_of(name) == own.device:
+            files.remove(name)
+    return fresh
 
 
 def new_device() -> str:

@@ -6,6 +6,12 @@ from typing import Protocol
 
 from reverie.core.errors import ReverieError
 
+AGE = b"age-encryption.org/v1"  # how everything that age sealed begins
+SEALED = (
+    "is sealed, and the logs of this memory are not: reverie sync remove PLACE, then add it again "
+    "to be paired"
+)
+
 
 class CannotOpen(ReverieError):
     """A file of the devices' logs cannot be opened with the keys of this machine."""
@@ -20,6 +26,9 @@ class Sealer(Protocol):
     def open(self, sealed: bytes) -> bytes:
         """What was sealed; CannotOpen if it was not sealed for this machine, or altered."""
 
+    def refuse(self, device: str, number: int) -> str:
+        """Why a device's file of this number is not to be read; "" if it is."""
+
 
 class PlainSealer:
     """Seals nothing: whoever can read the folder can read the memories."""
@@ -29,5 +38,11 @@ class PlainSealer:
         return plain
 
     def open(self, sealed: bytes) -> bytes:
-        """The bytes as they are."""
+        """The bytes as they are; CannotOpen if somebody sealed them."""
+        if sealed.startswith(AGE):
+            raise CannotOpen(SEALED)
         return sealed
+
+    def refuse(self, _device: str, _number: int) -> str:
+        """Nothing: everybody's is read."""
+        return ""

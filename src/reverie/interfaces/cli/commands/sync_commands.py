@@ -1,5 +1,6 @@
 """Commands that keep this memory the same on a user's machines: reverie sync, sync add, …"""
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,12 +21,17 @@ from reverie.memory.short_ids import shorten_id
 
 if TYPE_CHECKING:
     from reverie.runtime.mind.team_verbs import TeamStatus
-    from reverie.sync.device_logs.device_setup import DevicesStatus, OtherDevice
+    from reverie.sync.device_logs.device_setup import AddedPlace, DevicesStatus, OtherDevice
     from reverie.sync.device_logs.log_state import LogPlace
     from reverie.sync.device_logs.log_step import DeviceReport
+    from reverie.sync.device_logs.pairing import PairingState
 
 commands = CommandTable()
 MAX_NAMED = 10  # texts that were revised on two machines
+NOT_SEALED = (
+    "The logs of this memory are not sealed: nothing is to be paired. A sealed place is made by "
+    "reverie sync add FOLDER, with pip install 'reverie[sealed]'"
+)
 NOTHING = (
     "This memory is in step with nothing. Name a folder that is carried to your other machines, "
     "or a git repository: reverie sync add FOLDER"
@@ -66,21 +72,134 @@ def add_place(
     name: Annotated[
         str, typer.Option("--as", help="What the others call this machine (default: its name).")
     ] = "",
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Not sealed: who has the folder can read it.")
+    ] = False,
 ) -> None:
     """Have the same memory on your other machines.
 
     A folder is one that something else carries: Syncthing, iCloud, Dropbox, a mounted bucket. Say
-    the same on each machine. Everything of `me` is shared; what came from a team is not.
+    the same on each machine. Everything of `me` is shared; what came from a team is not. With
+    reverie[sealed] installed, only machines that you paired can read what lies there.
     """
     if is_server(where):
         log_in(cli, where)
         return
     with cli.open_mind() as mind:
-        place = mind.devices.add(where, name=name)
+        place = mind.devices.add(where, name=name, sealed=wants_sealed(plain=plain))
         done = sync_devices(cli, mind)
         hand_to_worker(cli, mind)
-    cli.note(f"In step through {place.where}. On the other machines: reverie sync add …")
+    for line in describe_added(place, plain=plain):
+        cli.note(line)
     cli.answer({"place": place, "devices": done}, describe_devices(done))
+
+
+def wants_sealed(*, plain: bool) -> bool | None:
+    """Whether a new place is to be sealed: if it can be, unless the user says otherwise."""
+    from reverie.sync.device_logs.age_keys import has_age
+
+    return False if plain else (has_age() or None)
+
+
+def describe_added(place: "AddedPlace", *, plain: bool) -> Iterator[str]:
+    """What to do next after a place was added."""
+    if place.code:
+        yield f"{place.where} is sealed. To pair this machine, on one that is paired:"
+        yield f"  reverie sync pair --accept {place.code}"
+        yield "With the recovery key instead, here: reverie sync pair --recover"
+        return
+    yield f"In step through {place.where}. On the other machines: reverie sync add …"
+    if place.is_sealed:
+        yield "It is sealed: another machine shows a code, accepted here by reverie sync pair"
+    elif not plain:
+        yield (
+            "It is not sealed: whoever can read the folder can read the memories. To seal a new "
+            "one: pip install 'reverie[sealed]'"
+        )
+    if place.recovery:
+        yield "If you lose all machines, this key opens it. Write it down; it is not shown again:"
+        yield f"  {place.recovery}"
+
+
+@commands.add("pair", spaced=False)
+def pair_machines(
+    cli: CliContext,
+    accept: Annotated[
+        str, typer.Option("--accept", metavar="CODE", help="The code on the waiting screen.")
+    ] = "",
+    recover: Annotated[
+        bool, typer.Option("--recover", help="Pair this machine by the recovery key.")
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Give up this machine's keys, ask for new ones.")
+    ] = False,
+) -> None:
+    """Who can read the sealed logs, and who asks to.
+
+    A machine that waits shows its code; on one that is paired the code is accepted.
+    """
+    with cli.open_mind() as mind:
+        done: dict[str, Any] = {}
+        if accept:
+            device = mind.devices.accept(accept)
+            cli.note(f"{device.name} is paired. It reads on as soon as the folder has arrived.")
+            done["accepted"] = device
+        if recover:
+            cli.note(
+                f"Paired: {mind.devices.recover(read_recovery_key()):,} machines hold the keys."
+            )
+        if again:
+            mind.devices.ask_again()
+        if mind.devices.pairing() is not None:
+            sync_devices(cli, mind)
+            hand_to_worker(cli, mind)
+        state = mind.devices.pairing()
+    cli.answer({**done, "pairing": state}, describe_pairing(state) if state else NOT_SEALED)
+
+
+def read_recovery_key() -> str:
+    """The recovery key, typed unseen or from stdin, so that no history of a shell keeps it."""
+    if sys.stdin.isatty():
+        return str(typer.prompt("The recovery key", hide_input=True, err=True))
+    line = sys.stdin.readline().strip()
+    if not line:
+        raise BadInput("Nothing came on stdin. Try: reverie sync pair --recover < FILE")
+    return line
+
+
+@commands.add("remove-device", spaced=False)
+def remove_device(
+    cli: CliContext,
+    name: Annotated[str, "NAME", "As reverie sync pair names it, or its number."],
+) -> None:
+    """Take a machine off those that can read the sealed logs.
+
+    What is written from now on it cannot read, and what it writes is not read; what it had read
+    it keeps.
+    """
+    with cli.open_mind() as mind:
+        gone = mind.devices.remove_device(name)
+        done = sync_devices(cli, mind)
+        hand_to_worker(cli, mind)
+    cli.answer(
+        {"removed": gone, "devices": done},
+        [f"{gone.name} reads nothing new. What it had read, it has.", *describe_devices(done)],
+    )
+
+
+def describe_pairing(state: "PairingState") -> Iterator[str]:
+    """Lines about who can read the sealed logs, and who asks to."""
+    if state.code:
+        yield f"Sealed; this machine waits to be paired. Its code: {state.code}"
+        yield f"On a paired machine: reverie sync pair --accept {state.code}"
+        return
+    names = ", ".join(f"{one.name} ({one.device})" for one in state.paired)
+    yield f"Sealed for: {names}"
+    if state.removed:
+        yield "Removed: " + ", ".join(one.name for one in state.removed)
+    for device in state.waiting:
+        yield f"{device} asks to be paired. With the code on its screen:"
+        yield "  reverie sync pair --accept CODE"
 
 
 def is_server(where: str) -> bool:
@@ -176,6 +295,8 @@ def describe_machines(found: "DevicesStatus") -> Iterator[str]:
     """This machine, the places, the others, what two of them revised."""
     waits = f"{found.waiting:,} to write" if found.waiting else "nothing to write"
     yield f"{found.name} (this machine, {found.device}): {waits}"
+    if found.pairing is not None:
+        yield from (f"  {line}" for line in describe_pairing(found.pairing))
     for place in found.places:
         yield describe_place(place)
     for other in found.others:

@@ -1,0 +1,125 @@
+"""The keys of a home for sealed logs, in a file that its owner alone may read.
+
+They are in no database, so no export and no backup holds them, and they are never printed. A home
+without the file seals nothing. Whoever alters the file does so in a transaction of the store, which
+holds off other processes.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from reverie.core.atomic_file import write_atomically
+from reverie.core.errors import BadInput
+from reverie.sync.device_logs.key_ring import (
+    KeyRing,
+    open_batch,
+    ring_from_json,
+    ring_to_json,
+    seal_batch,
+    seal_ring,
+)
+from reverie.sync.device_logs.sealer import AGE, CannotOpen, PlainSealer, Sealer
+
+FILE = "device-keys"
+RING, REQUEST = b"RVRING1\n", b"RVASKS1\n"
+UNPAIRED = "This machine is not paired yet: reverie sync pair says how"
+
+
+class HomeKeys(NamedTuple):
+    """The keys of a home."""
+
+    secret: str  # this device's own
+    ring: KeyRing | None = None  # None: it waits to be paired
+    code: str = ""  # that its screen shows while it waits
+    file: bytes = b""  # what it shows the others: its ring, sealed, or that it asks to be paired
+
+    def __repr__(self) -> str:
+        """Without keys: what is shown or logged by mistake must not give them away."""
+        return f"HomeKeys(paired={self.ring is not None})"
+
+
+def load_keys(home: Path) -> HomeKeys | None:
+    """The keys of a home; None if it seals nothing. BadInput if the file cannot be read."""
+    path = Path(home) / FILE
+    try:
+        values = json.loads(path.read_text("utf-8"))
+        ring = values["ring"]
+        return HomeKeys(
+            str(values["secret"]),
+            ring_from_json(ring) if ring else None,
+            str(values["code"]),
+            base64.b64decode(values["file"]),
+        )
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as err:
+        raise BadInput(
+            f"{path}, which holds the keys of your devices' logs, cannot be read. Bring it back "
+            "from a copy, or remove it and pair this machine again: reverie sync add PLACE"
+        ) from err
+
+
+def save_keys(home: Path, keys: HomeKeys) -> None:
+    """Keep the keys of a home."""
+    values = {
+        "secret": keys.secret,
+        "ring": ring_to_json(keys.ring) if keys.ring else None,
+        "code": keys.code,
+        "file": base64.b64encode(keys.file).decode(),
+    }
+    write_atomically(Path(home) / FILE, json.dumps(values).encode(), mode=0o600)
+
+
+def save_ring(home: Path, keys: HomeKeys, ring: KeyRing) -> HomeKeys:
+    """Keep a ring, which the others are shown from now on."""
+    done = keys._replace(ring=ring, code="", file=RING + seal_ring(ring))
+    save_keys(home, done)
+    return done
+
+
+def is_waiting(home: Path) -> bool:
+    """True if a home waits to be paired."""
+    keys = load_keys(home)
+    return keys is not None and keys.ring is None
+
+
+class RingSealer:
+    """Seals for the devices on the ring of a home, as it stands at each call."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def _ring(self) -> KeyRing:
+        keys = load_keys(self.home)
+        if keys is None or keys.ring is None:
+            raise CannotOpen(UNPAIRED)
+        return keys.ring
+
+    def seal(self, plain: bytes) -> bytes:
+        """For the devices on the ring."""
+        return seal_batch(self._ring(), plain)
+
+    def open(self, sealed: bytes) -> bytes:
+        """What a device on the ring sealed."""
+        if not sealed.startswith(AGE):
+            raise CannotOpen("is not sealed, so it is none of your devices'")
+        return open_batch(self._ring(), sealed)
+
+    def refuse(self, device: str, number: int) -> str:
+        """Why a file is not to be read: who wrote it was removed, or never paired."""
+        ring = self._ring()
+        removal = ring.find_removal(device)
+        if removal is not None and number > removal.upto:
+            return f"was written by {removal.name}, which was removed: it is not read"
+        if removal is None and ring.find(device) is None:
+            return "is by a machine that is not paired: it is not read"
+        return ""
+
+
+def open_sealer(home: Path) -> Sealer:
+    """What seals the logs of a home."""
+    return RingSealer(home) if (Path(home) / FILE).exists() else PlainSealer()
