@@ -410,8 +410,8 @@ class History:
     def check(self) -> None:
         """All are equal, and as the oracle has it."""
         first, *others = [self.state_of(one) for one in self.devices]
-        for other in others:
-            assert first == other, differences(first, other)
+        for state in others:
+            assert first == state, differences(first, state)
         for one in self.devices:
             assert not one.saved.waiting
             for other in self.devices:

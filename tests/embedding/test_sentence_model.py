@@ -14,9 +14,11 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 import reverie
+from reverie.core.config import Settings
 from reverie.core.errors import BadInput, ModelUnavailable
 from reverie.embedding import embed_query, open_embedder, sentence_files
 from reverie.embedding.vector_cache import CachedEmbedder, RecentVectors
+from reverie.interfaces.worker import is_embedder_ready, is_model_missing
 from tests.support.helpers import TRICKY, run_command, run_in_threads
 
 WIDTH, WORDS = (
@@ -243,6 +245,11 @@ BROKEN: dict[str, Any] = {
     "a step Dense": break_dense,
     "is not supported": break_pooling,
     "cannot be read": lambda folder: (folder / "config.json").write_text("{"),
+    "config.json is not": lambda folder: (folder / "config.json").write_text("[1]"),
+    "modules.json is not": lambda folder: (folder / "modules.json").write_text('["a"]'),
+    "The prompts in": lambda folder: (folder / "config_sentence_transformers.json").write_text(
+        '{"prompts": ["query"]}'
+    ),
     "has no tokenizer.json": lambda folder: (folder / "tokenizer.json").unlink(),
     "has no model.onnx": shutil.rmtree,
 }
@@ -369,6 +376,26 @@ def test_a_hub_that_has_no_such_model_is_told(opened, hub, listing, said):
         opened("owner/tiny", offline=True).embed(["heron"])
     with pytest.raises(ModelUnavailable, match="404"):
         opened("owner/other").embed(["heron"])
+
+
+def test_the_background_makes_vectors_of_a_model_that_is_here(tmp_path):
+    """Of a folder that has one, and of what was fetched; what is not here is missing, and no
+    background fetches it.
+    """
+    folder, _, _ = write_model(tmp_path / "m")
+    fetched = tmp_path / "cache/models/owner--tiny@main"
+    own = Settings(home=tmp_path, embedder=f"onnx:{folder}")
+    hub = own._replace(embedder="onnx:owner/tiny")
+    assert is_embedder_ready(own) and not is_model_missing(own)
+    assert not is_embedder_ready(hub) and is_model_missing(hub)
+    shutil.copytree(folder, fetched)
+    note = {"commit": "c", "files": {"onnx/model.onnx": "x", "tokenizer.json": "y"}}
+    (fetched / sentence_files.PIN).write_text(json.dumps(note))
+    assert is_embedder_ready(hub) and not is_model_missing(hub)
+    (fetched / "tokenizer.json").unlink()
+    shutil.rmtree(folder)
+    for gone in (hub, own, own._replace(embedder="onnx:a/b/c")):
+        assert not is_embedder_ready(gone) and is_model_missing(gone)
 
 
 def test_a_home_with_a_model_of_its_own(tmp_path, monkeypatch):

@@ -9,6 +9,8 @@ import pytest
 
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.worker import stop_worker
+from reverie.sync.space_map import Account
+from reverie.sync.sync_state import load_account, save_account
 from reverie.testing import memory
 from tests.support.helpers import wait_until
 
@@ -70,3 +72,19 @@ def test_commands_say_what_is_and_what_to_do(run, tmp_path):
     assert code == 0 and "carried" in said and "laptop (this machine" in said
     code, said = run("laptop", "sync", "remove", "carried")
     assert code == 0 and "No longer" in said
+
+
+def test_only_the_server_that_one_is_logged_in_to_is_left(run, tmp_path):
+    """Another address, or none at all, is said to be no place; the login stays."""
+    code, said = run("laptop", "sync", "remove", "https://memory.acme.org")
+    assert code != 0 and "not logged in to https://memory.acme.org" in said
+    with memory(tmp_path / "laptop", embedder="none") as laptop:
+        save_account(laptop.store, Account("https://memory.acme.org", "ann"))
+    code, said = run("laptop", "sync", "remove", "https://memory.acme.com")
+    assert code != 0 and "https://memory.acme.org" in said
+    with memory(tmp_path / "laptop", embedder="none") as laptop:
+        assert load_account(laptop.store) is not None
+    code, said = run("laptop", "sync", "remove", "https://memory.acme.org/")
+    assert code == 0 and "No longer in step through https://memory.acme.org" in said
+    with memory(tmp_path / "laptop", embedder="none") as laptop:
+        assert load_account(laptop.store) is None

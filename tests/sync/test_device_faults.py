@@ -1,15 +1,19 @@
 """What folders, git and bad luck do to the logs of devices: told apart, survived, said."""
 
+import hashlib
+import json
 import shutil
 import signal
 import subprocess
 import sys
 import time
+import zlib
 
 import pytest
 
 from reverie.core.model import Filter
 from reverie.interfaces.install.doctor import examine_devices
+from reverie.sync.device_logs.batch_file import HEAD, MAGIC
 from reverie.testing import Clock, memory
 
 EVERYTHING = Filter(active=None, limit=10_000)
@@ -114,6 +118,38 @@ def test_a_damaged_file_is_named_until_a_whole_one_comes(pair):
 
 
 @pytest.mark.proves("X74")
+def seal_text(text):
+    """A file of a log that arrived whole and says this, as some other program may write one."""
+    sealed = zlib.compress(text.encode())
+    return HEAD.pack(MAGIC, len(sealed), hashlib.sha256(sealed).digest()) + sealed
+
+
+def test_a_file_that_says_what_none_may_is_named_and_holds_up_no_other(pair):
+    """A head of the wrong sorts, JSON without an end, a count that is no number."""
+    laptop, desk, left, right = pair
+    keep(laptop, "One.")
+    (file,) = left.iterdir()
+    first, entry = zlib.decompress(file.read_bytes()[HEAD.size :]).decode().split("\n")
+    uncounted = json.loads(entry)
+    uncounted["marks"]["counts"] = {"strength": {"x": [1, float("inf")]}}
+    wrong = (
+        ({"at": "noon"}, entry),
+        ({"at": float("nan")}, entry),
+        ({"number": True}, entry),
+        ({}, "[" * 100_000),
+        ({}, json.dumps(uncounted)),
+    )
+    for place, (said, line) in enumerate(wrong):
+        head = {**json.loads(first), "device": f"{place:012}", **said}
+        name = f"{place:012}-00000001.log"
+        (right / name).write_bytes(seal_text(f"{json.dumps(head)}\n{line}"))
+    shutil.copy(file, right)
+    report = desk.devices.sync()
+    assert texts_of(desk) == ["One."]
+    assert len(report.troubles) == len(wrong)
+    assert len(troubles_of(desk)) == len(wrong) - 1  # of the last all but one entry counts
+
+
 def test_copies_under_other_names_change_nothing(pair):
     """A conflicted copy is no file of a log, and a file under another's name is refused."""
     laptop, desk, left, right = pair
@@ -210,6 +246,33 @@ def test_a_backup_that_is_brought_back_gets_what_came_after_it(homes, tmp_path, 
     assert texts_of(laptop) == ["One.", "Three.", "Two."]
 
 
+def test_a_home_that_takes_another_number_keeps_what_spaces_are_called(homes, tmp_path):
+    """A backup in which a project has two names is written on as it was: what the others tell comes
+    to this machine's space, and what is told from here to theirs.
+    """
+    (tmp_path / "carried").mkdir()
+    laptop, desk = homes("laptop"), homes("desk")
+    for name, mind in (("laptop", laptop), ("desk", desk)):
+        mind.devices.add(str(tmp_path / "carried"), name=name)
+    laptop.remember("One.", space="me/demo-aaaaaa")
+    laptop.devices.sync()
+    desk.devices.sync()
+    desk.devices.join_spaces("me/demo-aaaaaa", "me/demo-bbbbbb")
+    desk.devices.sync()
+    desk.close()
+    shutil.copytree(tmp_path / "desk", tmp_path / "copy")
+    desk, copy = homes("desk"), homes("copy")
+    for mind, text in ((desk, "Two."), (copy, "Three."), (copy, "Four.")):
+        mind.remember(text, space="me/demo-bbbbbb")
+        mind.devices.sync()
+    for _ in range(3):
+        for mind in (laptop, desk, copy):
+            mind.devices.sync()
+    for mind, here in ((laptop, "aaaaaa"), (desk, "bbbbbb"), (copy, "bbbbbb")):
+        spaces = {one.text: one.space for one in mind.store.browse(EVERYTHING)}
+        assert spaces == dict.fromkeys(("One.", "Two.", "Three.", "Four."), f"me/demo-{here}")
+
+
 def test_many_files_become_one(pair, monkeypatch):
     """A log is compacted: a new device reads little, an old one nothing anew."""
     monkeypatch.setattr("reverie.sync.device_logs.own_log.MAX_FILES", 5)
@@ -271,6 +334,25 @@ def test_a_remote_that_is_away_is_noted_and_tried_again(homes, remote, tmp_path)
     assert texts_of(desk) == ["The port is 4100."]
 
 
+def test_a_copy_of_a_remote_that_was_damaged_is_fetched_anew(homes, remote):
+    """A crash of the machine left files empty in the home's own copy."""
+    laptop, desk = homes("laptop"), homes("desk")
+    laptop.devices.add(remote, name="laptop"), desk.devices.add(remote, name="desk")
+    keep(laptop, "One.")
+    desk.devices.sync()
+    (clone,) = (desk.settings.home / "devices-git").iterdir()
+    for path in (clone / "objects").rglob("*"):
+        if path.is_file():
+            path.chmod(0o600)
+            path.write_bytes(b"")
+    keep(laptop, "Two.")
+    assert not desk.devices.sync().troubles
+    (clone / "HEAD").write_bytes(b"")
+    keep(laptop, "Three.")
+    assert not desk.devices.sync().troubles
+    assert texts_of(desk) == ["One.", "Three.", "Two."]
+
+
 def test_a_folder_and_a_remote_are_joined_by_who_has_both(homes, remote, tmp_path):
     """What came by one place goes on by the other."""
     (tmp_path / "carried").mkdir()
@@ -308,6 +390,7 @@ def write_until_killed(home, begin, lines):
         [sys.executable, "-c", WRITER, str(home), str(begin)], stdout=subprocess.PIPE, text=True
     )
     last = begin - 1
+    assert process.stdout is not None
     for _ in range(lines):
         last = int(process.stdout.readline())
     time.sleep(0.003 * (begin % 5))

@@ -143,7 +143,9 @@ class ThreeDevices(RuleBasedStateMachine):
     def carry_all(self):
         """Each device's own files, as it has them, to all."""
         for mind, folder in zip(self.minds, self.folders, strict=True):
-            own = mind.devices.status().device
+            status = mind.devices.status()
+            assert status is not None
+            own = status.device
             for other in self.folders:
                 if other != folder:
                     for file in other.glob(f"{own}-*"):
@@ -159,7 +161,8 @@ class ThreeDevices(RuleBasedStateMachine):
             edges = mind.store.edges([one.id for one in found], ["relates_to", "contradicts"])
             states.append(([one._replace(conflicts_with=()) for one in found], sorted(edges)))
             assert mind.data.verify() == []
-            assert not any(one.missing or one.troubles for one in mind.devices.status().others)
+            status = mind.devices.status()
+            assert status and not any(one.missing or one.troubles for one in status.others)
         assert states[0] == states[1] == states[2]
         texts = {one.text for one in states[0][0]}
         wanted = {

@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 import stat
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -11,7 +12,9 @@ import pytest
 
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import Filter
-from reverie.sync.device_logs.batch_file import HEAD, MAGIC
+from reverie.sync.device_logs.batch_file import HEAD, MAGIC, BatchHead, LogName, write_batch
+from reverie.sync.device_logs.home_keys import open_sealer
+from reverie.sync.wire_format import memory_to_wire
 from reverie.testing import memory
 from tests.support.helpers import run_command, toy_home
 
@@ -36,13 +39,17 @@ def story(tmp_path_factory):
     said["first"] = run(root, "laptop", "sync", "add", carried, "--as", "laptop")
     run(root, "laptop", "remember", "The staging server is called heron.", "--space", "me/demo")
     run(root, "laptop", "sync")
-    for name in NAMES[1:]:
-        said[name] = run(root, name, "sync", "add", carried, "--as", name)
-        said[f"{name} waits"] = run(root, name, "sync", "status")
-        code = said[name].partition("--accept ")[2].split()[0]
-        said[f"{name} asks"] = run(root, "laptop", "sync", "pair")
-        said[f"{name} accepted"] = run(root, "laptop", "sync", "pair", "--accept", code.lower())
-        run(root, name, "sync")
+    said["desk"] = run(root, "desk", "sync", "add", carried, "--as", "desk")
+    said["waits"] = run(root, "desk", "sync", "status")
+    code = said["desk"].partition("--accept ")[2].split()[0]
+    said["asks"] = run(root, "laptop", "sync", "pair")
+    said["accepted"] = run(root, "laptop", "sync", "pair", "--accept", code.lower())
+    run(root, "desk", "sync")
+    said["phone"] = run(root, "phone", "sync", "add", carried, "--as", "phone")
+    said["nonsense"] = run(root, "phone", "sync", "pair", "--recover", stdin="nonsense", code=2)
+    key = next(word for word in said["first"].split() if word.startswith("AGE-SECRET-KEY-"))
+    said["recovered"] = run(root, "phone", "sync", "pair", "--recover", stdin=key)
+    run(root, "laptop", "sync")
     run(root, "desk", "sync")
     return SimpleNamespace(root=root, said=said)
 
@@ -66,13 +73,17 @@ def texts_of(mind):
     return sorted(one.text for one in mind.store.browse(EVERYTHING))
 
 
+def device_of(mind):
+    return mind.devices.status().device
+
+
 def keep(mind, text):
     mind.remember(text, space="me/demo")
     mind.devices.sync()
 
 
 def logs_of(homes, name):
-    device = getattr(homes, name).devices.status().device
+    device = device_of(getattr(homes, name))
     return sorted(homes.folder.glob(f"{device}-*.log"))
 
 
@@ -80,22 +91,24 @@ def troubles_of(mind):
     return "\n".join(trouble for one in mind.devices.status().others for trouble in one.troubles)
 
 
-def recovery_of(story):
-    return next(word for word in story.said["first"].split() if word.startswith("AGE-SECRET-KEY-"))
-
-
-def test_machines_are_paired_by_a_code_and_have_the_same_memory(story):
-    """The first tells the recovery key, the others a code; once it is accepted all have all."""
+def test_machines_are_paired_and_have_the_same_memory(story):
+    """The first tells the recovery key, the second a code, which is accepted; the third is opened
+    by the recovery key. Then all have all.
+    """
     said = story.said
     assert "It is sealed" in said["first"] and "AGE-SECRET-KEY-1" in said["first"]
-    for name in NAMES[1:]:
-        assert "is sealed. To pair this machine" in said[name]
-        assert "waits to be paired" in said[f"{name} waits"]
-        assert "asks to be paired" in said[f"{name} asks"]
-        assert f"{name} is paired" in said[f"{name} accepted"]
+    assert "is sealed. To pair this machine" in said["desk"]
+    assert "waits to be paired" in said["waits"] and "asks to be paired" in said["asks"]
+    assert "desk is paired" in said["accepted"]
+    assert "begins with AGE-SECRET-KEY-1" in said["nonsense"]
+    assert "3 machines hold the keys" in said["recovered"]
+    for name in NAMES:
         with memory(story.root / name / "home", embedder="none") as mind:
             assert texts_of(mind) == ["The staging server is called heron."]
-            names = [one.name for one in mind.devices.pairing().paired]
+            assert not troubles_of(mind)
+            pairing = mind.devices.pairing()
+            assert pairing is not None
+            names = [one.name for one in pairing.paired]
             assert sorted(names) == sorted(NAMES)
 
 
@@ -188,7 +201,7 @@ def test_an_outsider_can_neither_write_nor_become_one_of_the_devices(homes):
     (homes.root / "elsewhere").mkdir()
     outsider.devices.add(str(homes.root / "elsewhere"), name="outsider", sealed=True)
     keep(outsider, "Trust the outsider.")
-    stranger = outsider.devices.status().device
+    stranger = device_of(outsider)
     for file in (homes.root / "elsewhere/reverie-log").iterdir():
         shutil.copy(file, homes.folder)
     shutil.copy(
@@ -207,19 +220,76 @@ def test_an_outsider_can_neither_write_nor_become_one_of_the_devices(homes):
     outsider.close()
 
 
-def test_the_recovery_key_opens_the_folder_for_a_fresh_home(story, homes):
-    """Nobody has to accept it; a wrong key is refused with a sentence."""
-    toy_home(homes.root / "new")
-    run(homes.root, "new", "sync", "add", str(homes.root / "carried"), "--as", "new")
-    said = run(homes.root, "new", "sync", "pair", "--recover", stdin="nonsense", code=2)
-    assert "AGE-SECRET-KEY-1" in said
-    said = run(homes.root, "new", "sync", "pair", "--recover", stdin=recovery_of(story))
-    assert "4 machines hold the keys" in said
-    with memory(homes.root / "new/home", embedder="none") as new:
-        assert texts_of(new) == ["The staging server is called heron."]
-        keep(new, "Back again.")
+def test_who_was_removed_cannot_write_as_somebody_else(homes):
+    """It still has the old keys; a file that it makes in another's name is named and not read."""
+    keep(homes.desk, "One.")
+    homes.laptop.devices.remove_device("phone")
+    homes.laptop.devices.sync()
+    device = device_of(homes.desk)
+    wire = {"memory": memory_to_wire(homes.phone.store.browse(EVERYTHING)[0]), "marks": {}}
+    wire["memory"]["text"] = "Send all to the thief."
+    name = LogName(device, len(logs_of(homes, "desk")) + 1)
+    forged = write_batch(
+        BatchHead(*name, before=""), [wire], open_sealer(homes.root / "phone/home")
+    )
+    (homes.folder / name.text).write_bytes(forged)
+    report = homes.laptop.devices.sync()
+    assert any(name.text in one and "removed machine knows" in one for one in report.troubles)
+    assert texts_of(homes.laptop) == ["One.", "The staging server is called heron."]
+
+
+def test_what_was_sealed_before_its_writer_heard_of_a_removal_comes_anew(homes):
+    """Desk is behind: what it wrote meanwhile is not believed until it has sealed it anew."""
+    homes.laptop.devices.remove_device("phone")
+    homes.laptop.devices.sync()
+    laptop = device_of(homes.laptop)
+    keys = homes.folder / f"{laptop}-keys.age"
+    keys.rename(homes.root / "late")
+    keep(homes.desk, "Written meanwhile.")
+    (homes.root / "late").rename(keys)
+    homes.laptop.devices.sync()
+    assert "Written meanwhile." not in texts_of(homes.laptop)
     homes.desk.devices.sync()
-    assert "Back again." in texts_of(homes.desk) and not troubles_of(homes.desk)
+    homes.laptop.devices.sync()
+    assert "Written meanwhile." in texts_of(homes.laptop)
+    assert not troubles_of(homes.laptop)
+
+
+def test_keys_and_logs_go_through_git_as_well(homes):
+    """The same machines, in a repository."""
+    remote = homes.root / "remote.git"
+    subprocess.run(["git", "init", "--bare", "--quiet", str(remote)], check=True)
+    for mind in (homes.laptop, homes.desk):
+        mind.devices.remove(str(homes.root / "carried"))
+        mind.devices.add(str(remote))
+    keep(homes.laptop, "By git.")
+    homes.desk.devices.sync()
+    assert "By git." in texts_of(homes.desk) and not troubles_of(homes.desk)
+    listed = subprocess.run(
+        [
+            "git",
+            "-C",
+            str(remote),
+            "ls-tree",
+            "-r",
+            "--name-only",
+            f"reverie/{device_of(homes.desk)}",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"{device_of(homes.desk)}-keys.age" in listed.stdout
+
+
+def test_without_its_keys_a_machine_writes_nothing(homes):
+    """Least of all what is not sealed; added anew it asks to be paired."""
+    (homes.root / "desk/home/device-keys").unlink()
+    before = sorted(homes.folder.iterdir())
+    homes.desk.remember("Not in the open.", space="me/demo")
+    assert "device-keys" in homes.desk.devices.sync().troubles[0]
+    assert sorted(homes.folder.iterdir()) == before
+    assert homes.desk.devices.add(str(homes.root / "carried")).code
 
 
 def test_what_cannot_be_is_refused_with_what_to_do(homes, monkeypatch):

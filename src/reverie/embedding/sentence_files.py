@@ -79,6 +79,34 @@ def parse_hub_name(text: str) -> HubModel:
     return HubModel(name, revision or "main")
 
 
+def find_local_folder(name: str) -> Path | None:
+    """The folder that a name means; None for the name of a hub's model. It need not be there now:
+    it may be later, and words work meanwhile.
+    """
+    folder = Path(name).expanduser()
+    is_path = folder.is_dir() or name.startswith(("/", "~", ".")) or folder.is_absolute()
+    return folder if is_path else None
+
+
+def find_hub_folder(model: HubModel, cache: Path) -> Path:
+    """Where the files of a hub's model are kept."""
+    return cache / "models" / f"{model.name}@{model.revision}".replace("/", "--")
+
+
+def is_on_this_machine(name: str, cache: Path) -> bool:
+    """True if the files of a model are here, as far as their names tell; nothing is fetched."""
+    try:
+        folder = find_local_folder(name)
+        if folder is not None:
+            find_graph(folder)
+            return True
+        fetched = find_hub_folder(parse_hub_name(name), cache)
+    except BadInput:
+        return False
+    pinned = read_pin(fetched)
+    return pinned is not None and all((fetched / path).is_file() for path in pinned["files"])
+
+
 def find_graph(folder: Path) -> Path:
     """The graph in a model's folder; BadInput where there is none, or no vocabulary."""
     graph = next((folder / name for name in GRAPHS if (folder / name).is_file()), None)
@@ -111,7 +139,7 @@ def list_model_files(folder: Path) -> list[str]:
         *beside,
         *REQUIRED,
         *SETTINGS,
-        *pooling_configs(read_json(folder, MODULES)),
+        *pooling_configs(read_modules(folder)),
     ]
     return [name for name in wanted if (folder / name).is_file()]
 
@@ -129,14 +157,31 @@ def is_plain_path(path: str) -> bool:
     return not pure.is_absolute() and ".." not in pure.parts and "\\" not in path
 
 
-def read_json(folder: Path, name: str) -> Any:
-    """What a JSON file of a model says; an empty dict where there is no file."""
-    path = folder / name
+def read_json(folder: Path, name: str) -> dict[str, Any]:
+    """The object in a JSON file of a model, an empty one where there is no file; BadInput for
+    anything else.
+    """
+    found = load_json(folder / name)
+    if found is not None and not isinstance(found, dict):
+        raise BadInput(f"{folder / name} is not a JSON object")
+    return found or {}
+
+
+def read_modules(folder: Path) -> list[Mapping[str, Any]]:
+    """The steps of a model, as its modules.json lists them; none where there is no file."""
+    found = load_json(folder / MODULES) or []
+    if not isinstance(found, list) or not all(isinstance(row, Mapping) for row in found):
+        raise BadInput(f"{folder / MODULES} is not a list of JSON objects")
+    return found
+
+
+def load_json(path: Path) -> Any:
+    """What a JSON file says; None where there is none."""
     if not path.is_file():
-        return {}
+        return None
     try:
         return json.loads(path.read_bytes())
-    except (OSError, ValueError) as err:
+    except (OSError, ValueError, RecursionError) as err:
         raise BadInput(f"{path} cannot be read: {err}") from err
 
 
@@ -150,7 +195,7 @@ def ensure_hub_model(
     """The folder with a hub's model, each file as it was first fetched; ModelUnavailable if it
     cannot be had.
     """
-    folder = cache / "models" / f"{model.name}@{model.revision}".replace("/", "--")
+    folder = find_hub_folder(model, cache)
     pinned = read_pin(folder)
     if pinned is not None and not list_damaged(folder, pinned):
         return folder
@@ -163,7 +208,7 @@ def ensure_hub_model(
         make_private_folder(folder)
         commit = str(pinned["commit"]) if pinned else model.revision
         fetch_hub_model(model._replace(revision=commit), folder, progress)
-    except (OSError, http.client.HTTPException, ValueError) as err:
+    except (OSError, http.client.HTTPException, ValueError, LookupError, AttributeError) as err:
         if isinstance(err, urllib.error.HTTPError):
             err.close()
         raise ModelUnavailable(

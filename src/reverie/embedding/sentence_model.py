@@ -163,15 +163,18 @@ def load_model(folder: Path, threads: int) -> LoadedModel:
     is_pooled = len(outputs[name]) == 2
     dims = outputs[name][-1]
     if not isinstance(dims, int):
-        dims = int(sentence_files.read_json(folder, "config.json").get("hidden_size") or 0)
+        dims = 0  # the probe tells
     loaded = LoadedModel(session, vocabulary, rules, inputs, name, is_pooled, dims)
-    probed = run_model(loaded, [vocabulary.encode("probe", rules.tokens)])
+    try:
+        probed = run_model(loaded, [vocabulary.encode("probe", rules.tokens)])
+    except Exception as err:
+        raise BadInput(f"{graph} cannot be run: {err}") from err
     return loaded._replace(dims=probed.shape[1])
 
 
 def read_rules(folder: Path) -> TextRules:
     """What the settings in a model's folder say; BadInput for a step that is not known."""
-    modules = sentence_files.read_json(folder, "modules.json") or []
+    modules = sentence_files.read_modules(folder)
     kinds = [str(row.get("type", "")).rpartition(".")[2] for row in modules]
     if unknown := [kind for kind in kinds if kind not in MODULES]:
         raise BadInput(
@@ -183,6 +186,8 @@ def read_rules(folder: Path) -> TextRules:
         pooling = choose_pooling(sentence_files.read_json(folder, path)) or pooling
     prompts = sentence_files.read_json(folder, "config_sentence_transformers.json")
     named = prompts.get("prompts") or {}
+    if not isinstance(named, Mapping):
+        raise BadInput(f"The prompts in {folder} are not a JSON object")
     text_prefix = first_text(named, ("document", "passage"))
     return TextRules(
         pooling,
@@ -267,11 +272,10 @@ def open(
     **_unused: Any,
 ) -> SentenceModel:
     """The embedder of a folder or of a hub's model; nothing is loaded or fetched yet."""
-    folder = Path(name).expanduser()
     if not name:
         raise BadInput("Which model? onnx:FOLDER, onnx:owner/model or onnx:bge-small-en-v1.5")
-    # A folder that is not there now may be there later, and words work meanwhile.
-    if folder.is_dir() or name.startswith(("/", "~", ".")) or folder.is_absolute():
+    folder = sentence_files.find_local_folder(name)
+    if folder is not None:
         return SentenceModel(folder.resolve().name, lambda: folder)
     hub = sentence_files.parse_hub_name(name)
 

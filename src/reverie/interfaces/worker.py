@@ -86,15 +86,20 @@ def spawn_worker(settings: Settings, store: Store) -> bool:
 
 def is_embedder_ready(settings: Settings) -> bool:
     """True if vectors can be made without a download, for which nobody has asked."""
-    name = settings.embedder.partition(":")[0]
+    name, _, model = settings.embedder.partition(":")
     if name == "minilm":
         return any((settings.cache / "models").glob("*/model.safetensors"))
-    return name == "toy" or (name == "openai" and not settings.offline)
+    if name == "onnx":
+        from reverie.embedding.sentence_files import is_on_this_machine
+
+        return is_on_this_machine(model, settings.cache)
+    return name == "toy" or (name in ("openai", "gemini") and not settings.offline)
 
 
 def is_model_missing(settings: Settings) -> bool:
     """True if the configured model is not on this machine; no worker and no hook fetches it."""
-    return settings.embedder.partition(":")[0] == "minilm" and not is_embedder_ready(settings)
+    is_of_files = settings.embedder.partition(":")[0] in ("minilm", "onnx")
+    return is_of_files and not is_embedder_ready(settings)
 
 
 def run_worker(

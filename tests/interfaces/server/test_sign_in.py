@@ -120,8 +120,9 @@ def test_a_person_comes_to_the_pages_through_the_provider(team_with_provider):
         assert 'content="0; url=/team/keys"' in back.text
         assert "SameSite=strict" in back.headers["set-cookie"]
         assert "signed in at" in browser.get("/team/keys").text
-        foreign = browser.get("/login?next=https://evil.example/")
-        assert 'content="0; url=/"' in foreign.text
+        for asked in ("next=https://evil.example/", "user_code=//evil.example/"):
+            foreign = browser.get(f"/login?{asked}")
+            assert 'content="0; url=/"' in foreign.text
 
 
 def test_the_operator_names_the_domains_that_may_sign_in(provider, tmp_path):

@@ -121,7 +121,9 @@ def examine_memory(settings: Settings, space: str) -> Iterator[DoctorFinding]:
         if settings.offline:
             yield report_state(missing, "offline = true: it is not fetched.")
         else:
-            yield report_fault(missing, "Fetch it, once (90 MB): reverie data settle")
+            is_own = settings.embedder.startswith("onnx:")
+            once = "Fetch it, or see what it lacks" if is_own else "Fetch it, once (90 MB)"
+            yield report_fault(missing, f"{once}: reverie data settle")
 
 
 def examine_switches(settings: Settings, space: str) -> Iterator[DoctorFinding]:

@@ -216,7 +216,8 @@ class LoginPages:
             token, code = await deployment.pool.run(finish)
         except LoginRefused as err:
             return show_page(f"<p>{escape(str(err))}</p>", 403)
-        own = code if code.startswith("/") else f"{DEVICE_PAGE}?{urlencode({'user_code': code})}"
+        device = f"{DEVICE_PAGE}?{urlencode({'user_code': code})}"
+        own = own_address(code) if code.startswith("/") else device
         # Not sent on: what another site began brings no strict cookie along. This page begins anew.
         response = show_page(GO_ON.format(address=escape(own)))
         self._security.set_cookie(response, token)

@@ -294,7 +294,9 @@ def undo_events(mind: Mind, asked: WebRequest) -> Done:
     if not EVENTS.fullmatch(given):
         raise BadInput(f"{given!r} are no numbers of events")
     force = asked.text("force") == "yes"
-    undone = [mind.undo(int(event), force=force) for event in reversed(given.split("-"))]
+    # All or none: half of a decision is nobody's.
+    with mind.store.transaction():
+        undone = [mind.undo(int(event), force=force) for event in reversed(given.split("-"))]
     # Of a whole run of sleep the event changed nothing itself, and cannot be taken back again.
     again = [event for event in undone if mind.store.changes_of(event)]
     named = quote(mind, changed_ids(mind, undone))

@@ -98,6 +98,8 @@ class DeviceVerbs(VerbGroup):
         """
         from reverie.sync.device_logs.pairing import remove_device
 
+        # What the others wrote until now is believed: it is read first.
+        self.sync()
         return remove_device(self._work, name)
 
     def ask_again(self) -> str:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from reverie.core.errors import ReverieError
@@ -61,6 +62,14 @@ class BatchHead(NamedTuple):
     is_last: bool = False  # of a snapshot: the last of its files
     at: float = 0.0  # by the device's own clock
     name: str = ""  # what the device calls itself
+
+
+HEAD_SORTS: Mapping[str, Any] = {
+    **dict.fromkeys(("device", "before", "kind", "name"), str),
+    **dict.fromkeys(("number", "begins"), int),
+    "is_last": bool,
+    "at": (int, float),
+}
 
 
 class LogBatch(NamedTuple):
@@ -124,7 +133,7 @@ def read_batch(data: bytes, name: LogName, sealer: Sealer) -> LogBatch:
     if len(sealed) > length or hashlib.sha256(sealed).digest() != checksum:
         raise DamagedFile(f"{name.text} is damaged: its checksum is not that of what it holds")
     try:
-        opened = sealer.open(sealed)
+        opened = sealer.open(sealed, *name)
     except CannotOpen as err:
         raise CannotOpen(f"{name.text} {err}") from err
     head, entries = read_lines(inflate(opened, name), name)
@@ -155,6 +164,19 @@ def read_lines(plain: bytes, name: LogName) -> tuple[BatchHead, tuple[Any, ...]]
                 "Upgrade it: pip install --upgrade reverie"
             )
         known = {key: first[key] for key in BatchHead._fields if key in first}
-        return BatchHead(**known), tuple(rest)
+        return check_head(BatchHead(**known)), tuple(rest)
     except (ValueError, KeyError, TypeError) as err:
         raise DamagedFile(f"{name.text} cannot be read: {err}") from err
+    except RecursionError as err:
+        raise DamagedFile(f"{name.text} cannot be read: it is nested too deeply") from err
+
+
+def check_head(head: BatchHead) -> BatchHead:
+    """The head; ValueError where a value is not of its sort."""
+    for key, value in head._asdict().items():
+        is_right = isinstance(value, HEAD_SORTS[key])
+        if not is_right or (isinstance(value, bool) and HEAD_SORTS[key] is not bool):
+            raise ValueError(f"its {key} is {str(value)[:40]!r}")
+    if not math.isfinite(head.at):
+        raise ValueError(f"its at is {head.at}")
+    return head

@@ -123,7 +123,10 @@ def add_place(
         own = load_own(work.store) or own
         rest = [one for one in own.places if (one.kind, one.where) != (place.kind, place.where)]
         # With another place, what others told goes there too.
-        save_own(work.store, own._replace(places=(*rest, place), full_after=""))
+        save_own(
+            work.store,
+            own._replace(places=(*rest, place), full_after="", is_sealed=added.is_sealed),
+        )
         save_peers(work.store, ())
     return added
 

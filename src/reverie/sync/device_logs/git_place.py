@@ -13,6 +13,7 @@ import hashlib
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import rmtree
 
 from reverie.core import clock
 from reverie.core.atomic_file import make_private_folder
@@ -25,7 +26,12 @@ FETCHED = "refs/remotes/place/reverie"
 SECONDS = 60.0  # that one command may take
 PUSHES = 3
 PAUSE = 0.5  # seconds before a push is tried again
+NO_REPOSITORY = "not a git repository"  # what git says of a copy of which too much is gone
 AUTHOR = ("-c", "user.name=reverie", "-c", "user.email=reverie@localhost")
+
+
+class GitRefused(PlaceAway):
+    """A git command failed."""
 
 
 class GitPlace:
@@ -40,7 +46,24 @@ class GitPlace:
         self._is_changed = self._is_shortened = False
 
     def open(self) -> None:
-        """Fetch what is there now."""
+        """Fetch what is there now; a copy in the home that a crash has damaged is made anew."""
+        try:
+            self._fetch()
+        except GitRefused:
+            if not self._is_damaged():
+                raise
+            rmtree(self.path, ignore_errors=True)
+            self._fetch()
+
+    def _is_damaged(self) -> bool:
+        """True if the repository answers, so that what is wrong is the copy in the home."""
+        try:
+            self._git("ls-remote", "--heads", self.url)
+        except PlaceAway as err:
+            return NO_REPOSITORY in str(err)
+        return True
+
+    def _fetch(self) -> None:
         if not (self.path / "HEAD").exists():
             make_private_folder(self.path)
             self._git("init", "--bare", "--quiet", ".")
@@ -143,7 +166,7 @@ class GitPlace:
         except OSError as err:
             raise PlaceAway(f"git cannot be run: {err.strerror}") from err
         if done.returncode:
-            raise PlaceAway(f"{self.url} cannot be reached: {last_line(done.stderr)}")
+            raise GitRefused(f"{self.url} cannot be reached: {last_line(done.stderr)}")
         return done.stdout
 
 

@@ -16,6 +16,7 @@ from reverie.core.atomic_file import write_atomically
 from reverie.core.errors import BadInput
 from reverie.sync.device_logs.key_ring import (
     KeyRing,
+    is_out_of_date,
     open_batch,
     ring_from_json,
     ring_to_json,
@@ -28,6 +29,11 @@ FILE = "device-keys"
 RING, REQUEST = b"RVRING1\n", b"RVASKS1\n"
 UNPAIRED = "This machine is not paired yet: reverie sync pair says how"
 
+KEYS_GONE = (
+    f"The file {FILE} of this home, which holds the keys of the sealed logs, is gone: nothing is "
+    "written or read. Bring it back from a copy, or be paired anew: reverie sync add PLACE"
+)
+
 
 class HomeKeys(NamedTuple):
     """The keys of a home."""
@@ -36,6 +42,8 @@ class HomeKeys(NamedTuple):
     ring: KeyRing | None = None  # None: it waits to be paired
     code: str = ""  # that its screen shows while it waits
     file: bytes = b""  # what it shows the others: its ring, sealed, or that it asks to be paired
+    # devices whose ring was sealed to this one already: if it is no longer, this one was removed
+    heard: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Without keys: what is shown or logged by mistake must not give them away."""
@@ -53,6 +61,7 @@ def load_keys(home: Path) -> HomeKeys | None:
             ring_from_json(ring) if ring else None,
             str(values["code"]),
             base64.b64decode(values["file"]),
+            tuple(map(str, values.get("heard", ()))),
         )
     except FileNotFoundError:
         return None
@@ -70,6 +79,7 @@ def save_keys(home: Path, keys: HomeKeys) -> None:
         "ring": ring_to_json(keys.ring) if keys.ring else None,
         "code": keys.code,
         "file": base64.b64encode(keys.file).decode(),
+        "heard": list(keys.heard),
     }
     write_atomically(Path(home) / FILE, json.dumps(values).encode(), mode=0o600)
 
@@ -103,21 +113,23 @@ class RingSealer:
         """For the devices on the ring."""
         return seal_batch(self._ring(), plain)
 
-    def open(self, sealed: bytes) -> bytes:
-        """What a device on the ring sealed."""
-        if not sealed.startswith(AGE):
-            raise CannotOpen("is not sealed, so it is none of your devices'")
-        return open_batch(self._ring(), sealed)
-
-    def refuse(self, device: str, number: int) -> str:
-        """Why a file is not to be read: who wrote it was removed, or never paired."""
+    def open(self, sealed: bytes, device: str, number: int) -> bytes:
+        """What a device on the ring sealed, or one that was removed since."""
         ring = self._ring()
         removal = ring.find_removal(device)
         if removal is not None and number > removal.upto:
-            return f"was written by {removal.name}, which was removed: it is not read"
+            raise CannotOpen(f"was written by {removal.name}, which was removed: it is not read")
         if removal is None and ring.find(device) is None:
-            return "is by a machine that is not paired: it is not read"
-        return ""
+            raise CannotOpen("is by a machine that is not paired: it is not read")
+        if not sealed.startswith(AGE):
+            raise CannotOpen("is not sealed, so it is none of your devices'")
+        plain, epoch = open_batch(ring, sealed)
+        if is_out_of_date(ring, epoch, device, number):
+            raise CannotOpen(
+                "was sealed with a key that a removed machine knows too: it is not read until its "
+                "writer has heard of the removal, and seals it anew"
+            )
+        return plain
 
 
 def open_sealer(home: Path) -> Sealer:

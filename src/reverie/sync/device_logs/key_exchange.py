@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reverie.core.errors import ReverieError
 from reverie.pipeline.event_reader import WorkContext
+from reverie.storage import Store
 from reverie.sync.device_logs.age_keys import open_by_code, public_of
 from reverie.sync.device_logs.batch_file import key_file_name, key_file_owner
 from reverie.sync.device_logs.home_keys import (
@@ -19,17 +20,19 @@ from reverie.sync.device_logs.home_keys import (
     RING,
     HomeKeys,
     load_keys,
+    save_keys,
     save_ring,
 )
 from reverie.sync.device_logs.key_ring import (
     DeviceKey,
     KeyRing,
+    OpenedRing,
     join_rings,
     open_ring,
     put_on_ring,
 )
 from reverie.sync.device_logs.log_folder import Place
-from reverie.sync.device_logs.log_state import OwnLog
+from reverie.sync.device_logs.log_state import OwnLog, load_own, save_own
 from reverie.sync.device_logs.sealer import CannotOpen
 
 NOT_FOR_HERE = (
@@ -65,8 +68,11 @@ def exchange_keys(
         keys = load_keys(home)
         if keys is None:
             return {}
+        before = keys.ring
         keys, troubles = take_rings(home, own, keys, files)
         ring = keys.ring
+        if before and ring and before.latest != ring.latest:
+            tell_anew(work.store, ring)
         if ring and not ring.find(own.device) and not ring.find_removal(own.device):
             me = DeviceKey(own.device, own.name, public_of(keys.secret), work.now)
             keys = save_ring(home, keys, put_on_ring(ring, me))
@@ -75,6 +81,15 @@ def exchange_keys(
         there.write(name, keys.file)
         there.finish()
     return troubles
+
+
+def tell_anew(store: Store, ring: KeyRing) -> None:
+    """Have the own log sealed anew if some of it was not known yet when a removal made a new key:
+    others do not believe that part.
+    """
+    own = load_own(store)
+    if own is not None and not ring.latest.has_known(own.device, own.number):
+        save_own(store, own._replace(must_compact=True))
 
 
 def take_rings(
@@ -93,10 +108,19 @@ def take_rings(
         try:
             keys = take_ring(home, own, keys, data.removeprefix(RING))
             troubles[device] = ""
+            if keys.ring and device not in keys.heard:
+                keys = keys._replace(heard=(*keys.heard, device))
+                save_keys(home, keys)
         except CannotOpen as err:
-            # Who waits sees the rings of the others, which are not for it yet.
-            troubles[device] = str(err) if keys.ring else ""
+            troubles[device] = "" if is_yet_to_hear(keys, device) else str(err)
     return keys, troubles
+
+
+def is_yet_to_hear(keys: HomeKeys, device: str) -> bool:
+    """True if a ring that cannot be opened may be by a device that has not heard yet of this one:
+    who waits, or was paired just now, sees such.
+    """
+    return keys.ring is None or (keys.ring.find(device) is not None and device not in keys.heard)
 
 
 def take_ring(home: Path, own: OwnLog, keys: HomeKeys, sealed: bytes) -> HomeKeys:
@@ -137,14 +161,16 @@ def answer_request(data: bytes, device: str, code: str, now: float) -> DeviceKey
 
 def recover_ring(phrase: str, files: Mapping[str, bytes]) -> KeyRing | None:
     """The ring that the recovery key opens, of all that lie at a place; None if it opens none."""
-    best: KeyRing | None = None
+    best: OpenedRing | None = None
     for data in files.values():
         if not data.startswith(RING):
             continue
         try:
-            found = open_ring(phrase.strip(), data.removeprefix(RING)).ring
+            found = open_ring(phrase.strip(), data.removeprefix(RING))
         except ReverieError:
             continue
-        if best is None or len(found.epochs) >= len(best.epochs):
-            best = join_rings(best, found) if best else found
-    return best
+        if best is None or found.ring.latest.number > best.ring.latest.number:
+            best = found
+        elif found.is_vouched_by(best.ring.latest):
+            best = best._replace(ring=join_rings(best.ring, found.ring))
+    return best.ring if best else None

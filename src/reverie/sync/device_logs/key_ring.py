@@ -4,8 +4,9 @@ Batches are sealed to the key of an epoch, which every device on the ring holds.
 given no later epoch, so reads nothing new. A ring lies in the folder once for each device, sealed
 to all devices and to the recovery key, and carries a MAC under each epoch that its writer holds:
 it is believed if that of the reader's own latest epoch is right, so neither an outsider, who has
-none, nor a removed device, which has only earlier ones, can put anybody on it. Rings only grow:
-joining two is commutative, and an older one changes nothing. Pure but for random keys.
+none, nor a removed device, which has only earlier ones, can put anybody on it, once the reader has
+heard of the removal. Rings only grow: joining two is commutative, and an older one changes
+nothing. Pure but for random keys.
 """
 
 from __future__ import annotations
@@ -46,6 +47,13 @@ class Epoch(NamedTuple):
 
     number: int
     secret: str
+    # (device, number of its last file) of what is believed though it has an earlier epoch's key:
+    # who was removed has that key, and could write under another's name
+    known: tuple[tuple[str, int], ...] = ()
+
+    def has_known(self, device: str, number: int) -> bool:
+        """True if a file was there when the epoch began."""
+        return number <= dict(self.known).get(device, 0)
 
 
 class KeyRing(NamedTuple):
@@ -81,11 +89,19 @@ def put_on_ring(ring: KeyRing, device: DeviceKey) -> KeyRing:
     return ring._replace(devices=tuple(sorted((*left, device))))
 
 
-def take_off_ring(ring: KeyRing, removals: Iterable[Removal]) -> KeyRing:
-    """The ring without some devices, and with an epoch that they are not given."""
+def take_off_ring(
+    ring: KeyRing,
+    removals: Iterable[Removal],
+    known: Iterable[tuple[str, int]],
+) -> KeyRing:
+    """The ring without some devices, and with an epoch that they are not given.
+
+    `known`: the last file of each device that was read, up to which older keys are believed.
+    """
+    latest = Epoch(ring.latest.number + 1, new_secret(), tuple(sorted(known)))
     removed = {one.device: one for one in (*ring.removed, *removals)}
     return ring._replace(
-        epochs=(*ring.epochs, Epoch(ring.latest.number + 1, new_secret())),
+        epochs=(*ring.epochs, latest),
         devices=tuple(one for one in ring.devices if one.device not in removed),
         removed=tuple(removed[device] for device in sorted(removed)),
     )
@@ -153,11 +169,22 @@ def ring_from_json(values: list[Any]) -> KeyRing:
     """A ring from JSON values."""
     epochs, devices, removed, recovery = values
     return KeyRing(
-        tuple(Epoch(*one) for one in epochs),
+        tuple(epoch_from_json(*one) for one in epochs),
         tuple(DeviceKey(*one) for one in devices),
         tuple(Removal(*one) for one in removed),
         str(recovery),
     )
+
+
+def epoch_from_json(number: int, secret: str, known: list[Any]) -> Epoch:
+    """An epoch from JSON values."""
+    return Epoch(number, secret, tuple((str(device), int(last)) for device, last in known))
+
+
+def is_out_of_date(ring: KeyRing, epoch: Epoch, device: str, number: int) -> bool:
+    """True for a file that was sealed with an earlier key after a later one was there."""
+    later = (one for one in ring.epochs if one.number > epoch.number)
+    return not all(one.has_known(device, number) for one in later)
 
 
 def mac_with(epoch: Epoch, data: bytes) -> bytes:
@@ -172,8 +199,10 @@ def seal_batch(ring: KeyRing, plain: bytes) -> bytes:
     return seal_to([public_of(epoch.secret)], mac_with(epoch, plain) + plain)
 
 
-def open_batch(ring: KeyRing, sealed: bytes) -> bytes:
-    """What a device on the ring sealed; CannotOpen if it was none of them, or it was altered."""
+def open_batch(ring: KeyRing, sealed: bytes) -> tuple[bytes, Epoch]:
+    """What a device on the ring sealed, and with which key; CannotOpen if it was none of them, or
+    it was altered.
+    """
     for epoch in reversed(ring.epochs):
         try:
             found = open_with(epoch.secret, sealed)
@@ -181,7 +210,7 @@ def open_batch(ring: KeyRing, sealed: bytes) -> bytes:
             continue
         mac, plain = found[:32], found[32:]
         if hmac.compare_digest(mac, mac_with(epoch, plain)):
-            return plain
+            return plain, epoch
         raise CannotOpen("was written by none of your devices")
     raise CannotOpen(
         "cannot be opened with the keys of this machine: it was altered, is none of your devices', "

@@ -93,7 +93,11 @@ def note_read(peer: PeerLog, batch: LogBatch, now: float) -> PeerLog:
         seen_at=now,
         wrote_at=max(head.at, peer.wrote_at),
         known_snapshot=head.begins if skips else peer.known_snapshot,
-        troubles={name: why for name, why in peer.troubles.items() if name != str(number)},
+        troubles={
+            name: why
+            for name, why in peer.troubles.items()
+            if name != str(number) and not (name.isdigit() and int(name) < head.begins)
+        },
     )
     if number == peer.upto + 1 or (is_start and number > peer.upto):
         # Nothing before a snapshot is needed.

@@ -58,6 +58,7 @@ class OwnLog(NamedTuple):
     must_compact: bool = False  # something was purged that stands in older files
     # (in the logs, here) of spaces that are called otherwise on other machines
     spaces: tuple[tuple[str, str], ...] = ()
+    is_sealed: bool = False  # without its keys nothing is written
 
 
 class Waiting(NamedTuple):

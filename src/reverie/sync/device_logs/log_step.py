@@ -24,7 +24,7 @@ from reverie.sync.device_logs.batch_file import (
     parse_name,
     read_batch,
 )
-from reverie.sync.device_logs.home_keys import is_waiting
+from reverie.sync.device_logs.home_keys import KEYS_GONE, is_waiting, load_keys
 from reverie.sync.device_logs.key_exchange import exchange_keys
 from reverie.sync.device_logs.log_folder import LogFolder, Place, PlaceAway, own_folder
 from reverie.sync.device_logs.log_reading import (
@@ -180,8 +180,11 @@ def sync_devices(
 def run_device_step(job: DeviceWork) -> DeviceReport:
     """Write what waits, then look at each place once."""
     work = job.work()
-    if load_own(work.store) is None:
+    own = load_own(work.store)
+    if own is None:
         return DeviceReport()
+    if own.is_sealed and load_keys(work.settings.home) is None:
+        return DeviceReport(troubles=(KEYS_GONE,))
     try:
         with hold_lease(
             work.store,
@@ -342,8 +345,6 @@ class DeviceStep:
         """Take in one file; what is wrong with it is noted."""
         number = str(name.number)
         try:
-            if refused := self.job.sealer.refuse(*name):
-                raise CannotOpen(f"{name.text} {refused}")
             batch = read_batch(there.read(name.text), name, self.job.sealer)
         except HalfArrived:
             self._note(name.device, number, "")
@@ -397,11 +398,15 @@ class DeviceStep:
 def renew_log(work: WorkContext, own: OwnLog) -> OwnLog:
     """Begin the own log anew under another number, with a snapshot of all that it told."""
     with work.store.transaction():
+        # What is in no log yet is still to be told, and spaces are called what they were.
         fresh = OwnLog(
             device=new_device(),
             name=own.name,
             places=own.places,
+            full_after=own.full_after,
             must_compact=True,
+            spaces=own.spaces,
+            is_sealed=own.is_sealed,
         )
         save_own(work.store, fresh)
     files = own_folder(work.settings.home)

@@ -131,7 +131,7 @@ def marks_from_json(data: object) -> Marks:
             },
             Life(int(life[0]), int(life[1]), read_mark(life[2:])) if life else Life(),
         )
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as err:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as err:
         raise BadInput(f"The marks of a memory cannot be read: {err}") from err
 
 

@@ -168,7 +168,7 @@ def remove_device(work: WorkContext, named: str) -> PairedDevice:
     """
     with work.store.transaction():
         home = work.settings.home
-        _, keys, ring = need_paired(work.store, home)
+        own, keys, ring = need_paired(work.store, home)
         found = [one for one in ring.devices if named in (one.name, one.device)]
         if not found:
             listed = ", ".join(f"{one.name} ({one.device})" for one in ring.devices)
@@ -191,7 +191,8 @@ def remove_device(work: WorkContext, named: str) -> PairedDevice:
             for one in ring.devices
             if one.public == gone.public
         ]
-        save_ring(home, keys, take_off_ring(ring, removals))
+        known = {one: peer.last for one, peer in peers.items()} | {own.device: own.number}
+        save_ring(home, keys, take_off_ring(ring, removals, known.items()))
     return PairedDevice(gone.device, gone.name, gone.at)
 
 

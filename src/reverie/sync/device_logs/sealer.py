@@ -23,11 +23,10 @@ class Sealer(Protocol):
     def seal(self, plain: bytes) -> bytes:
         """The bytes as they lie in the folder."""
 
-    def open(self, sealed: bytes) -> bytes:
-        """What was sealed; CannotOpen if it was not sealed for this machine, or altered."""
-
-    def refuse(self, device: str, number: int) -> str:
-        """Why a device's file of this number is not to be read; "" if it is."""
+    def open(self, sealed: bytes, device: str, number: int) -> bytes:
+        """What a device sealed in its file of this number; CannotOpen if it was not sealed for this
+        machine, was altered, or is not to be believed.
+        """
 
 
 class PlainSealer:
@@ -37,12 +36,8 @@ class PlainSealer:
         """The bytes as they are."""
         return plain
 
-    def open(self, sealed: bytes) -> bytes:
+    def open(self, sealed: bytes, _device: str, _number: int) -> bytes:
         """The bytes as they are; CannotOpen if somebody sealed them."""
         if sealed.startswith(AGE):
             raise CannotOpen(SEALED)
         return sealed
-
-    def refuse(self, _device: str, _number: int) -> str:
-        """Nothing: everybody's is read."""
-        return ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reverie import Mind
-from reverie.core.errors import BadInput
+from reverie.core.errors import BadInput, NotFound
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.login_commands import (
     describe_status,
@@ -217,12 +217,21 @@ def remove_place(
     Nothing is erased, here or there.
     """
     with cli.open_mind() as mind:
-        if is_server(where):
-            account = mind.team.logout()
-            gone = account.url if account else ""
-        else:
-            gone = mind.devices.remove(where).where
-    cli.answer({"removed": gone}, f"No longer in step through {gone or where}.")
+        is_left = is_server(where)
+        gone = leave_server(mind, where) if is_left else mind.devices.remove(where).where
+    cli.answer({"removed": gone}, f"No longer in step through {gone}.")
+
+
+def leave_server(mind: Mind, where: str) -> str:
+    """Log out of this server; its address. NotFound where one is logged in to another, or none."""
+    from reverie.sync.server_client import parse_server_url
+
+    team = mind.team.status()
+    if team is None or parse_server_url(team.url) != parse_server_url(where):
+        known = f"It is {team.url}" if team else "There is none"
+        raise NotFound(f"You are not logged in to {where}. {known}; see: reverie sync status")
+    mind.team.logout()
+    return team.url
 
 
 @commands.add("space")
