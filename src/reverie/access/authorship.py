@@ -17,9 +17,9 @@ from typing import Any
 
 from reverie.access.callers import Caller
 from reverie.access.rights import is_private
+from reverie.core.authorship import WRITER
 from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Memory
 
-WRITER = "writer"
 EDITORS = "edited_by"  # in the stamp: users who changed what it says, without the writer
 MAX_EDITORS = 20  # named in a stamp
 # What an edit must change to be somebody's words: not use, space or whether it counts.

@@ -21,6 +21,8 @@ from reverie.core.kinds import CURATE, CURATE_INFERRED
 from reverie.core.model import EMPTY_MAPPING, Memory
 
 AUTHOR, REVIEWER = "author", "curated"  # names in the details
+# The server's stamp (`access.authorship`); here for who compares versions without being a server.
+WRITER = "writer"
 # Names in a record in jaato's format.
 GENERATED_BY, CURATED_BY, SOURCE_AGENT = "generated_by", "curated_by", "source_agent"
 # Only a review may set or remove these, and only a person what a guard does.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from reverie.access.authorship import WRITER
+from reverie.core.authorship import WRITER
 from reverie.core.model import Add, Change, Memory, Record, Retire, Revise
 from reverie.storage.row_codec import FIELDS
 from reverie.sync.wire_format import CONTENT_FIELDS, USE_FIELDS, digest_content

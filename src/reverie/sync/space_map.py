@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from reverie.access.authorship import is_word_of, writer_of
 from reverie.core.config import ME
 from reverie.core.model import Memory, visible_spaces
 from reverie.mirror.shared_lines import HEARD, SHARED, is_shareable
@@ -105,6 +104,9 @@ def is_own(memory: Memory, user: str) -> bool:
     What the server itself made in a shared space, as by its sleep, bears no writer's stamp and is
     nobody's own; elsewhere what bears none was written here.
     """
+    # All of access comes with it, a tenth of a second, which who only reads a state is spared.
+    from reverie.access.authorship import is_word_of, writer_of
+
     if not writer_of(memory):
         is_of_team = memory.space.partition("/")[0] != ME and not memory.space.startswith(PRIVATE)
         return not is_of_team and memory.details.get(HEARD) != SERVER

@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from reverie.access.authorship import WRITER
+from reverie.core.authorship import WRITER
 from reverie.core.errors import BadInput, ReverieError
 from reverie.core.model import EMPTY_MAPPING, TRUST_BY_PROVENANCE, Memory
 from reverie.memory.memory_validation import (

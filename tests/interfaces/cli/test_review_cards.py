@@ -2,6 +2,8 @@
 """`reverie review` at a real pseudo-terminal: one card, the keys of the page."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -178,3 +180,17 @@ def test_where_nothing_can_be_drawn_all_that_waits_is_told(home):
         assert screen.wait_for_end() == 0
         assert "candidate" in screen.written and "Nothing waits" not in screen.written
         assert "\x1b" not in screen.written.replace("\\x1b", "")
+
+
+def test_the_cards_of_ones_own_machine_load_no_access_control():
+    """What only a server needs costs a tenth of a second to load."""
+    script = (
+        "import sys\n"
+        "from reverie.interfaces.terminal import review_screen\n"
+        "from reverie.runtime import both_sided_edits\n"
+        "print('reverie.access' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"

@@ -4,23 +4,16 @@
 import pytest
 
 from reverie.access import Right
+from tests.interfaces.web.browser_checks import DRAWN, FITS, WHOLE, find_violations
 from tests.interfaces.web.conftest import chromium  # noqa: F401 - a fixture
 from tests.support.postgres import free_port, fresh_database
 from tests.support.team_server import running_team
 
 pytestmark = pytest.mark.e2e
-PATHS = ("/ask", "/review", "/team", "/team/people", "/team/keys", "/team/audit")
-# Every control has a name, every id is there once, nothing sticks out.
-CHECK = """() => {
-  const wrong = [];
-  const named = (el) => el.labels?.length || el.getAttribute('aria-label') || el.type === 'hidden' || el.textContent.trim();
-  for (const el of document.querySelectorAll('input, select, textarea, button')) if (!named(el)) wrong.push(el.outerHTML);
-  const ids = [...document.querySelectorAll('[id]')].map((el) => el.id);
-  if (new Set(ids).size !== ids.length) wrong.push('ids ' + ids);
-  if (document.querySelectorAll('h1').length !== 1) wrong.push('h1');
-  if (document.documentElement.scrollWidth > innerWidth) wrong.push('wider than the screen');
-  return wrong;
-}"""
+PATHS = (
+    *("/ask", "/ask?q=staging", "/review", "/map", "/map/table", "/map/picture"),
+    *("/team", "/team/people", "/team/keys", "/team/audit", "/team/keeping"),
+)
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
@@ -138,16 +131,29 @@ def test_a_link_from_another_site_opens_for_who_is_signed_in(house, visitor):
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 def test_every_page_of_a_team_is_whole_and_quiet(house, visitor, width, scheme):
-    """Hostile names among them: nothing sticks out, every control is named."""
+    """Hostile names among them: nothing sticks out or is cut off at any width, every control is
+    named, axe-core finds nothing.
+    """
     boss = house.client(house.founded.key.token)
     house.grant("wide/" + "x" * 100, Right.READ)
     boss("holds/place", kind="space", subject=HOSTILE, reason=HOSTILE * 3)
     boss("keys/issue", label=HOSTILE)
     one = visitor(viewport={"width": width, "height": 800}, color_scheme=scheme)
     one.sign_in(house.founded.key.token)
-    for path in (*PATHS, "/team/keeping"):
+    kept = boss("remember", text=f"The staging server is heron. {HOSTILE}", tags=["ops"])
+    boss("remember", text="Concluded of staging.", provenance="inferred")
+    wrong = []
+    for path in (*PATHS, f"/memory/{kept['id']}"):
         page = one.go(path)
         page.wait_for_load_state()
-        assert (path, page.evaluate(CHECK)) == (path, [])
+        wrong += [f"{path}: {what}" for what in page.evaluate(WHOLE)]
+        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        for narrower in {width, 820, 360} if width > 820 else {width, 320}:
+            page.set_viewport_size({"width": narrower, "height": 800})
+            page.evaluate(DRAWN)
+            wrong += [f"{path} at {narrower}: {what}" for what in page.evaluate(FITS)]
+        wrong += [f"{path}: {what}" for what in find_violations(page)]
+        page.set_viewport_size({"width": width, "height": 800})
+    assert wrong == []
     with_none = visitor(java_script_enabled=False)
     assert with_none.sign_in(house.founded.key.token).page.get_by_role("heading", level=1)

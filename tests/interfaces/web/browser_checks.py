@@ -27,6 +27,8 @@ WHOLE = """() => {
   if (window.pwned) wrong.push('something was executed');
   return wrong;
 }"""
+# What is drawn anew when the size changes is so with the next frame.
+DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 # Nothing is wider than the screen, nothing is cut off, no button is squeezed into a column.
 FITS = """() => {
   const wrong = [];
@@ -38,7 +40,7 @@ FITS = """() => {
     if (box.right > innerWidth + 1 || box.left < -1) wrong.push(`sticks out: ${el.outerHTML.slice(0, 160)}`);
     if (getComputedStyle(el).overflowX === 'hidden' && el.scrollWidth > el.clientWidth + 1) wrong.push(`cut off: ${el.outerHTML.slice(0, 160)}`);
   }
-  for (const el of document.querySelectorAll('button')) if (el.clientHeight > 64 && el.clientHeight > el.clientWidth) wrong.push(`squeezed: ${el.outerHTML.slice(0, 160)}`);
+  for (const el of document.querySelectorAll('button')) if (el.checkVisibility() && el.clientHeight > 64 && el.clientHeight > el.clientWidth) wrong.push(`squeezed: ${el.outerHTML.slice(0, 160)}`);
   return wrong.slice(0, 3);
 }"""
 # As many focusable elements as a keyboard reaches have a mark that one can see.

@@ -162,6 +162,32 @@ def test_what_is_withheld_stands_in_the_feed_with_its_gate_and_is_judged_there(v
     assert browser.trouble == []
 
 
+def test_who_is_at_a_withheld_card_still_is_when_a_turn_comes(visit):
+    """What was withheld stands there until it has come anew, so that a key pressed just then judges
+    what one looked at.
+    """
+    browser = visit()
+    mind = browser.mind
+    kept = mind.remember("We deploy to staging by hand.", space=SPACE, provenance="inferred")
+    tell_turn(mind, "deploy to staging by hand")
+    page = browser.go("/")
+    page.wait_for_selector("[aria-label=Withheld] [data-current]")
+    # From here on what is withheld never comes.
+    page.route("**/gates*", lambda route: None)
+    tell_turn(mind, "brand new words")
+    page.wait_for_selector("article.turn >> nth=1")
+    page.keyboard.press("3")
+    page.wait_for_selector(".toast:has-text('Never again')")
+    assert not mind.get([kept.id])[0].active
+    assert browser.trouble == []
+
+
+def tell_turn(mind, text):
+    """An agent's turn, in which somebody said so."""
+    said = {"messages": [{"role": "user", "text": text}], "first": 0}
+    mind.store.append([Event("turn", SPACE, mind.context.now(), "s1", said)])
+
+
 def test_growth_and_decay_are_drawn(visit, clock):
     """From the second day on there are plots, which say on hovering what they show."""
     browser = visit()

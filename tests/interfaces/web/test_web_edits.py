@@ -146,7 +146,7 @@ def test_both_versions_are_merged_by_keyboard_alone(visit):
     mind.data.mirror(SPACE)
     page = browser.go("/review")
     page.keyboard.press("r")
-    page.wait_for_selector(".toast:has-text('Decided: reject')")
+    page.wait_for_selector(".toast:has-text('Kept: “Port is 8080”')")
     assert text_of(mind, id) == "Port is 8080."
     page.keyboard.press("u")
     page.wait_for_selector("text=Merge by hand")
@@ -156,6 +156,6 @@ def test_both_versions_are_merged_by_keyboard_alone(visit):
     page.keyboard.type(" For tests it is 8080.")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    page.wait_for_selector(".toast:has-text('Decided: edit')")
+    page.wait_for_selector(".toast:has-text('Merged into: “Port is 443. For tests')")
     assert text_of(mind, id) == "Port is 443. For tests it is 8080."
     assert browser.trouble == []

@@ -13,7 +13,14 @@ import pytest
 import reverie.storage
 from reverie.testing import NOON, SPACE, memory
 from tests.interfaces.web import browser_checks
-from tests.interfaces.web.browser_checks import FITS, FOCUS, VENDORED, WHOLE, find_violations
+from tests.interfaces.web.browser_checks import (
+    DRAWN,
+    FITS,
+    FOCUS,
+    VENDORED,
+    WHOLE,
+    find_violations,
+)
 from tests.interfaces.web.conftest import visiting
 from tests.interfaces.web.hostile_home import fill_hostile
 
@@ -47,6 +54,7 @@ def look_at(browser, path, with_axe=True):
     page.evaluate("document.activeElement.blur()")
     for width in (1280, *WIDTHS):
         page.set_viewport_size({"width": width, "height": 800})
+        page.evaluate(DRAWN)
         wrong += [f"{width} px: {one}" for one in page.evaluate(FITS)]
     if with_axe:
         page.emulate_media(color_scheme="dark")

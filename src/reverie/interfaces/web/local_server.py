@@ -86,14 +86,17 @@ def serve_locally(
 
 
 def warm_up(mind: Mind, space: str, renderer: Renderer) -> None:
-    """Compile the templates, load what the first question needs, lay out the map, so that nobody
-    waits for it: a second each in a large home.
+    """Compile the templates, load what the first question and the first cards need, lay out the
+    map, so that nobody waits for it: up to a second each in a large home.
     """
     renderer.load_templates()
     mode = "auto" if is_embedder_ready(mind.settings) else "words"
     # Whoever asks meets the same trouble and is told of it.
     with suppress(ReverieError):
         mind.recall("warm up", space=space, limit=1, mode=mode)
+    # Of what judges pairs much is compiled by the first of them.
+    with suppress(ReverieError):
+        mind.review.queue(space=space, limit=1)
     with suppress(ReverieError), LAYING_OUT:
         mind.data.map(space=space)
 

@@ -211,7 +211,9 @@ def edit_memory(mind: Mind, asked: WebRequest) -> Done:
         )
         event = last_change(mind, id)
         confirmed = confirm_code(mind, id) if asked.text("holds") else 0
-    said = "Changed. It is about the code as it is now." if confirmed else "Changed."
+    said = f"Changed: {quote(mind, [id])}."
+    if confirmed:
+        said += " It is about the code as it is now."
     also = [event] if confirmed else []
     return Done(said, confirmed or event, details={"id": id}, also=also)
 

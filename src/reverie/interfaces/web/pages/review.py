@@ -12,7 +12,18 @@ from reverie.interfaces.web.page import Action, Done, Page, View, WebRequest, qu
 from reverie.interfaces.web.pages.memory import FieldChange, as_text
 from reverie.mirror.mirror_sync import DeletionQuestion, list_deletion_questions
 from reverie.runtime.both_sided_edits import list_differences
-from reverie.runtime.review_queue import ACCEPT, BOTH, EDIT, MERGE, PAIR, REJECT, ReviewCard
+from reverie.runtime.review_queue import (
+    ACCEPT,
+    BOTH,
+    EDIT,
+    EDITED,
+    GAP,
+    MEMORY,
+    MERGE,
+    PAIR,
+    REJECT,
+    ReviewCard,
+)
 from reverie.text.word_diff import DiffPart, diff_words
 
 PER_PAGE = 15
@@ -98,10 +109,13 @@ def say_answer(mind: Mind, key: str, answer: str) -> str:
     """What an answer did, with the words that stand or were put away."""
     sort, _, rest = key.partition(":")
     ids = [id for id in rest.split(":") if id.startswith("mem_")]
+    standing = [memory.id for memory in mind.get(ids) if memory.active]
     if sort == PAIR and answer != BOTH:
-        ids = [memory.id for memory in mind.get(ids) if memory.active]
+        ids = standing
     named = quote(mind, ids) if len(ids) == 1 else ""
-    did = (PAIR_SAID if sort == PAIR else SAID).get(answer, "Decided")
+    did = (SAID if sort in (MEMORY, GAP) else PAIR_SAID).get(answer, "Decided")
+    if sort == EDITED and not standing:
+        did = "Forgotten"  # of the two versions the one that was chosen says so
     return f"{did}: {named}." if named else f"{did}."
 
 

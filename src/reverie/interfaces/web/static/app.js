@@ -38,9 +38,11 @@
   let goes = 0;
   const showKeys = () => {
     const dialog = find("#keys"), list = dialog.querySelector("dl");
-    const rows = [["/", "Search"], ["?", "These keys"]];
+    const rows = [...(find("[data-find]") ? [["/", "Search"]] : []), ["?", "These keys"]];
     for (const el of all("[data-go]")) if (el.dataset.go) rows.push([`g ${el.dataset.go}`, el.firstChild.textContent.trim()]);
-    const moves = find("[data-cards] [data-card]") ? JSON.parse(document.documentElement.dataset.cardKeys || "[]") : [];
+    const cards = all("[data-cards] [data-card]").length;
+    // Of one card alone there is no next one.
+    const moves = JSON.parse(document.documentElement.dataset.cardKeys || "[]").filter(([key]) => cards > (key === "x" ? 0 : 1));
     rows.push(...moves);
     const seen = new Set(moves.map(([key]) => key));
     for (const el of all("[data-key]")) {

@@ -1,9 +1,13 @@
 // Cards one after the other: j and k, x selects. In a list marked data-cards="one" a card is shown
 // alone, else it is only marked. Without this file all cards stand below each other.
 "use strict";
-// <later-part>: a part of another page, which takes its place once it is seen.
+// <later-part>: a part of another page, which takes its place once it is seen. Where the feed was
+// replaced, what it was before stands there until it has come anew: one may be at a card in it.
+const partsBefore = new Map();
 customElements.define("later-part", class extends HTMLElement {
   connectedCallback() {
+    const before = partsBefore.get(this.dataset.part);
+    if (before) this.replaceChildren(before);
     const seen = new IntersectionObserver((found) => {
       if (found.some((one) => one.isIntersecting)) { seen.disconnect(); this.load().catch(() => {}); }
     });
@@ -16,6 +20,7 @@ customElements.define("later-part", class extends HTMLElement {
     const part = page.querySelector(this.dataset.part);
     if (!part || !this.isConnected) return;
     this.replaceWith(part);
+    partsBefore.set(this.dataset.part, part);
     document.dispatchEvent(new CustomEvent("reverie:part"));
   }
 });
@@ -61,8 +66,9 @@ customElements.define("later-part", class extends HTMLElement {
     if (document.documentElement.dataset.after) return;
     if (event.target.closest("input:not([type=checkbox]), textarea, select")) return;
     const take = () => { event.preventDefault(); event.stopImmediatePropagation(); };
-    const cards = list(), card = cards[at];
-    if (event.key === "j") { show(at + 1); take(); }
+    const cards = list(), card = cards.find((one) => one.hasAttribute("data-current"));
+    if (!cards.length) return;
+    if (event.key === "j") { show(card ? at + 1 : at); take(); }
     else if (event.key === "k") { show(at - 1); take(); }
     else if (event.key === "x") {
       const box = card?.querySelector("[data-select]");
@@ -79,15 +85,15 @@ customElements.define("later-part", class extends HTMLElement {
   for (const el of document.querySelectorAll("[data-step]")) {
     el.addEventListener("click", () => show(at + Number(el.dataset.step)));
   }
-  // A feed that was replaced: one stays at the card at which one was.
-  document.addEventListener("htmx:after:swap", () => {
-    const found = list().findIndex((card) => nameOf(card) === current);
-    show(found >= 0 ? found : at, false);
-  });
-  document.addEventListener("reverie:part", () => {
-    const found = list().findIndex((card) => nameOf(card) === current);
-    show(found >= 0 ? found : at, false);
-  });
+  // A feed that was replaced: one stays at the card at which one was. Where that is gone one is at
+  // none, until one goes on: a key is not to judge what was not looked at.
+  const stay = () => {
+    const cards = list(), found = cards.findIndex((card) => nameOf(card) === current);
+    if (found >= 0 || isAlone || !current) show(found >= 0 ? found : at, false);
+    else cards.forEach((card) => card.removeAttribute("data-current"));
+  };
+  document.addEventListener("htmx:after:swap", stay);
+  document.addEventListener("reverie:part", stay);
   const hash = list().findIndex((card) => `#${card.id}` === location.hash);
   // Cards shown alone go on where one was; a list begins at its top.
   show(hash >= 0 ? hash : isAlone ? Number(sessionStorage.getItem(key) || 0) : 0, false);
