@@ -99,7 +99,7 @@ def hooked(
         made = prepare_injection(
             store, embedder, settings, InjectionTurn(attention, space, now), case.window, last
         )
-        last = made.vector
+        last = made.embedded
         given = block.ids
         if made.block and replaces_waiting_block(made.block, ready, now):
             attention.mark_dropped(ready)

@@ -77,7 +77,7 @@ def walked(place: Place, embedder: Embedder | None, one: Gate) -> Iterator[Shown
                 case.window,
                 last,
             )
-            block, last = made.block, made.vector
+            block, last = made.block, made.embedded
             attention.mark_prepared(block, now)
             attention.mark_injected(block.ids, now)
             known |= set(block.ids)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reverie.core.config import Settings
     from reverie.core.errors import ReverieError
     from reverie.core.model import Hint, Hit, Memory
-    from reverie.embedding import Embedder, Progress
+    from reverie.embedding import Embedder, LazyEmbedder, Progress
     from reverie.llm.language_model import LanguageModel
     from reverie.runtime.companion import Companion
     from reverie.runtime.mind import Mind
@@ -119,7 +119,6 @@ def open_as_found(
 
     from reverie.core import clock, config
     from reverie.core.errors import StoreError
-    from reverie.embedding import LazyEmbedder
     from reverie.mirror.home_place import note_home_place
     from reverie.runtime.mind import Mind
     from reverie.storage import open_store
@@ -134,7 +133,7 @@ def open_as_found(
     config.check_time_zone(chosen)
     store = open_store(config.resolve_store_url(where, chosen))
     if embedder is None and chosen.embedder != "none":
-        embedder = LazyEmbedder(lambda: open_configured_embedder(chosen, progress))
+        embedder = open_lazily(chosen, progress)
     clock_now = now or clock.now
     tighten_home(chosen, store, clock_now())
     llm = open_configured_llm(chosen, store, clock_now)
@@ -142,6 +141,20 @@ def open_as_found(
     with suppress(StoreError):
         note_home_place(store, chosen)
     return Mind(store, embedder, chosen, clock_now, llm)
+
+
+def open_lazily(settings: Settings, progress: Progress | None = None) -> LazyEmbedder:
+    """The embedder of these settings, opened at the first use; it can open earlier ones."""
+    from reverie.embedding import LazyEmbedder
+
+    def open_earlier(setting: str) -> Embedder:
+        # What is no longer wanted is used while it is here, and never fetched.
+        earlier = settings._replace(embedder=setting, api_key="", offline=True)
+        return open_configured_embedder(earlier, None)
+
+    return LazyEmbedder(
+        lambda: open_configured_embedder(settings, progress), settings.embedder, open_earlier
+    )
 
 
 def open_configured_embedder(settings: Settings, progress: Progress | None) -> Embedder:

@@ -314,7 +314,7 @@ def test_the_order_of_preparing(words_only_mind, clock, monkeypatch):
     with session(words_only_mind) as companion:
         take_turn(companion, CHAT, clock=clock)
         for owner, name in (
-            (prepare_block, "try_embed"),
+            (prepare_block, "embed_question"),
             (InjectionHistory, "note_similarity"),
             (prepare_block, "search_memories"),
             (InjectionTurn, "render"),
@@ -324,7 +324,7 @@ def test_the_order_of_preparing(words_only_mind, clock, monkeypatch):
         take_turn(companion, ASK, clock=clock)
 
     assert steps == [
-        "try_embed",
+        "embed_question",
         "note_similarity",
         "search_memories",
         "render",

@@ -16,7 +16,7 @@ from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
-from reverie.core.errors import UnknownScheme
+from reverie.core.errors import ReverieError, UnknownScheme
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,11 +66,22 @@ def embed_query(embedder: Embedder, text: str) -> Vectors:
 
 
 class LazyEmbedder:
-    """An embedder that is opened at the first use: a search by words waits for no model."""
+    """An embedder that is opened at the first use: a search by words waits for no model.
 
-    def __init__(self, make: Callable[[], Embedder]) -> None:
-        self._make = make
+    `setting` is its name in the settings, and `make_earlier` opens one by such a name: one that was
+    in use before answers until this one's vectors are there (`pipeline.model_change`).
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Embedder],
+        setting: str = "",
+        make_earlier: Callable[[str], Embedder] | None = None,
+    ) -> None:
+        self._make, self._make_earlier = make, make_earlier
+        self.setting = setting
         self._opened: Embedder | None = None
+        self._earlier: dict[str, Embedder] = {}
         self._lock = Lock()
 
     def _embedder(self) -> Embedder:
@@ -97,11 +108,34 @@ class LazyEmbedder:
         """The vector of a question."""
         return embed_query(self._embedder(), text)
 
+    def open_earlier(self, setting: str, model: str) -> Embedder | None:
+        """The embedder of an earlier setting; None if that names another model by now, or none."""
+        if self._make_earlier is None:
+            return None
+        try:
+            with self._lock:
+                if setting not in self._earlier:
+                    self._earlier[setting] = self._make_earlier(setting)
+                earlier = self._earlier[setting]
+            return earlier if earlier.model == model else None
+        except (ReverieError, OSError):
+            # Its files are gone: the next question looks again.
+            return None
+
     def close(self) -> None:
-        """Close the embedder if it was opened."""
+        """Close what was opened of this embedder and of earlier ones."""
         # Not opened for being closed.
         if self._opened is not None:
             self._opened.close()
+        with self._lock:
+            earlier, self._earlier = self._earlier, {}
+        for one in earlier.values():
+            one.close()
+
+
+def is_remote(name: str) -> bool:
+    """True if the embedder of this name sends texts to somebody else."""
+    return OPENERS.get(name.partition(":")[0]) == "remote"
 
 
 def open_embedder(

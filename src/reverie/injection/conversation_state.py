@@ -21,6 +21,7 @@ from reverie.core.clock import new_id
 from reverie.core.model import Event, Memory
 from reverie.core.privacy_policy import Policy
 from reverie.injection.prepare_block import WINDOW_MESSAGES
+from reverie.pipeline.model_change import EmbeddedQuestion
 from reverie.privacy.known_secrets import KnownSecrets
 from reverie.privacy.message_redaction import redact_and_shorten, redact_messages
 from reverie.text.host_messages import HostMessage, SeenMessages
@@ -60,7 +61,7 @@ class ConversationState:
     withdrawn: deque[Block] = field(default_factory=deque)  # blocks that were taken out of the slot
     heard: SeenMessages = field(default_factory=SeenMessages)
     window: deque[HostMessage] = field(default_factory=lambda: deque(maxlen=WINDOW_MESSAGES))
-    vector: Any = None  # of the last context
+    embedded: EmbeddedQuestion | None = None  # the last context
     # reminders given lately, as they were, and when
     told_reminders: list[tuple[Memory, float]] = field(default_factory=list)
     # whether it is held out, as it is written down; None: nothing is written of that

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.context_window import Block
 from reverie.core.config import Settings
@@ -15,7 +15,8 @@ from reverie.embedding import Embedder
 from reverie.injection.candidate_judge import ChosenHits, choose_hits, is_rule_hit
 from reverie.injection.first_turn import InjectionTurn, take_places
 from reverie.memory.named_period import find_season
-from reverie.pipeline.pending_vectors import cosine_similarity, try_embed_query
+from reverie.pipeline.model_change import EmbeddedQuestion, embed_question
+from reverie.pipeline.pending_vectors import cosine_similarity, embedding_model_of
 from reverie.retrieval import search_memories, search_triggers
 from reverie.retrieval.search_query import SearchQuery
 from reverie.storage import Store
@@ -81,7 +82,7 @@ class PreparedBlock(NamedTuple):
     """What was made of a turn."""
 
     block: Block
-    vector: Any  # of this context, for telling a change of topic
+    embedded: EmbeddedQuestion | None  # of this context, for telling a change of topic
     judged: Mapping[str, object] = EMPTY_MAPPING  # what a judge said, for maintenance
     query: SearchQuery | None = None  # what was searched for; None where nothing was
 
@@ -92,10 +93,10 @@ def prepare_injection(
     settings: Settings,
     turn: InjectionTurn,
     window: Sequence[HostMessage],
-    last: Any = None,
+    last: EmbeddedQuestion | None = None,
     llm: LanguageModel | None = None,
 ) -> PreparedBlock:
-    """The block for the next turn; `last` is the vector of the context before it, if any.
+    """The block for the next turn; `last` is the embedded context before it, if any.
 
     Words that were looked at a moment ago, or since the user spoke last, are not searched for
     again; then only patterns are held against what tools have said since. Only decides; the caller
@@ -110,11 +111,14 @@ def prepare_injection(
         return PreparedBlock(turn.render(triggered, settings), last)
     # Embed, topic check, search, judge, render: in this order, for a new topic frees what has
     # surfaced under the old one, and brings the judge forward.
-    vector = try_embed_query(embedder, focus.text)
-    changed = attention.note_similarity(cosine_similarity(vector, last))
+    asked = embed_question(store, embedder, focus.text)
+    # Vectors of different models say nothing about each other.
+    before = last.vector if last and asked and last.model == asked.model else None
+    vector = asked.vector if asked else None
+    changed = attention.note_similarity(cosine_similarity(vector, before))
     query = query._replace(
         vector=vector,
-        model=embedder.model if embedder else "",
+        model=asked.model if asked else embedding_model_of(embedder) or "",
         season=find_season(store, query.spaces, turn.now).label,
         exclude=turn.find_excluded_ids(store),
     )
@@ -127,7 +131,7 @@ def prepare_injection(
     hits = take_places(order_restated_last(store, found.hits), settings.limit)
     hits = add_talk(store, field, hits, find_exchange_before(window))
     hits = turn.leave_out_told(store, hits)
-    return PreparedBlock(turn.render(hits, settings), vector, found.judged, query)
+    return PreparedBlock(turn.render(hits, settings), asked, found.judged, query)
 
 
 def order_restated_last(store: Store, hits: Sequence[Hit]) -> list[Hit]:

@@ -466,10 +466,10 @@ class BackgroundThread:
                 self.settings,
                 InjectionTurn(conversation.attention, space, at, due),
                 window,
-                conversation.vector,
+                conversation.embedded,
                 self._judge,
             )
-            conversation.vector = made.vector
+            conversation.embedded = made.embedded
             # There was no room for these: another conversation may give them.
             unused = [hit.memory for hit in due if hit.memory not in made.block.due]
             release_reminders(self.store, unused, conversation.holder)

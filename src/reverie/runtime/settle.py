@@ -39,6 +39,7 @@ from reverie.pipeline.event_reader import (
     run_reader,
 )
 from reverie.pipeline.leases import SETTLE_LEASE, SETTLE_LEASE_SECONDS
+from reverie.pipeline.model_change import note_embedded
 from reverie.pipeline.pending_vectors import (
     EMBEDDING_BATCH,
     NO_VECTOR_ERRORS,
@@ -310,6 +311,7 @@ def run_settle_step(
                 or embed_passages(work.store, work.embedder, batch)
                 or embed_chunks(work.store, work.embedder, max(1, batch // TEXTS_PER_CHUNK))
             )
+            note_embedded(work.store, work.embedder)
         except NO_VECTOR_ERRORS as err:
             trouble = str(err)
             # Offline, a model that is not in the cache will not come: nobody need wait for it.

@@ -52,6 +52,7 @@ from reverie.llm.language_model import SPENT
 from reverie.llm.spending_limits import META_NAME, load_usage_day
 from reverie.mirror.home_place import read_original
 from reverie.pipeline.event_reader import RETRY_CURSOR
+from reverie.pipeline.model_change import find_model_change
 from reverie.porting.shared_files import find_stuck_shares
 from reverie.runtime.mind import Mind
 from reverie.storage.private_home import find_open_paths
@@ -110,6 +111,7 @@ def examine_memory(settings: Settings, space: str) -> Iterator[DoctorFinding]:
     try:
         with reverie.open_as_found(settings=settings._replace(embedder="none", llm="")) as mind:
             yield from examine_store(mind, home, space)
+            yield from examine_model_change(mind, settings)
     except StoreDamaged as err:
         yield report_fault(
             f"The memory cannot be opened: {err}", "Try: reverie data verify --repair"
@@ -280,6 +282,18 @@ def examine_failed_events(mind: Mind, now: float) -> Iterator[DoctorFinding]:
             f"{count_noun(len(given_up), 'event')} of the last week could not be learned from and "
             f"tried often enough, the last one: {given_up[0].payload.get('error', '')}",
             "They are kept: reverie activity log --verb failed",
+        )
+
+
+def examine_model_change(mind: Mind, settings: Settings) -> Iterator[DoctorFinding]:
+    """How many memories wait for the vectors of a new embedding model."""
+    import reverie
+
+    embedder = None if settings.embedder == "none" else reverie.open_lazily(settings)
+    if change := find_model_change(mind.store, embedder):
+        yield report_state(
+            f"The embedding model is another one now: {change.said}.",
+            "They get their vectors in the background; at once: reverie data settle",
         )
 
 

@@ -232,7 +232,7 @@ class ToolContext:
             return "words"
         with self._lock:
             if self._warmup is None or self._warmup.may_retry:
-                self._warmup = EmbedderWarmup(embedder)
+                self._warmup = EmbedderWarmup(self.mind.context.answering_embedder or embedder)
         return "auto" if self._warmup.is_ready() else "words"
 
     def describe_search(self, mode: str) -> str:

@@ -149,12 +149,9 @@ def server_settings(settings: Settings) -> Settings:
 
 def open_server_embedder(settings: Settings) -> Embedder | None:
     """The embedder that all requests and workers of a process share."""
-    from reverie import open_configured_embedder
-    from reverie.embedding import LazyEmbedder
+    from reverie import open_lazily
 
-    if settings.embedder == "none":
-        return None
-    return LazyEmbedder(lambda: open_configured_embedder(settings, None))
+    return None if settings.embedder == "none" else open_lazily(settings)
 
 
 def open_oidc(settings: Settings) -> OidcLogin | None:

@@ -115,7 +115,7 @@ class DataVerbs(VerbGroup):
 
         most = min(check_limit(limit), MAX_NODES)
         home = self._resolve_space(space)
-        embedder, folder = self._context.embedder, self._settings.home
+        embedder, folder = self._context.answering_embedder, self._settings.home
         # A map of fewer nodes has other places; what is in memory alone leaves nothing on the disk.
         is_kept = folder.is_dir() and not self._store.url.endswith(":memory:")
         whole = is_kept and most == MAX_NODES

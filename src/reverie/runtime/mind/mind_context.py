@@ -148,7 +148,7 @@ class MindContext:
         If it names somebody who speaks in these spaces, the vector is that of the question as they
         would put it.
         """
-        from reverie.pipeline.pending_vectors import try_embed_query
+        from reverie.pipeline.model_change import embed_question
 
         if not text.strip() or self.embedder is None:
             return {}
@@ -158,11 +158,21 @@ class MindContext:
             speakers = self.store.speakers(find_possible_names(text), tuple(spaces))
             text = put_in_first_person(text, speakers)
         # An embedder may be remote, so it gets no secret.
-        vector = try_embed_query(
+        question = embed_question(
+            self.store,
             self.embedder,
             redact_short_text(text[:MAX_QUERY], self.policy.masking),
         )
-        return {} if vector is None else {"vector": vector, "model": self.embedder.model}
+        return {} if question is None else question._asdict()
+
+    @property
+    def answering_embedder(self) -> Embedder | None:
+        """The embedder whose vectors answer: an earlier one while a new model's are being made."""
+        from reverie.pipeline.model_change import iter_query_embedders
+
+        if self.embedder is None:
+            return None
+        return next(iter_query_embedders(self.store, self.embedder))
 
     def get_memory(self, id: str) -> Memory:
         """The memory of an id, whatever its state; NotFound if there is none."""

@@ -76,8 +76,8 @@ class ReviewVerbs(VerbGroup):
         found = self._get_memories([id for edge in edges for id in (edge.src, edge.dst)])
         memories = index_memories(found)
         vectors = {}
-        if self._context.embedder:
-            vectors = self._store.vectors(self._context.embedder.model, list(memories))
+        if embedder := self._context.answering_embedder:
+            vectors = self._store.vectors(embedder.model, list(memories))
         # Cached, because one memory may be part of many questions.
         history = cache(self._store.history)
         return [self._build_case(edge, memories, vectors, history) for edge in edges]

@@ -183,12 +183,8 @@ class SearchVerbs(VerbGroup):
     def _search_as_of(self, query: SearchQuery, then: float) -> list[Hit]:
         from reverie.retrieval.as_of_search import search_as_of
 
-        embed = (
-            None
-            if self._context.embedder is None or query.vector is None
-            else self._context.embedder.embed
-        )
-        found = search_as_of(self._store, query, then, embed)
+        embedder = None if query.vector is None else self._context.answering_embedder
+        found = search_as_of(self._store, query, then, embedder.embed if embedder else None)
         return self._add_talk(query._replace(before=then), found)
 
     def warnings(
@@ -276,14 +272,17 @@ class SearchVerbs(VerbGroup):
 
     def _memory_vector(self, memory: Memory) -> dict[str, Any]:
         """The stored vector of a memory's text, or a new one while it waits for that."""
-        if self._context.embedder is None:
+        from reverie.pipeline.pending_vectors import embedding_model_of
+
+        model = embedding_model_of(self._context.answering_embedder)
+        if model is None:
             return {}
         # By the text, not the id: equal texts share their vector.
         hash = fingerprint_text(memory.text)
-        stored = self._store.known_vectors(self._context.embedder.model, [hash]).get(hash)
+        stored = self._store.known_vectors(model, [hash]).get(hash)
         if stored is None:
             return self._embed_query(memory.text)
-        return {"vector": stored, "model": self._context.embedder.model}
+        return {"vector": stored, "model": model}
 
     def _graph_walk(self, depth: int | None) -> dict[str, Any]:
         """How many hops to follow the graph, and the share of the score that each hop keeps."""

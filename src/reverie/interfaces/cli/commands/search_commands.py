@@ -3,7 +3,7 @@ tags, kinds.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -11,13 +11,7 @@ import typer
 
 from reverie import Memory, Mind
 from reverie.core import clock
-from reverie.core.errors import (
-    EmbedderUnavailable,
-    ExtraMissing,
-    ModelUnavailable,
-    NotFound,
-    StoreError,
-)
+from reverie.core.errors import NotFound, StoreError
 from reverie.core.kinds import MEMORY_TYPES
 from reverie.interfaces.cli import memory_view
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit, MemoryId
@@ -181,6 +175,8 @@ def choose_search_mode(
     mode: str,
 ) -> tuple[str, str]:
     """The mode to search in: words, and a note that says so, where there is no model."""
+    from reverie.pipeline.pending_vectors import NO_VECTOR_ERRORS
+
     needs_no_model = mode == "words" or not text.strip()
     if needs_no_model or mind.embedder is None or cli.settings.is_off(cli.space):
         return mode, ""
@@ -189,9 +185,12 @@ def choose_search_mode(
         return "words", ""
     try:
         # The embedder keeps the vector: recall does not work it out again.
-        mind.embedder.embed([text])
-        embed_few_waiting(mind)
-    except (ModelUnavailable, EmbedderUnavailable, ExtraMissing) as err:
+        answering = mind.context.answering_embedder or mind.embedder
+        answering.embed([text])
+        # A new model that is not to be had keeps the old one's vectors from nobody.
+        with nullcontext() if answering is mind.embedder else suppress(*NO_VECTOR_ERRORS):
+            embed_few_waiting(mind)
+    except NO_VECTOR_ERRORS as err:
         cli.progress.clear()
         note = f"Words alone were searched: {str(err).splitlines()[0]}"
         print_note(note)
@@ -202,6 +201,7 @@ def choose_search_mode(
 
 def embed_few_waiting(mind: Mind) -> None:
     """Give vectors to what waits for one, if it is little, so that the answer is complete."""
+    from reverie.pipeline.model_change import note_embedded
     from reverie.pipeline.pending_vectors import adopt_embedder, embed_pending
 
     if (
@@ -213,6 +213,7 @@ def embed_few_waiting(mind: Mind) -> None:
         with suppress(StoreError):  # a home that cannot be written can still be asked
             adopt_embedder(mind.store, mind.embedder)
             embed_pending(mind.store, mind.embedder, MAX_WAITING_TEXTS)
+            note_embedded(mind.store, mind.embedder)
 
 
 def describe_nothing_found(cli: CliContext) -> str:

@@ -189,6 +189,7 @@ def show_status(cli: CliContext) -> None:
     from reverie.interfaces.cli.llm_status import describe_llm
     from reverie.interfaces.cli.mirror_status import find_unsynced_shares
     from reverie.pipeline.leases import SETTLE_LEASE
+    from reverie.pipeline.model_change import find_model_change
 
     if cli.settings.sleep != "off":
         # A slip in the setting is said here, and not by a sleep that never comes.
@@ -206,6 +207,7 @@ def show_status(cli: CliContext) -> None:
         left_alone = find_unsynced_shares(mind)
         team, server = team_status_values(mind)
         talk = mind.store.transcripts.count(None, mind.work.embedding_model)
+        change = find_model_change(mind.store, mind.embedder)
     values: dict[str, Any] = {
         "home": str(cli.settings.home),
         "space": cli.space,
@@ -215,6 +217,7 @@ def show_status(cli: CliContext) -> None:
         "conversations": talk._asdict(),
         "settling": settler,
         "embedder": cli.settings.embedder,
+        "model_change": {**change._asdict(), "said": change.said} if change else None,
         "model_present": worker.is_embedder_ready(cli.settings),
         "providers_missing": list_missing_providers(cli.settings.providers),
         "llm": language,
@@ -261,6 +264,7 @@ def render_status(values: dict[str, Any]) -> "View":
             "conversations": describe_conversations(values["conversations"]),
             "settling": "running" if values["settling"] else "not running",
             "model": f"{values['embedder']}: {model}",
+            "model change": values["model_change"]["said"] if values["model_change"] else "",
             "providers": f"{', '.join(values['providers_missing'])}: not in this ONNX Runtime, so "
             "the processor computes"
             if values["providers_missing"]
