@@ -173,7 +173,8 @@ def test_nothing_is_learned_of_what_may_be_somebody_elses(export, mind):
     assert done.talk.left_out == (2 if export[0] == "chatgpt" else 1)
     assert mind.sessions.browse(space=SPACE) == []
     assert {one.provenance for one in mind.store.browse(Filter(limit=100))} == {"untrusted"}
-    assert any("conversations left out" in remark for remark in done.plan.remarks)
+    (said,) = [one for one in done.plan.remarks if "conversations left out" in one]
+    assert "--trusted" in said
 
 
 def test_the_command_says_what_came(export, tmp_path):

@@ -227,8 +227,12 @@ def test_a_copied_home_becomes_a_device_of_its_own(homes, tmp_path):
     assert len(texts_of(copy)) == 4
 
 
-def test_a_backup_that_is_brought_back_gets_what_came_after_it(homes, tmp_path, clock):
-    """The log in the folder is ahead of the home: what it says is taken in, nothing is undone."""
+@pytest.mark.parametrize("third", ["Three.", "Six."])
+def test_a_backup_that_is_brought_back_gets_what_came_after_it(homes, tmp_path, monkeypatch, third):
+    """The log in the folder is ahead of the home, or has another file of the same size: what it
+    says is taken in, nothing is undone.
+    """
+    monkeypatch.setattr("reverie.sync.device_logs.batch_file.COMPRESSION", 0)
     (tmp_path / "carried").mkdir()
     laptop = homes("laptop")
     laptop.devices.add(str(tmp_path / "carried"), name="laptop")
@@ -241,9 +245,9 @@ def test_a_backup_that_is_brought_back_gets_what_came_after_it(homes, tmp_path, 
     shutil.rmtree(tmp_path / "laptop")
     shutil.move(tmp_path / "saved", tmp_path / "laptop")
     laptop = homes("laptop")
-    keep(laptop, "Three.")
+    keep(laptop, third)
     laptop.devices.sync()
-    assert texts_of(laptop) == ["One.", "Three.", "Two."]
+    assert texts_of(laptop) == sorted(["One.", third, "Two."])
 
 
 def test_a_home_that_takes_another_number_keeps_what_spaces_are_called(homes, tmp_path):
@@ -332,6 +336,20 @@ def test_a_remote_that_is_away_is_noted_and_tried_again(homes, remote, tmp_path)
     (tmp_path / "away.git").rename(tmp_path / "remote.git")
     laptop.devices.sync(), desk.devices.sync()
     assert texts_of(desk) == ["The port is 4100."]
+
+
+def test_the_password_in_the_address_of_a_repository_is_shown_nowhere(homes):
+    """Not where a place is named, nor in what is wrong with it; by what is shown it is removed."""
+    laptop = homes("laptop")
+    added = laptop.devices.add("https://ann:swordfish@127.0.0.1:1/x.git")
+    report = laptop.devices.sync()
+    status = laptop.devices.status()
+    findings = list(examine_devices(laptop))
+    assert "127.0.0.1:1/x.git cannot be reached" in report.troubles[0]
+    assert "swordfish" not in f"{added} {report} {status} {findings}"
+    shown = status.places[0].where
+    assert laptop.devices.remove(shown).where == shown == added.where
+    assert laptop.devices.status().places == ()
 
 
 def test_a_copy_of_a_remote_that_was_damaged_is_fetched_anew(homes, remote):

@@ -155,5 +155,5 @@ def describe_conversations(report: ConversationReport) -> Iterable[str]:
     if report.left_out:
         yield (
             f"{report.left_out:,} conversations left out: what they teach counts as your word, and "
-            "only you can say that they are yours"
+            "only you can say that they are yours. If they are: --trusted (in Python trusted=True)"
         )

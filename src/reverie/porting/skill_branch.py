@@ -228,7 +228,10 @@ def find_changes(
     """
     commit = repository.tip(ref)
     if not commit:
-        raise BadInput(f"There is no branch or commit {ref} here")
+        raise BadInput(
+            f"There is no branch or commit {ref} here. reverie procedure publish makes "
+            f"{BRANCH}; another one is named by --ref"
+        )
     changes: list[SkillChange] = []
     for memory in memories:
         path, digest = read_skill_detail(memory)

@@ -21,6 +21,7 @@ from reverie.sync.device_logs.log_state import (
     GIT,
     LogPlace,
     OwnLog,
+    hide_login,
     load_conflicts,
     load_own,
     load_peers,
@@ -142,7 +143,7 @@ def seal_place(
     home, keys = work.settings.home, load_keys(work.settings.home)
     lies = look_at(place, own, home, must_reach=bool(sealed) and keys is None)
     others = [one for one in own.places if (one.kind, one.where) != (place.kind, place.where)]
-    added = AddedPlace(place.kind, place.where, is_sealed=keys is not None)
+    added = AddedPlace(place.kind, place.shown().where, is_sealed=keys is not None)
     if keys is not None:
         if sealed is False or lies.is_open:
             raise BadInput(SEALED_HERE if sealed is False else OPEN_THERE)
@@ -212,12 +213,14 @@ def remove_place(store: Store, where: str) -> LogPlace:
         places = own.places if own else ()
         wanted = {where, str(Path(where).expanduser().absolute())}
         wanted |= {f"{one}/{LOG_FOLDER}" for one in wanted}
-        found = next((one for one in places if one.where in wanted), None)
+        found = next((one for one in places if {one.where, one.shown().where} & wanted), None)
         if own is None or found is None:
-            listed = ", ".join(one.where for one in places) or "none"
-            raise NotFound(f"{where} is no place of your devices' logs. There are: {listed}")
+            listed = ", ".join(one.shown().where for one in places) or "none"
+            raise NotFound(
+                f"{hide_login(where)} is no place of your devices' logs. There are: {listed}"
+            )
         save_own(store, own._replace(places=tuple(one for one in places if one != found)))
-    return found
+    return found.shown()
 
 
 def describe_devices(store: Store, home: Path) -> DevicesStatus | None:
@@ -240,7 +243,7 @@ def describe_devices(store: Store, home: Path) -> DevicesStatus | None:
     return DevicesStatus(
         own.device,
         own.name,
-        own.places,
+        tuple(place.shown() for place in own.places),
         tuple(sorted(others)),
         count_waiting(store),
         list_open_conflicts(store),

@@ -20,6 +20,7 @@ from reverie.core.atomic_file import make_private_folder
 from reverie.core.config import environment_without_git
 from reverie.sync.device_logs.batch_file import owner_of
 from reverie.sync.device_logs.log_folder import CLONES, PlaceAway
+from reverie.sync.device_logs.log_state import hide_login
 
 BRANCHES = "refs/heads/reverie"
 FETCHED = "refs/remotes/place/reverie"
@@ -39,6 +40,7 @@ class GitPlace:
 
     def __init__(self, url: str, device: str, home: Path) -> None:
         self.url, self.device = url, device
+        self.shown = hide_login(url)
         name = hashlib.sha256(url.encode()).hexdigest()[:12]
         self.path = Path(home) / CLONES / name
         self._objects: dict[str, str] = {}  # file → its object
@@ -162,11 +164,12 @@ class GitPlace:
         except FileNotFoundError as err:
             raise PlaceAway("git is not installed, so its repository cannot be reached") from err
         except subprocess.TimeoutExpired as err:
-            raise PlaceAway(f"{self.url} did not answer within {SECONDS:.0f} seconds") from err
+            raise PlaceAway(f"{self.shown} did not answer within {SECONDS:.0f} seconds") from err
         except OSError as err:
             raise PlaceAway(f"git cannot be run: {err.strerror}") from err
         if done.returncode:
-            raise GitRefused(f"{self.url} cannot be reached: {last_line(done.stderr)}")
+            said = hide_login(last_line(done.stderr))
+            raise GitRefused(f"{self.shown} cannot be reached: {said}")
         return done.stdout
 
 

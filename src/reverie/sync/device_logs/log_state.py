@@ -7,6 +7,7 @@ number rather than id, so that nothing that looks for the id of a purged memory 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -26,6 +27,8 @@ CURSOR = "devices"
 GONE = "gone"  # instead of the marks of a memory that was purged
 MAX_CONFLICTS = 50  # that are named by `reverie sync status`
 FOLDER, GIT = "folder", "git"
+# In an address: a name and password, or over http a name alone, which may be a token.
+LOGIN = re.compile(r"(https?://)[^/@\s]+@|(?<=://)()[^/@\s:]+:[^/@\s]*@")
 
 
 class LogPlace(NamedTuple):
@@ -37,6 +40,15 @@ class LogPlace(NamedTuple):
     tried_at: float = 0.0
     fails: int = 0  # in a row
     trouble: str = ""
+
+    def shown(self) -> LogPlace:
+        """The place as people see it: without what one is known by at a git host."""
+        return self._replace(where=hide_login(self.where))
+
+
+def hide_login(where: str) -> str:
+    """An address without the password or token in it."""
+    return LOGIN.sub(r"\1…@", where)
 
 
 class OwnLog(NamedTuple):

@@ -292,10 +292,15 @@ class DeviceStep:
         ahead = [number for number in numbers if number > own.number]
         mine = own_sizes(self.files, own)
         others = [n for n in numbers if n in mine and mine[n] != sizes[LogName(own.device, n).text]]
+        # After the two parted all files differ, though some by chance not in size.
+        last = max((n for n in numbers if n in mine), default=0)
+        name = LogName(own.device, last).text
+        if last and not others and there.read(name) != self.files.read(name):
+            others = [last]
         for number in (*ahead, *others):
-            name = LogName(own.device, number)
+            wanted = LogName(own.device, number)
             try:
-                batch = read_batch(there.read(name.text), name, self.job.sealer)
+                batch = read_batch(there.read(wanted.text), wanted, self.job.sealer)
             except (HalfArrived, DamagedFile, CannotOpen):
                 continue
             if batch.head.device == own.device:
