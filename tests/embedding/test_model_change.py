@@ -191,6 +191,7 @@ def test_the_old_vectors_answer_until_the_new_ones_are_there(tmp_path, models):
         assert answering(mind) == first
         assert any("kestrel" in text for text in found(mind, "where is the kestrel"))
         change = find_model_change(mind.store, mind.embedder)
+        assert change is not None
         assert (change.waiting, change.memories, change.answering) == (51, 71, first)
         mind.settle()
         assert answering(mind) == second
@@ -246,7 +247,8 @@ def test_an_old_model_that_is_gone_or_another_by_now_is_not_asked(tmp_path, mode
     shutil.rmtree(folder)
     with open_with(tmp_path, second) as mind:
         assert answering(mind) == second
-        assert find_model_change(mind.store, mind.embedder).answering == ""
+        change = find_model_change(mind.store, mind.embedder)
+        assert change is not None and change.answering == ""
         write_model(folder, seed=3)
         assert answering(mind) == second
 
@@ -289,6 +291,7 @@ def test_the_block_of_a_turn_is_searched_with_the_old_vectors(tmp_path, models):
         turn = InjectionTurn(InjectionHistory("s"), "me/x", mind.context.now())
         made = prepare_injection(mind.store, mind.embedder, mind.settings, turn, window)
         (old,) = list_ready_embedders(mind.store)
+        assert made.query is not None and made.embedded is not None
         assert (made.query.model, made.embedded.model) == (old.model, old.model)
         assert made.query.model != mind.embedder.model
         # Vectors of two models say nothing about a change of topic.
@@ -297,6 +300,7 @@ def test_the_block_of_a_turn_is_searched_with_the_old_vectors(tmp_path, models):
         after = prepare_injection(
             mind.store, mind.embedder, mind.settings, turn, window, made.embedded
         )
+        assert after.embedded is not None
         assert after.embedded.model == mind.embedder.model
 
 

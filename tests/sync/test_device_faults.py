@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import zlib
+from typing import Any
 
 import pytest
 
@@ -117,13 +118,13 @@ def test_a_damaged_file_is_named_until_a_whole_one_comes(pair):
     assert texts_of(desk) == ["One.", "Two."] and troubles_of(desk) == []
 
 
-@pytest.mark.proves("X74")
 def seal_text(text):
     """A file of a log that arrived whole and says this, as some other program may write one."""
     sealed = zlib.compress(text.encode())
     return HEAD.pack(MAGIC, len(sealed), hashlib.sha256(sealed).digest()) + sealed
 
 
+@pytest.mark.proves("X74")
 def test_a_file_that_says_what_none_may_is_named_and_holds_up_no_other(pair):
     """A head of the wrong sorts, JSON without an end, a count that is no number."""
     laptop, desk, left, right = pair
@@ -132,7 +133,7 @@ def test_a_file_that_says_what_none_may_is_named_and_holds_up_no_other(pair):
     first, entry = zlib.decompress(file.read_bytes()[HEAD.size :]).decode().split("\n")
     uncounted = json.loads(entry)
     uncounted["marks"]["counts"] = {"strength": {"x": [1, float("inf")]}}
-    wrong = (
+    wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"at": "noon"}, entry),
         ({"at": float("nan")}, entry),
         ({"number": True}, entry),
@@ -150,6 +151,7 @@ def test_a_file_that_says_what_none_may_is_named_and_holds_up_no_other(pair):
     assert len(troubles_of(desk)) == len(wrong) - 1  # of the last all but one entry counts
 
 
+@pytest.mark.proves("X74")
 def test_copies_under_other_names_change_nothing(pair):
     """A conflicted copy is no file of a log, and a file under another's name is refused."""
     laptop, desk, left, right = pair

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reverie.access.authorship import WRITER, writer_of
-from reverie.core.authorship import REVIEWER, apply_curate_setting
+from reverie.access.authorship import writer_of
+from reverie.core.authorship import REVIEWER, WRITER, apply_curate_setting
 from reverie.core.config import Settings
 from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Memory
 from reverie.memory.memory_validation import build_memory

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, cast
 from reverie.access import AccessControl, Caller, Right
 from reverie.access.authorship import (
     SAID_FIELDS,
-    WRITER,
     as_read_by,
     editors_of,
     stamp_edit,
@@ -29,6 +28,7 @@ from reverie.access.authorship import (
 )
 from reverie.access.rights import is_private
 from reverie.core import clock
+from reverie.core.authorship import WRITER
 from reverie.core.model import (
     Add,
     Change,
