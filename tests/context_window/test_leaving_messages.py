@@ -336,7 +336,7 @@ def test_the_command_counts_by_a_vocabulary(tmp_path):
     from tokenizers.models import WordPiece
     from tokenizers.pre_tokenizers import Whitespace
 
-    words = Tokenizer(WordPiece(vocab={"[UNK]": 0}, unk_token="[UNK]"))
+    words = Tokenizer(WordPiece(vocab={"[UNK]": 0, "a": 1, "##a": 2}, unk_token="[UNK]"))
     words.pre_tokenizer = Whitespace()
     words.save(str(tmp_path / "tokenizer.json"))
     talk_file = tmp_path / "talk.json"

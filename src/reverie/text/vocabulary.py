@@ -15,6 +15,9 @@ from typing import Any
 
 from reverie.core.errors import BadInput
 
+# What a file says of each added token besides.
+ADDED_FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
+
 
 class Vocabulary:
     """The vocabulary of a `tokenizer.json`; BadInput where the file is none. Thread-safe."""
@@ -27,6 +30,7 @@ class Vocabulary:
             settings = json.loads(content)
             # Padding and length are the caller's: the file has those of whoever saved it.
             settings.update(padding=None, truncation=None)
+            settings["added_tokens"] = add_unknown_token(settings)
             self._encoder = Kitoken.from_tokenizers(json.dumps(settings).encode())
             self.before, self.after = read_template(settings.get("post_processor") or {})
         except Exception as err:  # the library raises nothing more special
@@ -40,6 +44,19 @@ class Vocabulary:
         """The numbers of a text's tokens and of those around it, at most `limit` together."""
         inner = limit - len(self.before) - len(self.after)
         return [*self.before, *self._encoder.encode(text, True)[:inner], *self.after]
+
+
+def add_unknown_token(settings: Mapping[str, Any]) -> list[Any]:
+    """The file's added tokens with that for what is unknown, which `kitoken` looks for there."""
+    added, model = [*(settings.get("added_tokens") or ())], settings["model"]
+    unknown, numbers = model.get("unk_token"), model.get("vocab")
+    if not isinstance(unknown, str | None) or len(numbers) < 2:
+        raise ValueError("it has no pieces")  # the library would end the process
+    has_it = any(one["content"] == unknown for one in added)
+    if isinstance(numbers, dict) and unknown in numbers and not has_it:
+        token = {"id": numbers[unknown], "content": unknown, "special": True}
+        added.append(token | dict.fromkeys(ADDED_FLAGS, False))
+    return added
 
 
 def read_template(processor: Mapping[str, Any]) -> tuple[list[int], list[int]]:

@@ -226,13 +226,14 @@ class ToolContext:
         """The search mode: "auto" where the model is ready, "words" while it is downloaded or
         loaded.
         """
-        embedder = self.mind.embedder
+        mind = self.mind
         # No model is configured, so waiting for one would be in vain.
-        if embedder is None:
+        if mind.embedder is None:
             return "words"
+        embedder = mind.context.answering_embedder or mind.embedder
         with self._lock:
             if self._warmup is None or self._warmup.may_retry:
-                self._warmup = EmbedderWarmup(self.mind.context.answering_embedder or embedder)
+                self._warmup = EmbedderWarmup(embedder)
         return "auto" if self._warmup.is_ready() else "words"
 
     def describe_search(self, mode: str) -> str:

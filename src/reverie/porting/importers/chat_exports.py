@@ -15,7 +15,7 @@ from reverie.porting.transcript_formats import MAX_SECONDS, RecordedMessage
 from reverie.text.text_cleaning import clean_text
 
 CONVERSATIONS = re.compile(r"conversations(?:[-_]\d+)?\.json")
-ANY_JSON = re.compile(r".+\.json")
+ANY_JSON = re.compile(r"\A.+\.json")
 
 
 def holds_conversations(path: Path, field: str) -> bool:

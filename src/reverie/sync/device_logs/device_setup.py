@@ -38,7 +38,9 @@ from reverie.sync.device_logs.pairing import (
 )
 from reverie.sync.device_logs.space_names import find_namesakes
 
-GIT_ADDRESS = re.compile(r"(?:ssh|git|file|git\+\w+)://.+|[\w.-]+@[\w.-]+:.+|https?://.+\.git/?")
+GIT_ADDRESS = re.compile(
+    r"\A(?:(?:ssh|git|file|git\+\w+)://.+|[\w.-]+@[\w.-]+:.+|https?://.+\.git/?)"
+)
 
 SEALED_HERE = "The logs of this memory are sealed. Leave --plain away"
 SEALED_THERE = "The logs that lie there are sealed. Leave --plain away, and this machine is paired"
