@@ -8,6 +8,7 @@ import pytest
 
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import Event, Filter, Revise
+from reverie.sync.device_logs import log_folder
 from reverie.sync.device_logs.batch_file import HEAD
 from reverie.testing import Clock, memory
 
@@ -172,6 +173,20 @@ def test_links_follow_and_wait_for_their_end(device, clock):
     desk.link(one.id, other.id, "relates_to", weight=0.0)
     sync(laptop, desk)
     assert laptop.store.edges([one.id], ["relates_to"]) == []
+
+
+def test_a_log_file_that_cannot_be_removed_is_named_by_a_purge(device, monkeypatch):
+    """It may hold what was erased, and the purge says so; the next one removes it."""
+    laptop = device("laptop")
+    note = laptop.remember("The heron nests by the lock.", space="me/demo")
+    laptop.devices.sync()
+    with monkeypatch.context() as patch:
+        patch.setattr(log_folder, "rmtree", lambda *_, **__: None)
+        left = laptop.data.purge(note.id).unreached
+    assert left and all("devices" in str(path) or "log" in str(path) for path in left), left
+    other = laptop.remember("The kestrel nests in the tower.", space="me/demo")
+    assert not laptop.data.purge(other.id).unreached
+    assert not any(path.exists() for path in left)
 
 
 def test_a_purge_reaches_the_other_machine_and_every_log(device, folder, clock):

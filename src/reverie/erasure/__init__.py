@@ -9,7 +9,7 @@ in, or it would come back after the store was gone through. Then a purge (`purge
    written anew; what hooks have laid ready, logs, and all other files of ours
    (`own_files.scrub_files`); the index of notes, in which the mirror's pages are read again;
    the index of past conversations; versions of pages; texts of past tasks, in the index of chunks
-   of code; backups.
+   of code; backups; the files of this home's own log for other machines.
 3. The note goes, and the database is written anew, so that no byte stays. What somebody is reading
    just then is noted (REWRITE_PENDING).
 

@@ -120,8 +120,6 @@ def purge_alone(
         erased = work.store.purge(gone.ids, texts, found) + len(said)
         save_pending_purges(work.store, [*load_pending_purges(work.store), gone])
         note_purged(work.store, (PurgedMemory(one.id, one.space) for one in listed))
-    if load_own(work.store) is not None:
-        erase_log_files(work.settings.home)
     repeating: dict[PurgedMemories, set[str]] = {}
     left = finish_purge(work, now, repeating)
     if gone not in repeating:
@@ -230,6 +228,7 @@ def purge_from_files(
         *purge_from_conversations(store.transcripts, gone),
         *past_task_vectors.erase_past_tasks(store.code_chunks),
         *backups.purge_backups(work.settings, store, gone.ids, gone.texts),
+        *(erase_log_files(work.settings.home) if load_own(store) is not None else ()),
     ]
 
 

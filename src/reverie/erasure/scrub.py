@@ -172,13 +172,13 @@ def run_scrub(
         # What is too large stays so: no later run could do more.
         left += [path for path in stuck if path not in oversized]
         left += work.store.compact()
+        if finds and load_own(work.store) is not None:
+            left += erase_log_files(work.settings.home)
         work.store.set_meta(REWRITE_PENDING, "yes" if left else "")
     unreached = tuple(dict.fromkeys((*left, *oversized)))
     report = ScrubReport(tuple(finds), (), yours, unreached, write)
     if write and finds:
         note_scrubbed_here(work.store)
-        if load_own(work.store) is not None:
-            erase_log_files(work.settings.home)
         record_scrub(work, report, now())
     return report
 

@@ -104,9 +104,11 @@ def own_folder(home: Path) -> LogFolder:
     return LogFolder(Path(home) / OWN)
 
 
-def erase_log_files(home: Path) -> None:
-    """Remove the files of logs in a home, all of which may hold what was erased. A home that is in
-    step with others writes a snapshot next, and fetches anew.
+def erase_log_files(home: Path) -> list[Path]:
+    """Remove the files of logs in a home, all of which may hold what was erased; those that could
+    not be removed. A home that is in step with others writes a snapshot next, and fetches anew.
     """
-    for name in LOG_FOLDERS:
-        rmtree(Path(home) / name, ignore_errors=True)
+    folders = [Path(home) / name for name in LOG_FOLDERS]
+    for folder in folders:
+        rmtree(folder, ignore_errors=True)
+    return [path for folder in folders for path in folder.rglob("*") if not path.is_dir()]
