@@ -1,6 +1,7 @@
 """A real browser on real pages: Debian's Chromium, by Playwright."""
 
 import os
+import re
 import threading
 import time
 from contextlib import contextmanager
@@ -78,8 +79,9 @@ class Visit:
         page.on("request", self.see_request)
 
     def hear_console(self, said):
-        # A driver's remark on how fast it reads pixels is none of ours.
-        if "GL Driver Message" not in said.text:
+        # A driver's remark on how fast it reads pixels is none of ours, nor that somebody was
+        # quicker than the field which takes the focus.
+        if not re.search("GL Driver Message|Autofocus processing was blocked", said.text):
             self.trouble.append(f"{said.type}: {said.text} at {self.page.url}")
 
     def see_request(self, request):

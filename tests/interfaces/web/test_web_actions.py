@@ -32,7 +32,7 @@ def test_an_edit_is_made_and_taken_back(mind):
         edited=edited(site, id),
         back=f"/memory/{id}",
     )
-    assert page.status_code == 200 and "Changed." in page.text
+    assert page.status_code == 200 and "Changed: “" in page.text
     assert (get(mind, id).text, get(mind, id).tags) == (
         "The staging server is called otter.",
         ("ops", "hosts"),
