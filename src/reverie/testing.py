@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 NOON = 1_760_000_000.0  # 9 October 2025, 08:53:20 UTC
 SPACE = "me/demo"
+PATIENT_SECONDS = 10.0
 
 
 class Clock:
@@ -67,11 +68,14 @@ def memory(
     """A mind of its own: in memory unless `where` is a folder, with the toy embedder and a clock
     that stands still.
 
-    Further names are those of `Settings`. `embedder="none"` gives a mind that knows only words.
+    Further names are those of `Settings`. `embedder="none"` gives a mind that knows only words. A
+    first turn is searched for as long as 10 seconds, so that a busy machine finds the same as an
+    idle one; name `deadline` to test what comes of a short one.
     """
     home = Path("reverie-testing") if str(where) == ":memory:" else Path(where)
     wordless = embedder == "none"
-    chosen = Settings(home=home, **{"embedder": "none" if wordless else "toy", **settings})
+    usual = {"embedder": "none" if wordless else "toy", "deadline": PATIENT_SECONDS}
+    chosen = Settings(home=home, **{**usual, **settings})
     model = None if isinstance(embedder, str) else embedder or ToyEmbedder()
     return reverie.open(
         where,

@@ -672,7 +672,7 @@ def test_two_processes_at_once(tmp_path, repo):
         assert one.stdin
         one.stdin.write(b"go\n")
         one.stdin.close()
-    assert [0, 0] == [one.wait(60) for one in both]
+    assert [0, 0] == [one.wait(120) for one in both]
     with open_mind(home) as mind:
         assert {("money.py:price_of", CHANGED)} == {now_of(mind, id) for id in ids}
         assert {1} == {

@@ -88,15 +88,15 @@ class Operator:
                 told = process.stderr.readline()
                 assert told, "it ended"
                 address = re.search(r"Serving at (\S+);", told)
-            with urlopen(f"{address[1]}/readyz", timeout=30) as answer:
+            with urlopen(f"{address[1]}/readyz", timeout=120) as answer:
                 assert answer.status == 200
             # By now a request has been counted.
-            with urlopen(f"{address[1]}/metrics", timeout=30) as answer:
+            with urlopen(f"{address[1]}/metrics", timeout=120) as answer:
                 measured = answer.read().decode()
         finally:
             process.terminate()
             process.stderr.close()
-            assert process.wait(30) == 0
+            assert process.wait(120) == 0
         assert [] == [name for name in metrics_of_the_page() if name not in measured]
 
 

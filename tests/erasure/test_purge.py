@@ -40,9 +40,9 @@ def lived(mind, tmp_path, companion):
     mind.recall(TEXT, space=SPACE)
     mind.feedback(kept.id, helpful=True, session="s1")
     companion.turn(make_conversation(f"Please remember: {TEXT}"))
-    assert companion.wait(30)
+    assert companion.wait(120)
     companion.turn(make_conversation(f"What did I say? {TEXT.upper()}", "Go on, then."))
-    assert companion.wait(30)
+    assert companion.wait(120)
     mind.record_tool(
         "bash",
         {"command": f"echo '{TEXT}'"},
@@ -113,7 +113,7 @@ def test_a_purged_task_leaves_no_name_of_it(tmp_path, mind):
     task = "Mend the invoice of Zanzibarquartz, who lives in Plovergate"
     with mind.companion(f"{SPACE}/s1", session="s1") as companion:
         companion.turn(make_conversation(task))
-        assert companion.wait(30)
+        assert companion.wait(120)
     tool = {"command": "make invoice"}
     mind.record_tool("bash", tool, "", ok=True, space=SPACE, session="s1", task=task)
     mind.activity.record_task(task, "success", space=SPACE, session="s1")

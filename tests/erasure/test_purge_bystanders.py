@@ -183,7 +183,7 @@ def test_a_backup_from_before_the_memory_was_learned_is_cleaned(mind, clock, hom
     """The daily copy was made before the memory was learned from what was said."""
     with mind.companion(f"{SPACE}/s1", session="s1") as companion:
         companion.turn([{"role": "user", "content": f"And by the way: {TEXT}"}])
-        assert companion.wait(30)
+        assert companion.wait(120)
     assert mind.browse(space=SPACE) == []
     mind.data.backup(home / "backups/reverie-20251009.db")
     gone = mind.remember(TEXT, space=SPACE)

@@ -227,7 +227,7 @@ def test_a_scrub_does_not_block_other_writers(old_memory_id, home, clock):
     ):
         assert other.stdout.readline() == "ready\n"
         done = mind.data.scrub(write=True, copies=True)
-        assert other.wait(60) == 0
+        assert other.wait(120) == 0
         assert done.written
         wait_until(lambda: unfinished.finish_erasure(mind.work))
         assert find_files_holding(home, SECRET) == []

@@ -139,7 +139,7 @@ def test_a_conversation_of_turns_keeps_it_too(mind):
     with mind.companion("me/demo/s1", session="s1") as companion:
         for upto in (1, 3):
             companion.turn(messages[:upto])
-            assert companion.wait(20)
+            assert companion.wait(120)
     mind.record("session_end", {}, space="me/demo/s1", session="s1")
     mind.settle()
     found = mind.browse(space="me/demo/s1", kinds=["learning"])

@@ -66,7 +66,7 @@ def talk(mind, messages, session="s1", close=True):
     for end in range(1, len(messages) + 1):
         if messages[end - 1]["role"] == "user":
             companion.turn(messages[:end])
-    assert companion.wait(20)
+    assert companion.wait(120)
     if close:
         companion.close()
     mind.settle()
@@ -145,7 +145,7 @@ def test_an_error_between_two_stretches_is_not_lost(mind):
     for end in range(4, len(TALK) + 1):
         if TALK[end - 1]["role"] == "user":
             mind_talk.turn(long[:end])
-    assert mind_talk.wait(20)
+    assert mind_talk.wait(120)
     mind_talk.close()
     mind.settle()
 

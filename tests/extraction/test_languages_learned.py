@@ -442,7 +442,7 @@ def test_a_session_in_another_language_teaches_like_an_english_one(code, clock):
     with memory(now=clock, embedder="none") as mind:
         with mind.companion(SPACE, session="live") as companion:
             companion.turn(messages)
-            assert companion.wait(20)
+            assert companion.wait(120)
         mind.settle()
         live = mind.browse(space=SPACE, limit=100)
         assert kinds <= {one.kind for one in live}

@@ -35,7 +35,7 @@ with memory(sys.argv[1], now=now) as mind:
     with mind.companion(f"{SPACE}/{sys.argv[2]}") as companion:
         for n in range(40):
             told += [m.text for m in companion.turn(make_conversation(f"turn {n}")).due]
-            assert companion.wait(60)
+            assert companion.wait(120)
     assert not companion.trouble, companion.trouble
 print(json.dumps(told))
 """
@@ -46,7 +46,7 @@ mind = memory(sys.argv[1], now=Clock(float(sys.argv[2])))
 companion = mind.companion(f"{SPACE}/s1")
 if sys.argv[3] == "given":
     print([m.text for m in companion.turn(make_conversation("hello")).due], flush=True)
-    assert companion.wait(30)
+    assert companion.wait(120)
 print("ready", flush=True)
 time.sleep(600)
 """

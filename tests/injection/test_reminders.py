@@ -314,7 +314,7 @@ def test_touching_a_file_triggers_a_reminder(mind, clock):
             history.append(message)
             clock.tick(60)
             blocks.append(companion.turn(list(history)))
-            assert companion.wait(20)
+            assert companion.wait(120)
     assert [block.ids for block in blocks] == [(), (), (), (one.id,), (two.id,)]
 
 
@@ -351,7 +351,7 @@ def test_a_long_command_triggers_a_reminder(mind, clock, shape):
             history.append(message)
             clock.tick(60)
             blocks.append(companion.turn(list(history)))
-            assert companion.wait(20)
+            assert companion.wait(120)
         heard = str(companion.conversation.window)
     assert [block.ids for block in blocks] == [(), (), (one.id,)]
     assert "git push -u origin main" in heard and secret not in heard
@@ -481,7 +481,7 @@ def test_a_turn_does_not_wait_for_a_store_that_is_busy(tmp_path, clock):
             other.store.append([Event("tool", SPACE, clock())])
             assert given([companion.turn(make_conversation("hello"))]) == ["Call Ann"]
             assert other.reminders.due(space=SPACE)
-        assert companion.wait(20)
+        assert companion.wait(120)
         assert mind.reminders.due(space=SPACE) == []
 
 

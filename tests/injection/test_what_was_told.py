@@ -67,7 +67,7 @@ def store(request, clock):
 
 
 def waiting(companion):
-    assert companion.wait(20)
+    assert companion.wait(120)
     return [id for block in companion.conversation.slot for id in block.ids]
 
 
@@ -119,12 +119,12 @@ def test_words_are_not_searched_again_until_the_user_speaks(clock, monkeypatch):
         talk = [user("run the tests of the parser")]
         for n in range(6):
             companion.heed(talk)
-            assert companion.wait(20)
+            assert companion.wait(120)
             clock.tick(40)
             talk.append({"role": "tool", "content": f"line {n}"})
         assert looked == ["run the tests of the parser"]
         companion.heed([*talk, user("run the tests of the parser")])
-        assert companion.wait(20)
+        assert companion.wait(120)
 
     assert len(looked) == 2
 

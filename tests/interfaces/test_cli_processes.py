@@ -49,7 +49,7 @@ def run(home, *words, stdin=b"", env=None):
         input=stdin,
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
 
 
@@ -63,7 +63,7 @@ def memories(home):
 def interrupted(process):
     """Ctrl-C; (code, stderr)."""
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=90)
+    _, err = process.communicate(timeout=120)
     return process.returncode, err.decode()
 
 
@@ -105,7 +105,7 @@ def test_an_editor_that_does_not_return(home, tmp_path, number, code, to_all):
     wait_until(lambda: any("typed" in file.read_text() for file in drafts.rglob("*.md")))
     assert run(home, "memory", "tag", id, "meanwhile").returncode == 0
     (os.killpg if to_all else os.kill)(process.pid, number)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=120)
     (draft,) = drafts.rglob("*.md")
     assert process.returncode == code, err
     assert f"reverie edit {id} --text - < {draft}" in err.decode()
@@ -157,7 +157,7 @@ def test_where_stdout_takes_no_more_it_is_said_once(home, words):
             stdout=full,
             stderr=subprocess.PIPE,
             check=False,
-            timeout=60,
+            timeout=120,
         )
     assert (done.returncode, done.stderr) == (8, b"reverie: No space left on device\n")
 
@@ -216,7 +216,7 @@ def test_ctrl_c_while_replaying(home, tmp_path):
     )
     assert process.stdout and process.stdout.read(2_000)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=90)
+    _, err = process.communicate(timeout=120)
     assert (process.returncode, b"Traceback" in err) == (130, False)
     assert [] == list(scratch.iterdir())
 
@@ -228,7 +228,7 @@ def test_two_at_once(home):
         process.stdin.write(b"".join(b"from %d line %d\n" % (n, line) for line in range(1_000)))
         process.stdin.close()
     for process in both:
-        assert process.wait(60) == 0, process.stderr.read()
+        assert process.wait(120) == 0, process.stderr.read()
         process.stdout.close()
         process.stderr.close()
     assert memories(home) == 2_000
@@ -249,7 +249,7 @@ def test_a_pipe_that_closes_is_no_trouble(home):
         process.stdout.close()
         err = process.stderr.read()
         process.stderr.close()
-        process.wait(30)
+        process.wait(120)
         assert err.replace(b"exporting \xe2\x80\xa6\n", b"") == b"", words
 
 
@@ -399,4 +399,4 @@ def run_with_commands(tmp_path, body, *, named):
         "from reverie.__main__ import main as start\n"
         "start()\n"
     )
-    return subprocess.run([sys.executable, script], check=False, capture_output=True, timeout=60)
+    return subprocess.run([sys.executable, script], check=False, capture_output=True, timeout=120)

@@ -352,7 +352,7 @@ def test_a_turn_does_not_wait_for_a_conversation_that_cannot_begin(home, monkeyp
     free, companion = Event(), Mind.companion
 
     def slow(*given, **more):
-        assert free.wait(30)
+        assert free.wait(120)
         return companion(*given, **more)
 
     monkeypatch.setattr(Mind, "companion", slow)
@@ -360,7 +360,7 @@ def test_a_turn_does_not_wait_for_a_conversation_that_cannot_begin(home, monkeyp
     beside = Beside(home, SPACE, session="s1")
     began = time.monotonic()
     assert beside.before(said := asked("Remember that prices are always kept in cents.")) is said
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60  # half of what the conversation would take
     free.set()
     beside.close()
     home.settle()
@@ -771,7 +771,7 @@ def test_what_was_told_before_a_tool_is_not_in_a_block_that_was_prepared_meanwhi
             talk = make_conversation("Hello.", ask, "Go on.")
             beside.turn(talk[:1])
             beside.heed(talk[:3])
-            assert home.context.background.wait(30)
+            assert home.context.background.wait(120)
             if is_warned:
                 assert "on Fridays" in beside.warned("run", {"command": "make deploy"})
             block = beside.turn(talk)
@@ -1153,11 +1153,11 @@ def test_a_hook_of_the_claude_agent_sdk_does_not_wait_for_ever(home, monkeypatch
     free = Event()
 
     def slow(*_, **__):
-        free.wait(30)
+        threading.Timer(1.0, free.set).start()
+        free.wait(120)
         return []
 
     monkeypatch.setattr(ActivityVerbs, "suggest_fix", slow)
     monkeypatch.setattr("reverie.interfaces.frameworks.claude_agent.HOOK_TIMEOUT", 0.05)
-    threading.Timer(1.0, free.set).start()
     answers, trouble = hooked(home, tool("PostToolUseFailure", "pytest", error="KeyError: 'heron'"))
     assert [{}] == answers and "PostToolUseFailure took too long" in trouble

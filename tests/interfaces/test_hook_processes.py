@@ -774,7 +774,7 @@ def test_a_host_that_says_nothing_is_answered_all_the_same(agent):
         env={**os.environ, "REVERIE_HOME": str(agent.home)},
     )
     assert running.stdout.readline() == b"{}\n"
-    assert running.wait(10) == 0
+    assert running.wait(120) == 0
     running.stdin.close()
     running.stdout.close()
     assert "no answer within" in Path(agent.room.log).read_text()
@@ -1242,7 +1242,7 @@ def test_hook_events_are_taken_in_while_another_process_settles(agent):
     with open_mind(agent.home) as mind:
         assert mind.store.acquire(SETTLE_LEASE, "somebody", 300.0, time.time())
         agent.prepares("Which host is the staging server?", HERON)
-        wait_until(lambda: workers(agent.home))
+        wait_until(lambda: len(workers(agent.home)) == 1)
         (worker,) = workers(agent.home)
         before = cpu_seconds(worker)
         began = time.monotonic()
@@ -1289,8 +1289,7 @@ def test_a_store_in_trouble_starts_no_worker_after_the_other(agent):
             agent.tell("PostToolUse", **tool) == ""
             and failed.exists()
             and not is_worker_alive(agent.room.lock)
-        ),
-        90.0,  # each try starts a worker, which takes its time on a busy machine
+        )
     )
     for _ in range(3):
         agent.tell("PostToolUse", **tool)

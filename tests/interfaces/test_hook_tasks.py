@@ -48,7 +48,7 @@ class Agent:
     def work(self):
         while self.desk.has_work() and self.desk.consume_events():
             pass
-        assert self.desk.planner.wait(60)
+        assert self.desk.planner.wait(120)
 
     def say(self, prompt, session="s1"):
         return self.tell("UserPromptSubmit", session, prompt=prompt)

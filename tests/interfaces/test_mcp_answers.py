@@ -188,7 +188,7 @@ def test_the_server_ends_if_its_client_died_at_start(home, tmp_path):  # noqa: F
             ["sh", "-c", start],
             env=environment(home),
             check=True,
-            timeout=60,
+            timeout=120,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

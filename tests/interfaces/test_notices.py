@@ -167,7 +167,7 @@ def test_the_status_line_is_a_line_whatever_comes(terminal, given):
         input=given,
         capture_output=True,
         env={**os.environ, "REVERIE_HOME": str(terminal.home)},
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"") and done.stdout.count(b"\n") == 1

@@ -404,9 +404,9 @@ def test_ctrl_c_and_on(user):
     home = home_of(user)
     process = start("learn", "--past", "--json")
     with open_mind(home) as mind:
-        wait_until(lambda: mind.store.events(verbs=("learn",), limit=1), 60)
+        wait_until(lambda: mind.store.events(verbs=("learn",), limit=1))
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     stopped = json.loads(out)["taken"]
     assert stopped["stopped"] and 1 <= stopped["sessions"] < 60
@@ -442,7 +442,7 @@ def test_somebody_is_asked(user):
         )
         time.sleep(0.1)
         os.write(primary, f"{answer}\n".encode())
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=120)
         os.close(primary)
         os.close(secondary)
         assert b"Take them in?" in err

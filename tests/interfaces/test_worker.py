@@ -80,7 +80,7 @@ def test_work_that_comes_while_it_waits_is_done(home):
         wait_until(lambda: mind.data.stats().vectors == 1)
         mind.remember("two", space="me/demo")
         wait_until(lambda: mind.data.stats().vectors == 2)
-        assert (process.wait(20), process.stdout.read()) == (0, "")
+        assert (process.wait(120), process.stdout.read()) == (0, "")
         process.stdout.close()
         assert held(mind) is None
 
@@ -92,7 +92,7 @@ def test_only_one_is_at_work(home):
         assert mind.store.acquire(SETTLE_LEASE, "somebody", 30.0, time.time())
         assert not worker.spawn_worker(mind.settings, mind.store)
         process = started(home)
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
         process.stdout.close()
         assert (mind.data.stats().vectors, held(mind)) == (0, "somebody")
 
@@ -138,7 +138,7 @@ def test_signals_end_the_worker_cleanly(home, number):
         wait_until(lambda: mind.data.stats().vectors == 1)
         time.sleep(0.2)
         process.send_signal(number)
-        assert (process.wait(10), process.stdout.read()) == (0, "")
+        assert (process.wait(120), process.stdout.read()) == (0, "")
         process.stdout.close()
         assert held(mind) is None and [] == mind.data.verify()
 
@@ -152,7 +152,7 @@ def test_the_worker_exits_when_its_home_is_gone(home):
     wait_until(lambda: (home / "backups").exists())
     time.sleep(0.3)
     home.rename(home.with_name("elsewhere"))
-    assert process.wait(10) == 0
+    assert process.wait(120) == 0
     process.stdout.close()
     assert not home.exists()
 
@@ -259,7 +259,7 @@ def test_trouble_of_the_worker_is_shown_by_status(home):
         mind.remember("one", space="me/demo")
         start = time.monotonic()
         worker.Worker(mind, "me").work(60.0)
-        assert time.monotonic() - start < 5.0
+        assert time.monotonic() - start < 30.0  # it does not wait for its 60 s
         assert '"no model here"' in (mind.store.meta("trouble") or "")
         assert held(mind) is None
 
@@ -277,8 +277,8 @@ def test_the_worker_sleeps_before_it_exits(tmp_path):
             space="me/demo",
         )
         process = started(folder)
-        wait_until(lambda: mind.store.meta("slept_at"), 60)
-        assert (process.wait(60), process.stdout.read()) == (0, "")
+        wait_until(lambda: mind.store.meta("slept_at"))
+        assert (process.wait(120), process.stdout.read()) == (0, "")
         process.stdout.close()
         assert [1] == [len(mind.store.events(verbs=(verb,))) for verb in ("slept",)]
 
@@ -290,6 +290,6 @@ def test_switched_off_it_never_sleeps(tmp_path):
     with open_mind(folder) as mind:
         mind.remember_many([{"text": f"Guess number {i}."} for i in range(30)], space="me/demo")
         process = started(folder)
-        assert (process.wait(60), process.stdout.read()) == (0, "")
+        assert (process.wait(120), process.stdout.read()) == (0, "")
         process.stdout.close()
         assert [] == mind.store.events(verbs=("sleeping", "slept"))

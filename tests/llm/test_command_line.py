@@ -14,7 +14,7 @@ from reverie.llm.spending_limits import SpendingLimits
 from reverie.storage import open_store
 from tests.support.helpers import wait_until
 
-ASK = LlmRequest("check", "Answer with a list.", "the data", timeout_seconds=20.0)
+ASK = LlmRequest("check", "Answer with a list.", "the data", timeout_seconds=60.0)
 CLAUDE = {
     "type": "result",
     "is_error": False,
@@ -163,14 +163,14 @@ def test_a_program_that_is_not_there_is_named(program, ask):
 
 def test_a_slow_program_is_ended(program, ask):
     """It does not go on behind our back."""
-    program("claude", json.dumps(CLAUDE), seconds=60)
+    program("claude", json.dumps(CLAUDE), seconds=600)
     answer, _ = ask("claude-cli:haiku", ASK._replace(timeout_seconds=1.0))
     assert answer.outcome == TIMEOUT
 
 
 def test_who_breaks_off_ends_the_program(program, ask, tmp_path):
     """Ctrl-C reaches nobody in a group of its own, so what runs there is ended by us."""
-    call = program("claude", json.dumps(CLAUDE), seconds=60)
+    call = program("claude", json.dumps(CLAUDE), seconds=600)
     # Who runs the tests in the background has it ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -34,7 +34,7 @@ from tests.support.scripted import TOKENS, Raw, Slow, Status, scripted
 
 KEY = "sk-scripted-key-1234567890abcdef"
 ASK = LlmRequest(
-    "judge", "Answer with a list.", fence_rows([{"n": 1}]), max_tokens=100, timeout_seconds=5.0
+    "judge", "Answer with a list.", fence_rows([{"n": 1}]), max_tokens=100, timeout_seconds=60.0
 )
 PROTOCOLS = ("openai", "anthropic")
 
@@ -409,6 +409,6 @@ def test_closing_breaks_off_a_call(open_model, store):
         while not script.asked:
             thread.join(0.01)
         llm.close()
-        thread.join(10.0)
+        thread.join(120)
     assert ["stopped"] == [answer.outcome for answer in got]
     assert llm.available()

@@ -222,7 +222,7 @@ def turns(mind, *texts, session="s1", clock=None):
     with mind.companion(f"{SPACE}/{session}") as companion:
         for n, _ in enumerate(texts, start=1):
             companion.turn(make_conversation(*texts[:n]))
-            assert companion.wait(20)
+            assert companion.wait(120)
             if clock:
                 clock.tick(60)
 

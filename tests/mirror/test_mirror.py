@@ -1034,7 +1034,7 @@ def test_watching_takes_in_a_saved_page(tmp_path):
             wait_until(lambda: edit_and_look(mind))
         finally:
             watching.send_signal(2)
-        _, told = watching.communicate(timeout=90)
+        _, told = watching.communicate(timeout=120)
         assert (watching.returncode, "Interrupted" in told) == (130, True)
 
 

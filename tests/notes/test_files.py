@@ -1171,6 +1171,6 @@ def test_watching_finds_what_changes(tmp_path, notes):
             wait_until(noticed)
     finally:
         watching.send_signal(2)
-        _, heard = watching.communicate(timeout=90)
+        _, heard = watching.communicate(timeout=120)
     assert watching.returncode == 130
     assert "Traceback" not in heard

@@ -130,7 +130,7 @@ def turns(mind, text, _tmp):
                 {"role": "tool", "content": text},
             ]
         )
-        companion.wait(20)
+        companion.wait(120)
 
 
 def leaving(mind, text, _tmp):
@@ -143,7 +143,7 @@ def leaving(mind, text, _tmp):
     with mind.companion(f"{SPACE}/s2") as companion:
         assert companion.fit(talk, limit=2_000, task=text).leaving_items
         assert companion.condense(talk, limit=3_000).done
-        companion.wait(20)
+        companion.wait(120)
 
 
 def learn(mind, text, _tmp):
@@ -334,7 +334,7 @@ def test_a_refused_message_leaves_its_place(tmp_path, clock):
             companion.turn(
                 make_conversation(f"Ask {MAIL} about it.", "Remember that heron is staging.")
             )
-            companion.wait(20)
+            companion.wait(120)
         mind.settle()
         messages = mind.store.events(verbs=["turn"])[0].payload["messages"]
         assert [one["text"] for one in messages][::2] == [
@@ -388,7 +388,7 @@ def test_a_memory_of_nothing_but_private_text_is_not_kept(tmp_path, clock):
             assert not companion.turn(
                 make_conversation(f"<private>Remember that {PLANTED} is the bride.</private>")
             )
-            companion.wait(20)
+            companion.wait(120)
         mind.settle()
         assert mind.browse(space=SPACE) == [] and holding(tmp_path) == []
 
@@ -416,7 +416,7 @@ def test_no_cut_of_a_long_message_lets_a_passage_out(tmp_path, clock):
                     + " w"
                 )
             )
-        assert companion.wait(30)
+        assert companion.wait(120)
         assert holding(tmp_path) == []
 
 
@@ -433,7 +433,7 @@ def test_neither_a_model_nor_an_embedder_is_told(tmp_path, clock):
         with mind.companion(f"{SPACE}/s1") as companion:
             for text in (PRIVATE, PERSONAL, f"Which host is staging? <private>{PLANTED}"):
                 companion.turn(make_conversation(text, text))
-                companion.wait(20)
+                companion.wait(120)
         talk = [
             one
             for n in range(8)
@@ -706,7 +706,7 @@ def test_a_companion_is_switched_off_and_on(tmp_path, clock):
                 for one in make_conversation(f"{n} {PLANTED} " + "word " * 300, "And?")
             ]
             assert companion.fit(long, limit=2_000).leaving_items
-            companion.wait(20)
+            companion.wait(120)
         with pytest.raises(Disabled, match="reverie on --session s1"):
             mind.remember("Heron.", space=SPACE, session="s1")
         with pytest.raises(Disabled, match="reverie on --session s1"):
@@ -740,7 +740,7 @@ def test_a_companion_in_memory_is_switched_off(clock):
         assert not mind.browse(space=SPACE) and not mind.settings.home.exists()
         with mind.companion(SPACE, session="s2") as other:
             other.turn(make_conversation("Remember that adder is live."))
-            other.wait(20)
+            other.wait(120)
         mind.settle()
         assert [one.text for one in mind.browse(space=SPACE)] == ["Adder is live."]
 
@@ -765,7 +765,7 @@ def test_an_agent_of_a_framework_is_switched_off(clock):
         beside.heed(make_conversation(f"Remember that {PLANTED} is the bride."))
         assert "It was not kept" in beside.remember(PLANTED)
         assert (
-            companion.wait(20)
+            companion.wait(120)
             and not mind.activity.events(space=SPACE)
             and len(mind.browse(space=SPACE)) == 1
         )
@@ -1061,17 +1061,17 @@ def test_transcripts_and_turns_keep_no_content_of_a_sensitive_file(path, shape, 
             for end in (2, 3, 4):
                 companion.turn(talk[:end])
                 companion.wait(20 if end == 2 else 0)
-            companion.wait(20)
+            companion.wait(120)
         long = [
             *talk,
             *(one for n in range(12) for one in make_conversation(f"{n} " + "word " * 300, "And?")),
         ]
         with mind.companion(SPACE, session="s2") as companion:
             assert companion.fit(long, limit=2_000).leaving_items
-            companion.wait(20)
+            companion.wait(120)
         with mind.companion(SPACE, session="s3") as companion:
             assert companion.condense(long, limit=3_000).done
-            companion.wait(20)
+            companion.wait(120)
         mind.settle()
         mind.sleep()
         told = str([event.payload for event in mind.store.events(session="over")])

@@ -106,7 +106,7 @@ def talked(mind, tmp_path):
     """
     with mind.companion(f"{SPACE}/s1", session="s1") as companion:
         companion.turn(make_conversation(f"Remember that {ALL}.", f"Never use {ALL[:900]}!"))
-        assert companion.wait(30)
+        assert companion.wait(120)
         companion.turn(
             [
                 {"role": "user", "content": [{"type": "text", "text": LINES}]},
@@ -122,7 +122,7 @@ def talked(mind, tmp_path):
                 },
             ]
         )
-        assert companion.wait(30)
+        assert companion.wait(120)
     mind.learn(
         make_conversation(*[f"Remember that {line}." for line in LINES.split("\n")]),
         space=SPACE,

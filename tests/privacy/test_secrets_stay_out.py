@@ -73,7 +73,7 @@ def test_secrets_at_a_cut_never_reach_the_disk(tmp_path, clock):
             companion.turn(
                 make_conversation(("word " * 30_000)[:at] + f" {SECRET} " + "word " * 20_000)
             )
-        assert companion.wait(30)
+        assert companion.wait(120)
         assert (
             not on_disk(tmp_path)
             and not on_disk(tmp_path, SECRET[:12])
@@ -121,7 +121,7 @@ def test_the_end_of_a_long_message_is_learned_from(clock, length):
         companion.turn(
             make_conversation(f"Never push to main.\n{pasted}\nRemember that heron is staging.")
         )
-        assert companion.wait(30)
+        assert companion.wait(120)
         mind.settle()
         assert sorted(m.text for m in mind.browse(space=SPACE)) == [
             "Heron is staging.",
@@ -136,7 +136,7 @@ def test_an_embedder_is_told_no_secret(clock):
     with memory(now=clock, embedder=embedder) as mind:
         with mind.companion(f"{SPACE}/s1") as companion:
             companion.turn(make_conversation(f"deploy staging with the token {SECRET} please"))
-            assert companion.wait(20)
+            assert companion.wait(120)
             assert not any(SECRET in said.text for said in companion.conversation.window)
         mind.recall(f"what is {SECRET} for", space=SPACE)
         mind.hints(f"what is {SECRET} for", space=SPACE)

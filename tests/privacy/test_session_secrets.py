@@ -108,7 +108,7 @@ def test_a_transcript_and_turns_hide_it_before_and_after(turned, tmp_path, clock
             with mind.companion(SPACE, session="s1") as companion:
                 for number in range(len(lines)):
                     companion.turn(lines[: number + 1])
-                assert companion.wait(30)
+                assert companion.wait(120)
         else:
             mind.learn(lines, space=SPACE)
     assert holding(tmp_path) == []

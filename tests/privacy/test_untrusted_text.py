@@ -317,7 +317,7 @@ def test_a_framework_is_told_as_well(mind):
                 {"role": "tool", "tool_call_id": "1", "content": QUIET},
             ]
         )
-        assert mind.context.background.wait(30)
+        assert mind.context.background.wait(120)
         told = beside.remember(QUIET)
         own = beside.remember("The queue has two workers.")
         assert "others wrote" in told and "others" not in own

@@ -418,12 +418,12 @@ def test_a_superseded_memory_leaves_waiting_blocks(clock):
         gone = []
         with mind.companion(SPACE, session="s1") as companion:
             companion.turn([])
-            assert companion.wait(20)
+            assert companion.wait(120)
             background = mind.context.background
             background.withdraw_retired = lambda: gone.append(mind.get([old.id])[0].active)
             clock.tick(600)
             companion.turn([{"role": "user", "content": "What about main?"}])
-            assert companion.wait(20)
+            assert companion.wait(120)
             wait_until(lambda: False in gone)
 
 

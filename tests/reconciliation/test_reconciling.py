@@ -174,7 +174,7 @@ def test_what_a_conversation_teaches_twice_is_one_memory(clock):
         keep(mind, "The staging server is called heron.", provenance="user_stated", session="old")
         with mind.companion(f"{SPACE}/new") as companion:
             companion.turn(make_conversation(wish))
-            assert companion.wait(20)
+            assert companion.wait(120)
         mind.settle()
         assert [m.strength for m in here(mind)] == [2] and here(mind)[0].sources == ("old", "new")
 
@@ -594,7 +594,7 @@ def test_a_superseded_belief_is_not_injected(clock):
                     "good morning, lovely weather", "which staging server do deploys go to"
                 )
             )
-            assert companion.wait(20) and waiting(companion) == [old.id]
+            assert companion.wait(120) and waiting(companion) == [old.id]
             keep(
                 mind,
                 "The staging server is no longer called heron, it is called crane now.",

@@ -102,7 +102,7 @@ def test_the_thin_program_is_reverie_mcp(tmp_path):
         input=json.dumps(hello) + "\n",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
         env={
             "PYTHONPATH": str(ROOT / "reverie-mcp" / "src"),

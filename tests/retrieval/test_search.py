@@ -155,7 +155,9 @@ def test_reading_while_another_thread_writes(store):
 
 
 def test_triggers_keep_the_deadline(store):
-    """Thousands of patterns do not hold up a turn that has fifteen milliseconds."""
+    """Thousands of patterns do not hold up a turn that has fifteen milliseconds: it takes a part of
+    what it takes with all the time in the world.
+    """
     globs = [f"*{n}a?b{m}*" for n in range(30) for m in range(10)]
     store.apply(
         [
@@ -166,10 +168,14 @@ def test_triggers_keep_the_deadline(store):
     )
     text = "heron " * 3_000
     ask(store, "heron", mode="words", within=0.001)
-    start = process_time()  # On a busy machine others take their part of the time.
-    ask(store, text, mode="words", within=0.015)
 
-    assert process_time() - start < 0.15
+    def seconds(within):
+        start = process_time()  # On a busy machine others take their part of the time.
+        ask(store, text, mode="words", within=within)
+        return process_time() - start
+
+    whole = seconds(600.0)
+    assert min(seconds(0.015) for _ in range(3)) < whole / 4
     assert match_triggers([make_memory("x", triggers=("heron",))], "heron", end=0.0) == []
 
 

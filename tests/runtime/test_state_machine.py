@@ -632,7 +632,7 @@ class Reverie(RuleBasedStateMachine):
         before = self.there()
         block = self.companion.turn(make_conversation(*self.said))
         assert {m.id for m in leave_out_talk(block.memories, space)} <= self.visible(space)
-        assert self.companion.wait(20)
+        assert self.companion.wait(120)
         self.mind.settle()
         assert not self.companion.trouble
         assert_nothing_lost(before, self.there())

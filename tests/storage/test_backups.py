@@ -180,7 +180,7 @@ def test_what_is_written_while_a_backup_comes_back_is_in_one_of_the_two(home, tm
     for writer in writers:
         with writer.stdout:
             told |= set(writer.stdout.read().split())
-        assert writer.wait(60) == 0
+        assert writer.wait(120) == 0
     found = set()
     for file in (*kept, home.settings.home / "reverie.db"):
         with closing(sqlite3.connect(file)) as db:

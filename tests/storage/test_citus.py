@@ -207,7 +207,7 @@ class SteadyWriter(threading.Thread):
                 else:
                     self.acknowledged.append(made.id)
 
-    def wait_for(self, more, seconds=60):
+    def wait_for(self, more, seconds=120):
         """Wait until it has kept so many more."""
         wanted, end = len(self.acknowledged) + more, time.monotonic() + seconds
         while len(self.acknowledged) < wanted:

@@ -76,7 +76,7 @@ for line in sys.stdin:
 '''
 
 
-PATIENCE = 30.0  # seconds that answers are waited for
+PATIENCE = 120.0  # seconds that answers are waited for
 
 
 def count_lines(path):

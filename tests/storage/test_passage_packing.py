@@ -188,7 +188,7 @@ found = SqliteTranscriptIndex(sys.argv[1]).nearest(sys.argv[2], query, ("me/one"
 print(*(num for num, _ in found))
 """
     call = [sys.executable, "-c", code, index.path, MODEL, " ".join(map(str, query.tolist()))]
-    answer = subprocess.check_output(call, text=True, timeout=60)
+    answer = subprocess.check_output(call, text=True, timeout=120)
     assert list(map(int, answer.split())) == exact(vectors, query, 10)
 
 

@@ -473,7 +473,7 @@ def test_numbers_of_events_follow_the_commits(database):
     reader.start()
     run_in_threads(*(partial(write, name) for name in "abcd"))
     done.set()
-    reader.join(30)
+    reader.join(120)
 
     assert seen == list(range(1, 201))
 

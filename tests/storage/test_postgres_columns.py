@@ -369,6 +369,6 @@ def test_who_finds_the_columns_in_use_does_not_wait():
     with memory.using(KEY):
         thread = threading.Thread(target=look)
         thread.start()
-        thread.join(timeout=10)
+        thread.join(timeout=120)
 
     assert found == [None]

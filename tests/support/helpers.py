@@ -22,6 +22,8 @@ from reverie.interfaces.cli.app import app
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.testing import make_conversation, memory
 
+# Seconds until something that must happen by itself is given up, on however busy a machine.
+PATIENCE = 120.0
 TRICKY = [
     "",
     " ",
@@ -38,11 +40,10 @@ TRICKY = [
 
 def toy_home(tmp_path, idle=0.0, **more):
     """A home with the toy embedder and other settings; its worker leaves after `idle` seconds, 0:
-    there is none.
+    there is none. A search of its hooks is not cut short on a busy machine.
     """
-    config.save_settings(
-        Settings(home=tmp_path / "home"), embedder="toy", idle=idle, backups=3, **more
-    )
+    chosen = {"deadline": 2.0, "backups": 3, **more}
+    config.save_settings(Settings(home=tmp_path / "home"), embedder="toy", idle=idle, **chosen)
     return tmp_path / "home"
 
 
@@ -67,7 +68,7 @@ def list_hook_troubles(home):
     return [line for line in lines if "no answer within" not in line]
 
 
-def wait_until(condition, seconds=120.0):
+def wait_until(condition, seconds=PATIENCE):
     """Wait for something that another process does."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -91,7 +92,7 @@ def take_turn(companion, *texts, clock=None, tick=60.0):
     if clock:
         clock.tick(tick)
     block = companion.turn(make_conversation(*texts))
-    assert companion.wait(20)
+    assert companion.wait(120)
     return block
 
 

@@ -69,7 +69,7 @@ def check_blocks(mind, row, clock):
         assert f"{row.group}:" in text and TEXT in text
     with mind.companion(SPACE, session="s1") as companion:
         companion.turn(make_conversation(f"Let us make something of {QUESTION}"))
-        assert companion.wait(20)
+        assert companion.wait(120)
         given = companion.turn(make_conversation("What of the basil?"))
     assert row.surfaces or TEXT not in given.text
 

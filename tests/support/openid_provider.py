@@ -159,4 +159,4 @@ class OpenidProvider:
 
     def __exit__(self, *error):
         self.server.should_exit = True
-        self.thread.join(10)
+        self.thread.join(120)

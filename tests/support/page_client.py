@@ -10,7 +10,7 @@ class PageClient(httpx.Client):
     """Signs in, opens pages, sends their forms."""
 
     def __init__(self, url):
-        super().__init__(base_url=url, timeout=30, follow_redirects=True)
+        super().__init__(base_url=url, timeout=120, follow_redirects=True)
         self.own = {"Origin": url, "Sec-Fetch-Site": "same-origin"}  # as a form here is sent
 
     def sign_in(self, token, next="/ask"):

@@ -43,9 +43,9 @@ def plant_everywhere(mind, tmp_path, words):
     mind.recall(words, space=SPACE)
     with mind.companion(f"{SPACE}/s1", session="s1") as companion:
         companion.turn(make_conversation(f"Remember that the relay word is {words}, ask Ann."))
-        assert companion.wait(30)
+        assert companion.wait(120)
         companion.turn(make_conversation("Which word is it?", f"Is it {words}?"))
-        assert companion.wait(30)
+        assert companion.wait(120)
     mind.record_tool(
         "bash",
         {"command": f"relay {words}"},

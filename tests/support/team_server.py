@@ -71,7 +71,7 @@ class TeamClient(httpx.Client):
     """An HTTP client that knows the form of requests and answers."""
 
     def __init__(self, url, headers):
-        super().__init__(base_url=url, headers=headers, timeout=30)
+        super().__init__(base_url=url, headers=headers, timeout=120)
 
     def ask(self, verb, **arguments):
         """The response to a verb."""

@@ -454,7 +454,7 @@ def test_two_processes_of_one_home_write_one_log(homes, tmp_path):
         )
         for begin in ("0", "100")
     ]
-    assert [process.wait(60) for process in both] == [0, 0]
+    assert [process.wait(120) for process in both] == [0, 0]
     laptop.devices.sync(), desk.devices.sync()
     assert len(texts_of(desk)) == 16 and troubles_of(desk) == []
     assert laptop.devices.status().device == desk.devices.status().others[0].device

@@ -5,6 +5,7 @@ done twice, and nobody waits.
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -27,7 +28,7 @@ from reverie.sync.sync_state import load_account, load_state, save_account
 from reverie.sync.sync_step import is_sync_due, pause_after
 from reverie.testing import memory
 from tests.interfaces.server.test_faults import kill, site_at
-from tests.support.helpers import wait_until
+from tests.support.helpers import PATIENCE, wait_until
 from tests.support.postgres import free_port
 from tests.support.team_server import running_team
 from tests.sync.conftest import key_of
@@ -44,7 +45,11 @@ with reverie.open(settings=settings) as mind:
 
 
 # Whether some statement waits for a lock.
-HELD = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
+# Only here: other tests have their databases on the same server.
+HELD = (
+    "select count(*) from pg_stat_activity"
+    " where wait_event_type = 'Lock' and datname = current_database()"
+)
 
 
 def run_sync(home, env=None):
@@ -58,10 +63,16 @@ def run_sync(home, env=None):
 
 
 @pytest.fixture
-def hanging_port():
-    """A port on which connections are taken and never answered."""
+def hanging_server():
+    """A socket that takes connections, and on which nobody ever answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        yield listening.getsockname()[1]
+        yield listening
+
+
+@pytest.fixture
+def hanging_port(hanging_server):
+    """Its port."""
+    return hanging_server.getsockname()[1]
 
 
 @pytest.mark.proves("X68")
@@ -148,8 +159,9 @@ def test_a_prompt_is_as_quick_while_the_server_hangs(tmp_path, hanging_port):
             prompt_hook(home)
             took[home].append(time.perf_counter() - begun)
     alone, followed = (min(took[home]) for home in homes)
-    assert followed < alone * 1.5 + 0.25
-    assert max(took[homes[1]]) < 3.0 + max(took[homes[0]]) * 2  # no wait for a connection in any
+    assert followed < alone * 2 + 0.5
+    # No wait for an answer, which is one of 30 seconds, in any.
+    assert max(took[homes[1]]) < 10.0 + max(took[homes[0]]) * 2
     for home in homes:
         wait_until(lambda home=home: not is_worker_alive(HookFiles(str(home)).lock))
 
@@ -204,43 +216,57 @@ def test_a_connection_that_is_refused_is_trouble_and_no_error(tmp_path):
         ann.remember("The port is 4100.", space="me/demo")
         begun = time.perf_counter()
         report = ann.team.sync(within=0.0)
-        assert report.trouble and time.perf_counter() - begun < 10
+        assert report.trouble and time.perf_counter() - begun < 60
         assert load_state(ann.store).fails == 1
         assert not is_sync_due(ann.work)
         assert ann.team.status().waiting == 1
 
 
 @pytest.mark.proves("X67")
-def test_a_server_that_hangs_costs_the_callers_nothing(tmp_path, hanging_port):
+def test_a_server_that_hangs_costs_the_callers_nothing(tmp_path, hanging_server, hanging_port):
     """The background waits for it; whoever remembers, recalls and closes does not."""
     with memory(tmp_path / "ann", now=now, server_key="rv_x", sync_every=0.1) as ann:
         save_account(ann.store, Account(f"http://127.0.0.1:{hanging_port}", "ann", "acme", "d"))
-        ann.team.follow()
-        time.sleep(0.5)
         begun = time.perf_counter()
         for number in range(5):
             ann.remember(f"The port of queue {number} is {number}.", space="me/demo")
             ann.recall("what is the port of the queue?", space="me/demo")
-        assert time.perf_counter() - begun < 3.0
-    assert time.perf_counter() - begun < 12.0
+        alone = time.perf_counter() - begun
+        ann.team.follow()
+        assert select.select([hanging_server], [], [], PATIENCE)[0], "it is asked"
+        begun = time.perf_counter()
+        for number in range(5, 10):
+            ann.remember(f"The port of queue {number} is {number}.", space="me/demo")
+            ann.recall("what is the port of the queue?", space="me/demo")
+        assert time.perf_counter() - begun < 3.0 + 10 * alone
+    assert time.perf_counter() - begun < 12.0 + 20 * alone
 
 
 def test_the_command_line_is_quick_while_the_server_hangs(tmp_path, hanging_port):
-    """`remember` and `recall` of a home whose server hangs are as quick as ever."""
+    """`remember` and `recall` of a home whose server hangs are as quick as ever: none waits for an
+    answer, which would be for 30 seconds.
+    """
     home = tmp_path / "home"
     with memory(home, now=now, server_key="rv_x") as ann:
         save_account(ann.store, Account(f"http://127.0.0.1:{hanging_port}", "ann", "acme", "d"))
-    (home / "config.toml").write_text('embedder = "toy"\nidle = 0.0\nserver_key = "rv_x"\n')
+    (tmp_path / "other").mkdir()
+    for one in (home, tmp_path / "other"):
+        (one / "config.toml").write_text('embedder = "toy"\nidle = 0.0\nserver_key = "rv_x"\n')
     for words in (["remember", "The staging server is heron."], ["recall", "staging"], ["status"]):
-        begun = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-m", "reverie", "--home", str(home), *words],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "REVERIE_HOME": str(home)},
-        )
-        assert time.perf_counter() - begun < 15, done.stdout
+        took = [run_timed("--home", str(one), *words) for one in (tmp_path / "other", home)]
+        assert took[1] < 10 + 2 * took[0], words
+
+
+def run_timed(*words):
+    """The seconds that a command takes."""
+    begun = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-m", "reverie", *words],
+        capture_output=True,
+        check=True,
+        env={name: value for name, value in os.environ.items() if name != "REVERIE_HOME"},
+    )
+    return time.perf_counter() - begun
 
 
 def test_the_pauses_grow_and_differ_by_device():

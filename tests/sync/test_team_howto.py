@@ -137,7 +137,7 @@ def tried_out(folder):
         yield url, key, lambda line: run_line(line, env=env, cwd=folder)
     finally:
         running.terminate()
-        running.communicate(timeout=60)
+        running.communicate(timeout=120)
         assert running.returncode == 0
 
 

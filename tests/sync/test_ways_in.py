@@ -101,7 +101,7 @@ def test_ctrl_c_ends_the_waiting(team, tmp_path):
     """Nobody lets it in: the machine keeps nothing and says that it was stopped."""
     with asking(tmp_path / "home", team.url) as (_, _, process):
         process.send_signal(2)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=120)
     assert process.returncode == 130 and "Interrupted" in err
     assert not credentials_file(tmp_path / "home").exists()
 

@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from tests.support.helpers import PATIENCE
+
 pty = pytest.importorskip("pty")
 fcntl = pytest.importorskip("fcntl")
 termios = pytest.importorskip("termios")
@@ -44,7 +46,7 @@ class TerminalProcess:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
-        self.process.wait(20)
+        self.process.wait(120)
         os.close(self.outer)
         os.close(self.inner)
 
@@ -59,7 +61,7 @@ class TerminalProcess:
             self.written += os.read(self.outer, 65_536).decode("utf-8", "replace")
         return bool(ready)
 
-    def wait_for(self, text, seconds=20.0):
+    def wait_for(self, text, seconds=PATIENCE):
         """Wait until the screen shows a text; what it shows then."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -68,7 +70,7 @@ class TerminalProcess:
                 return self.screen
         pytest.fail(f"{text!r} never came:\n{self.screen}")
 
-    def wait_for_end(self, seconds=20.0):
+    def wait_for_end(self, seconds=PATIENCE):
         """The exit code."""
         end = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < end:

@@ -24,7 +24,7 @@ def take_turn(home, text):
     """An agent's turn, in a session."""
     with open_mind(home) as mind, mind.companion(space=SPACE, session="s1") as companion:
         companion.turn(make_conversation(text))
-        assert companion.wait(20)
+        assert companion.wait(120)
 
 
 def make_home(tmp_path):

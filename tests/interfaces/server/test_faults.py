@@ -27,7 +27,7 @@ from reverie.storage.postgres import PostgresDatabase
 from tests.support.postgres import free_port
 from tests.support.team_server import Team
 
-PATIENCE = 60.0  # seconds until something must have happened by itself
+PATIENCE = 120.0  # seconds until something must have happened by itself
 CLIENTS = 3
 MODEL = ToyEmbedder().model
 
@@ -131,7 +131,7 @@ class Load:
 
     def write(self):
         headers = {"Authorization": f"Bearer {self.site.key}"}
-        with httpx.Client(base_url=self.site.address, headers=headers, timeout=40) as client:
+        with httpx.Client(base_url=self.site.address, headers=headers, timeout=PATIENCE) as client:
             while not self._stop.is_set():
                 text = f"Host number {next(self.numbers)} stands in rack {clock.new_id()[-6:]}."
                 try:

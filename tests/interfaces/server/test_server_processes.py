@@ -11,9 +11,17 @@ import threading
 from contextlib import contextmanager
 
 import httpx
+import psycopg
 import pytest
 
 from reverie.core.clock import sleep, ticks
+from tests.support.helpers import wait_until
+
+# Only here: other tests have their databases on the same server.
+HELD = (
+    "select count(*) from pg_stat_activity"
+    " where wait_event_type = 'Lock' and datname = current_database()"
+)
 
 
 def environment(home, postgres_url):
@@ -62,7 +70,7 @@ def started(env, *words, command=("server", "start")):
     finally:
         process.terminate()
         lines += process.stderr.readlines()
-        process.wait(30)
+        process.wait(120)
         process.stderr.close()
 
 
@@ -117,16 +125,22 @@ def test_a_request_under_way_is_answered_after_sigterm(postgres_url, tmp_path):
         answers = []
 
         def ask():
-            with httpx.Client(headers={"Authorization": f"Bearer {key}"}, timeout=30) as client:
+            with httpx.Client(headers={"Authorization": f"Bearer {key}"}, timeout=120) as client:
                 items = [{"text": f"Fact number {number}."} for number in range(300)]
                 answers.append(client.post(f"{address}/v1/remember_many", json={"items": items}))
 
         thread = threading.Thread(target=ask)
-        thread.start()
-        sleep(0.5)
-        process.send_signal(signal.SIGTERM)
+        # Held there by a lock, so that it is under way when the signal comes, on any machine.
+        with psycopg.connect(postgres_url) as holding:
+            holding.execute("lock table reverie.memory in exclusive mode")
+            with psycopg.connect(postgres_url, autocommit=True) as looking:
+                thread.start()
+                wait_until(lambda: looking.execute(HELD).fetchone()[0])
+            process.send_signal(signal.SIGTERM)
+            sleep(0.5)
+            holding.rollback()
         thread.join()
-        process.wait(30)
+        process.wait(120)
     (answer,) = answers
     assert (answer.status_code, len(answer.json()["result"])) == (200, 300)
     with pytest.raises(httpx.ConnectError):
@@ -149,13 +163,13 @@ def test_a_worker_process_serves_what_a_server_without_workers_left(postgres_url
             stderr=subprocess.DEVNULL,
         )
         database = PostgresDatabase(postgres_url)
-        store, end = database.store("default"), ticks() + 30
+        store, end = database.store("default"), ticks() + 120
         while store.stats(ToyEmbedder().model).vectors == 0 and ticks() < end:
             sleep(0.05)
         assert store.stats(ToyEmbedder().model).vectors == 1
         database.close()
         worker.terminate()
-        assert worker.wait(20) == 0
+        assert worker.wait(120) == 0
 
 
 def test_server_alone_is_api_and_a_worker_and_worker_adds_more(postgres_url, tmp_path):
@@ -171,7 +185,7 @@ def test_server_alone_is_api_and_a_worker_and_worker_adds_more(postgres_url, tmp
     store = database.store("default")
 
     def await_vectors(count):
-        end = ticks() + 30
+        end = ticks() + 120
         while store.stats(ToyEmbedder().model).vectors < count and ticks() < end:
             sleep(0.05)
         assert store.stats(ToyEmbedder().model).vectors == count
@@ -187,14 +201,14 @@ def test_server_alone_is_api_and_a_worker_and_worker_adds_more(postgres_url, tmp
         httpx.post(f"{address}/v1/remember", json={"text": "It is stork."}, headers=headers)
         await_vectors(2)
         worker.terminate()
-        assert worker.wait(20) == 0
+        assert worker.wait(120) == 0
     database.close()
     assert not (tmp_path / "backups").exists()
     # Without a server it is the worker of the machine's own memory, which leaves when all is done.
     alone = {**env, "REVERIE_SERVER_DATABASE": "", "REVERIE_HOME": str(tmp_path / "own")}
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "config.toml").write_text('embedder = "none"\nidle = 0.0\n')
-    subprocess.run([sys.executable, "-m", "reverie", "worker"], env=alone, check=True, timeout=60)
+    subprocess.run([sys.executable, "-m", "reverie", "worker"], env=alone, check=True, timeout=120)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,18 @@
 import pytest
 
 from reverie.access import Right
-from tests.interfaces.web.browser_checks import DRAWN, FITS, WHOLE, find_violations
-from tests.interfaces.web.conftest import chromium  # noqa: F401 - a fixture
+from tests.interfaces.web.browser_checks import (
+    DRAWN,
+    FITS,
+    WHOLE,
+    find_violations,
+    wait_until_ready,
+)
+from tests.interfaces.web.conftest import (  # noqa: F401 - a fixture
+    chromium,
+    open_context,
+    open_tab,
+)
 from tests.support.postgres import free_port, fresh_database
 from tests.support.team_server import running_team
 
@@ -21,9 +31,9 @@ class Visitor:
     """A browser of somebody's own, and what went wrong in it."""
 
     def __init__(self, chromium, url, **options):  # noqa: F811
-        self.context, self.url = chromium.new_context(**options), url
-        self.context.set_default_timeout(10_000)
-        self.page, self.trouble = self.context.new_page(), []
+        self.context, self.url = open_context(chromium, **options), url
+        self.has_scripts = options.get("java_script_enabled", True)
+        self.page, self.trouble = open_tab(self.context), []
         self.page.on("pageerror", lambda err: self.trouble.append(f"error: {err}"))
         self.page.on("dialog", lambda shown: self.trouble.append(f"dialog: {shown.message}"))
         self.page.on("console", self.hear)
@@ -41,6 +51,8 @@ class Visitor:
 
     def go(self, path):
         self.page.goto(self.url + path)
+        if self.has_scripts:
+            wait_until_ready(self.page)
         return self.page
 
     def sign_in(self, token, path="/team"):

@@ -1,5 +1,5 @@
 """What is looked at on every page that a browser shows: addresses of all of them, layout, names,
-landmarks, axe-core.
+landmarks, axe-core; and how keys are pressed on it.
 """
 
 from functools import cache
@@ -29,6 +29,11 @@ WHOLE = """() => {
 }"""
 # What is drawn anew when the size changes is so with the next frame.
 DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+# Its scripts listen for keys, and a field that takes the focus by itself has it: that comes with a
+# frame, after the page was loaded.
+READY = """() => window.isReady || (document.readyState === 'complete'
+  && ('script' in document.documentElement.dataset || !document.querySelector('script[src*="/app.js"]'))
+  && new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(window.isReady = true)))))"""
 # Nothing is wider than the screen, nothing is cut off, no button is squeezed into a column.
 FITS = """() => {
   const wrong = [];
@@ -50,6 +55,24 @@ FOCUS = """() => [...document.querySelectorAll('a[href], button, input:not([type
   .map((el) => el.outerHTML.slice(0, 160)).slice(0, 5)"""
 AXE = """(rules) => axe.run(document, rules.length ? { runOnly: { type: 'rule', values: rules } } : { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } })
   .then((found) => found.violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160) + ' ' + (node.any[0]?.message ?? '')).join(' | ')}`))"""
+
+
+def wait_until_ready(page):
+    """Wait until a page, which has scripts, takes keys as it will from now on."""
+    page.wait_for_function(READY)
+
+
+def press(page, *keys):
+    """Press keys, one after the other, once the page is ready: before that they would be lost."""
+    wait_until_ready(page)
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def type_text(page, text):
+    """Type a text once the page is ready."""
+    wait_until_ready(page)
+    page.keyboard.type(text)
 
 
 @cache

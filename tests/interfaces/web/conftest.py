@@ -3,7 +3,6 @@
 import os
 import re
 import threading
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,13 +11,18 @@ import pytest
 from reverie.interfaces.web.security import LocalSecurity, make_token
 from reverie.interfaces.web.web_app import LocalMinds, build_web_app
 from reverie.testing import SPACE
+from tests.interfaces.web.browser_checks import wait_until_ready
 from tests.interfaces.web.web_client import KEY
+from tests.support.helpers import wait_until
 
 # Debian's, then what other systems call theirs.
 BROWSERS = tuple(
     Path("/usr/bin", name) for name in ("chromium", "chromium-browser", "google-chrome")
 )
-START_SECONDS = 20
+# Milliseconds until something that a page does by itself is given up, on however busy a machine.
+PATIENCE = 120_000
+# So many times slower than it is the browser runs, for who looks for tests that depend on its pace.
+SLOWNESS = float(os.environ.get("REVERIE_BROWSER_SLOWNESS", "1"))
 
 
 @contextmanager
@@ -33,10 +37,8 @@ def serving(mind, space=SPACE):
     server = uvicorn.Server(chosen)
     thread = threading.Thread(target=server.run)
     thread.start()
-    end = time.monotonic() + START_SECONDS
-    while not server.started and time.monotonic() < end:
-        time.sleep(0.01)
     try:
+        wait_until(lambda: server.started)
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
         server.should_exit = True
@@ -67,11 +69,28 @@ def chromium():
         browser.close()
 
 
+def open_context(chromium, **options):
+    """A browser of somebody's own."""
+    context = chromium.new_context(**options)
+    context.set_default_timeout(PATIENCE)
+    return context
+
+
+def open_tab(context):
+    """A page in a browser, as slow as it is wanted."""
+    page = context.new_page()
+    if SLOWNESS > 1:
+        rate = {"rate": SLOWNESS}
+        context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", rate)
+    return page
+
+
 class Visit:
     """A page of a browser that has entered, and what went wrong on it."""
 
-    def __init__(self, page, address, mind):
+    def __init__(self, page, address, mind, *, has_scripts=True):
         self.page, self.address, self.mind = page, address, mind
+        self.has_scripts = has_scripts
         self.trouble: list[str] = []
         page.on("console", self.hear_console)
         page.on("pageerror", lambda err: self.trouble.append(f"error: {err}"))
@@ -90,6 +109,8 @@ class Visit:
 
     def go(self, path):
         self.page.goto(f"{self.address}{path}")
+        if self.has_scripts:
+            wait_until_ready(self.page)
         return self.page
 
 
@@ -100,10 +121,10 @@ def visiting(chromium, mind):
         contexts = []
 
         def open_page(**options):
-            context = chromium.new_context(**options)
+            context = open_context(chromium, **options)
             contexts.append(context)
-            context.set_default_timeout(15_000)
-            one = Visit(context.new_page(), address, mind)
+            has_scripts = options.get("java_script_enabled", True)
+            one = Visit(open_tab(context), address, mind, has_scripts=has_scripts)
             one.go(f"/?token={make_token(KEY, mind.context.now())}")
             return one
 

@@ -190,7 +190,7 @@ def test_a_second_user_of_the_machine_gets_neither_key_nor_page(visit):
             group=NOBODY,
             extra_groups=[],
             check=False,
-            timeout=60,
+            timeout=120,
             env={"PATH": "/usr/bin:/bin"},
             cwd="/",
         )

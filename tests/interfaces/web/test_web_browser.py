@@ -4,6 +4,7 @@ import pytest
 
 from reverie.core.model import Event
 from reverie.testing import SPACE
+from tests.interfaces.web.browser_checks import press, type_text
 from tests.interfaces.web.web_client import remember_everything
 
 pytestmark = pytest.mark.e2e
@@ -51,12 +52,11 @@ def test_it_is_searched_while_one_types(visit):
     browser = visit()
     remember_everything(browser.mind)
     page = browser.go("/")
-    page.keyboard.press("g")
-    page.keyboard.press("a")
+    press(page, "g", "a")
     page.wait_for_url("**/ask")
-    page.locator("main").press("Escape")
-    page.keyboard.press("/")
-    page.keyboard.type("staging")
+    press(page, "Escape")
+    press(page, "/")
+    type_text(page, "staging")
     page.wait_for_selector("#results h2:has-text('Memories')")
     assert "heron" in page.locator("#results").inner_text()
     page.wait_for_function("location.search.includes('q=staging')")
@@ -73,20 +73,19 @@ def test_review_is_done_by_keyboard_alone(visit):
     page = browser.go("/review")
     shown = page.locator("[data-card]:not([hidden]) a.text")
     first = shown.inner_text()
-    page.keyboard.press("j")
+    press(page, "j")
     second = shown.inner_text()
-    page.keyboard.press("k")
+    press(page, "k")
     assert first == shown.inner_text() != second
-    page.keyboard.press("r")
+    press(page, "r")
     page.wait_for_selector(".toast")
     assert [not one.active for one in mind.get(ids)].count(True) == 1
-    page.keyboard.press("u")
+    press(page, "u")
     page.wait_for_selector(".toast:has-text('Took it back')")
     assert all(one.active for one in mind.get(ids))
-    page.keyboard.press("x")
-    page.keyboard.press("x")
+    press(page, "x", "x")
     assert page.locator("[data-count]").inner_text() == "2"
-    page.keyboard.press("a")
+    press(page, "a")
     page.wait_for_selector(".toast:has-text('Decided 2')")
     assert len(mind.review.pending(space=SPACE)) == 2
     assert browser.trouble == []
@@ -97,17 +96,16 @@ def test_a_memory_is_edited_by_keyboard_and_the_keys_are_told(visit):
     browser = visit()
     made = remember_everything(browser.mind)
     page = browser.go(f"/memory/{made['heron'].id}")
-    page.keyboard.press("?")
+    press(page, "?")
     assert "Forget" in page.locator("dialog[open]").inner_text()
-    page.keyboard.press("Escape")
-    page.keyboard.press("e")
-    page.keyboard.press("Control+a")
-    page.keyboard.type("It is called otter.")
-    page.keyboard.press("Tab")
+    press(page, "Escape")
+    press(page, "e", "Control+a")
+    type_text(page, "It is called otter.")
+    press(page, "Tab")
     page.locator("form[action$='/edit'] button").press("Enter")
     page.wait_for_selector(".toast")
     assert browser.mind.get([made["heron"].id])[0].text == "It is called otter."
-    page.keyboard.press("u")
+    press(page, "u")
     page.wait_for_selector(".toast:has-text('Took it back')")
     assert "heron" in page.locator("h1").inner_text()
     assert browser.trouble == []
@@ -134,8 +132,8 @@ def test_what_was_given_is_judged_by_keyboard(visit):
     browser = visit()
     made = remember_everything(browser.mind)
     page = browser.go("/")
-    page.keyboard.press("j")
-    page.keyboard.press("2")
+    press(page, "j")
+    press(page, "2")
     page.wait_for_selector(".toast:has-text('Noted: wrong')")
     assert browser.mind.get([made["nasty"].id])[0].confidence < made["nasty"].confidence
     assert browser.trouble == []
@@ -152,11 +150,11 @@ def test_what_is_withheld_stands_in_the_feed_with_its_gate_and_is_judged_there(v
     mind.store.append([Event("turn", SPACE, mind.context.now(), "s1", said)])
     page = browser.go("/")
     page.wait_for_selector("[aria-label=Withheld] [data-current] .gate:has-text('not approved')")
-    page.keyboard.press("3")
+    press(page, "3")
     page.wait_for_url("**/?done=*")
     page.wait_for_selector(".toast:has-text('Never again')")
     assert not mind.get([kept.id])[0].active and page.locator("h1").inner_text() == "Now"
-    page.keyboard.press("u")
+    press(page, "u")
     page.wait_for_selector(".toast:has-text('Took it back')")
     assert mind.get([kept.id])[0].active
     assert browser.trouble == []
@@ -176,7 +174,7 @@ def test_who_is_at_a_withheld_card_still_is_when_a_turn_comes(visit):
     page.route("**/gates*", lambda route: None)
     tell_turn(mind, "brand new words")
     page.wait_for_selector("article.turn >> nth=1")
-    page.keyboard.press("3")
+    press(page, "3")
     page.wait_for_selector(".toast:has-text('Never again')")
     assert not mind.get([kept.id])[0].active
     assert browser.trouble == []
@@ -210,7 +208,7 @@ def test_pages_stay_in_step_with_what_agents_do(visit):
     mind = browser.mind
     made = remember_everything(mind)
     page = browser.go("/")
-    page.keyboard.press("j")
+    press(page, "j")
     said = {"messages": [{"role": "user", "text": "brand new words"}], "first": 0}
     mind.store.append([Event("turn", SPACE, mind.context.now(), "s2", said)])
     page.wait_for_selector("text=brand new words")

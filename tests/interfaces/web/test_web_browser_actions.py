@@ -13,6 +13,7 @@ from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.web.page import Action
 from reverie.interfaces.web.pages import PAGES
 from reverie.testing import SPACE, memory
+from tests.interfaces.web.browser_checks import press, type_text
 from tests.interfaces.web.conftest import visiting
 from tests.interfaces.web.web_client import remember_everything
 
@@ -112,7 +113,7 @@ def tab_to(page, target):
     for _ in range(200):
         if target.evaluate("el => el === document.activeElement"):
             return
-        page.keyboard.press("Tab")
+        press(page, "Tab")
     pytest.fail(f"Tab does not lead to {target}")
 
 
@@ -125,23 +126,23 @@ def act_by_keyboard(page, deed):
         for key in "j" * 20 + "k" * 20:
             if scope.is_visible():
                 break
-            page.keyboard.press(key)
+            press(page, key)
     elif deed.path == "/":
-        page.keyboard.press("j")
+        press(page, "j")
     if deed.key:
-        page.keyboard.press(deed.key)
+        press(page, deed.key)
     for selector, text in deed.fields.items():
         field = scope.locator(selector)
         tab_to(page, field)
         if field.evaluate("el => el.matches('select')"):
-            page.keyboard.type(text)
+            type_text(page, text)
         else:
-            page.keyboard.press("Control+a")
-            page.keyboard.type(text)
+            press(page, "Control+a")
+            type_text(page, text)
     if deed.fields or not deed.key:
         button = scope.locator(deed.button).first
         tab_to(page, button)
-        page.keyboard.press("Enter")
+        press(page, "Enter")
 
 
 def act_by_forms(page, deed):
@@ -179,7 +180,7 @@ def test_each_action_is_done_and_taken_back(chromium, tmp_path, clock, by):
                 continue
             shown = page.url
             if by is act_by_keyboard:
-                page.keyboard.press("u")
+                press(page, "u")
             else:
                 page.locator(".toast button").click()
             page.wait_for_url(lambda url, shown=shown: url != shown)

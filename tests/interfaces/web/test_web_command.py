@@ -56,21 +56,21 @@ def test_it_serves_until_it_is_interrupted_and_open_finds_it(web):
     browser = build_opener(HTTPCookieProcessor(CookieJar()))
     assert b"Reverie" in browser.open(address).read()
     opened = start("open", id, "--no-open", "--json")
-    out, err = opened.communicate(timeout=60)
+    out, err = opened.communicate(timeout=120)
     assert opened.returncode == 0, err
     there = json.loads(out)["address"]
     assert there.startswith(f"{address.partition('/?')[0]}/memory/{id}?token=")
     assert b"called heron" in build_opener(HTTPCookieProcessor(CookieJar())).open(there).read()
     port = address.partition("/?")[0].rpartition(":")[2]
     second = start("web", "--port", port, "--no-open")
-    _, err = second.communicate(timeout=60)
+    _, err = second.communicate(timeout=120)
     assert second.returncode == 13 and "--port 0" in err
     server.send_signal(signal.SIGINT)
-    assert server.wait(20) == 0
+    assert server.wait(120) == 0
 
 
 def test_open_of_what_is_not_there_fails_at_once(web):
     """It serves nothing for an id that nobody has."""
     process = web[0]("open", "mem_01aaaaaaaaaaaaaaaaaaaaaaaa", "--no-open")
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     assert process.returncode == 1

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from reverie.testing import SPACE, memory
+from tests.interfaces.web.browser_checks import press, type_text
 from tests.interfaces.web.web_client import open_site
 from tests.support.sync_sides import StoreServer, SyncedHome, caller_of
 
@@ -145,17 +146,15 @@ def test_both_versions_are_merged_by_keyboard_alone(visit):
     page.write_text(page.read_text("utf-8").replace("Port is 80.", "Port is 443."), "utf-8")
     mind.data.mirror(SPACE)
     page = browser.go("/review")
-    page.keyboard.press("r")
+    press(page, "r")
     page.wait_for_selector(".toast:has-text('Kept: “Port is 8080”')")
     assert text_of(mind, id) == "Port is 8080."
-    page.keyboard.press("u")
+    press(page, "u")
     page.wait_for_selector("text=Merge by hand")
     assert text_of(mind, id) == "Port is 443."
-    page.keyboard.press("e")
-    page.keyboard.press("Control+End")
-    page.keyboard.type(" For tests it is 8080.")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
+    press(page, "e", "Control+End")
+    type_text(page, " For tests it is 8080.")
+    press(page, "Tab", "Enter")
     page.wait_for_selector(".toast:has-text('Merged into: “Port is 443. For tests')")
     assert text_of(mind, id) == "Port is 443. For tests it is 8080."
     assert browser.trouble == []

@@ -20,6 +20,7 @@ from tests.interfaces.web.browser_checks import (
     VENDORED,
     WHOLE,
     find_violations,
+    press,
 )
 from tests.interfaces.web.conftest import visiting
 from tests.interfaces.web.hostile_home import fill_hostile
@@ -49,7 +50,7 @@ def look_at(browser, path, with_axe=True):
     wrong = page.evaluate(WHOLE)
     if with_axe:
         wrong += find_violations(page)
-    page.keyboard.press("Tab")
+    press(page, "Tab")
     wrong += [f"no focus to be seen: {one}" for one in page.evaluate(FOCUS)]
     page.evaluate("document.activeElement.blur()")
     for width in (1280, *WIDTHS):

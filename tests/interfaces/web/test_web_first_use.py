@@ -8,6 +8,7 @@ from reverie.interfaces.web.rendering import in_words, name_part
 from reverie.interfaces.web.security import LocalSecurity, make_token
 from reverie.interfaces.web.web_app import LocalMinds, build_web_app
 from reverie.testing import SPACE
+from tests.interfaces.web.browser_checks import press, type_text
 from tests.interfaces.web.web_client import ADDRESS, KEY, Site, open_site, remember_everything
 
 HERON = "The staging server is called heron."
@@ -217,7 +218,7 @@ def test_ones_own_change_is_no_news_and_one_stays_where_one_was(visit):
     browser = visit(viewport={"width": 900, "height": 500})
     made = remember_everything(browser.mind)
     page = browser.go(f"/memory/{made['heron'].id}")
-    page.keyboard.press("1")
+    press(page, "1")
     page.wait_for_selector(".toast:has-text('Noted: useful')")
     page.wait_for_timeout(700)
     assert page.locator("#changed").is_hidden()
@@ -232,7 +233,7 @@ def test_another_space_is_asked_the_same_question(home, visit):
     home.remember("The salary review is in December.", space="me/other")
     browser = visit()
     page = browser.go("/ask")
-    page.keyboard.type("salary")
+    type_text(page, "salary")
     page.wait_for_url("**q=salary*")
     page.get_by_label("Space").select_option("me/other")
     page.wait_for_url("**space=me*")
@@ -247,8 +248,8 @@ def test_a_key_leads_into_the_field_that_it_names(visit):
     browser = visit()
     remember_everything(browser.mind)
     page = browser.go("/guards")
-    page.keyboard.press("t")
-    page.keyboard.type("git status")
-    page.keyboard.press("Enter")
+    press(page, "t")
+    type_text(page, "git status")
+    press(page, "Enter")
     page.wait_for_selector("text=It runs")
     assert browser.trouble == []

@@ -9,6 +9,8 @@ import pytest
 from reverie.core.model import Event
 from reverie.testing import SPACE
 from tests.interfaces.web import browser_checks
+from tests.interfaces.web.browser_checks import press, type_text
+from tests.interfaces.web.conftest import open_tab
 from tests.interfaces.web.hostile_home import fill_hostile
 from tests.interfaces.web.web_client import remember_everything
 
@@ -53,7 +55,7 @@ def test_the_keys_that_are_told_are_those_that_do_something(visit, tmp_path):
         page = browser.go(path)
         page.evaluate(ASK)
         told = page.evaluate(TOLD)
-        page.keyboard.press("Escape")
+        press(page, "Escape")
         page.evaluate(WATCH)
         # Cards are gone through from the first to the last: j first does something, then k.
         page.evaluate(PRESS, ["k"] * 20)
@@ -75,10 +77,10 @@ def test_a_key_of_a_card_that_is_done_acts_on_no_other(visit, clock):
     clock.tick(days=4_000)
     run = mind.sleep().run
     page = browser.go(f"/nights/{run}")
-    page.keyboard.press("r")
+    press(page, "r")
     page.locator(".toast").wait_for()
     last = mind.store.last_event()
-    page.keyboard.press("r")
+    press(page, "r")
     page.wait_for_timeout(300)
     assert mind.store.last_event() == last
     assert len(mind.browse(space=SPACE)) == 1
@@ -90,15 +92,15 @@ def test_two_pages_stay_in_step(visit):
     mind = browser.mind
     made = remember_everything(mind)
     first = browser.go("/review")
-    second = browser.page.context.new_page()
+    second = open_tab(browser.page.context)
     second.goto(f"{browser.address}/review")
     assert "Fridays" in second.locator("[data-card]:not([hidden])").inner_text()
-    first.keyboard.press("a")
+    press(first, "a")
     first.locator(".toast").wait_for()
     second.locator("#changed:visible").wait_for()
     events = mind.store.last_event()
     second.bring_to_front()
-    second.keyboard.press("r")
+    press(second, "r")
     second.locator("h1:has-text('Changed meanwhile')").wait_for()
     assert mind.store.last_event() == events
     assert not mind.get([made["older"].id])[0].active and mind.get([made["newer"].id])[0].active
@@ -112,9 +114,8 @@ def test_an_edit_that_an_agent_overtook_is_kept_and_not_written(visit):
     mind = browser.mind
     id = remember_everything(mind)["heron"].id
     page = browser.go(f"/memory/{id}")
-    page.keyboard.press("e")
-    page.keyboard.press("Control+a")
-    page.keyboard.type("It is called otter.")
+    press(page, "e", "Control+a")
+    type_text(page, "It is called otter.")
     mind.revise(id, text="The staging server is called crane.")
     page.locator("#changed:visible").wait_for()
     assert page.locator("textarea[name=text]").input_value() == "It is called otter."
@@ -132,10 +133,10 @@ def test_a_feed_goes_on_while_one_looks_at_it(visit):
     mind = browser.mind
     remember_everything(mind)
     first = browser.go("/")
-    second = browser.page.context.new_page()
+    second = open_tab(browser.page.context)
     second.goto(f"{browser.address}/")
     first.bring_to_front()
-    first.keyboard.press("j")
+    press(first, "j")
     at = first.locator("[data-current]").get_attribute("data-memory")
     said = {"messages": [{"role": "user", "text": "brand new words"}], "first": 0}
     mind.store.append([Event("turn", SPACE, mind.context.now(), "s2", said)])

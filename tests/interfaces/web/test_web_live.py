@@ -44,5 +44,5 @@ def test_what_happens_while_a_page_begins_to_listen_is_told(mind, place):
 
     told = None
     with suppress(TimeoutError):
-        told = asyncio.run(asyncio.wait_for(listen(), 5))
+        told = asyncio.run(asyncio.wait_for(listen(), 60))
     assert told == ["turn"]

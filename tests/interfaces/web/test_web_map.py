@@ -3,6 +3,7 @@
 import pytest
 
 from reverie.testing import SPACE
+from tests.interfaces.web.browser_checks import press
 from tests.interfaces.web.web_client import NASTY, open_site, remember_everything
 
 
@@ -57,12 +58,12 @@ def test_the_map_is_drawn_and_a_day_in_the_past_greys_what_was_not_yet(visit, cl
     page.wait_for_selector("memory-map[data-drawn]")
     assert page.locator("[data-status]").inner_text().startswith("2 of 2")
     page.locator("[data-time]").focus()
-    page.keyboard.press("Home")
+    press(page, "Home")
     page.wait_for_function(
         "document.querySelector('[data-status]').textContent.startsWith('1 of 2')"
     )
     assert page.locator("tr[data-not]").inner_text().startswith("New thing.")
-    page.keyboard.press("End")
+    press(page, "End")
     page.locator("[data-search]").fill("old")
     page.wait_for_function(
         "document.querySelector('[data-status]').textContent.startsWith('1 of 1')"
