@@ -15,11 +15,18 @@ from its fixtures and markers (`tier_of` below). So ask for `tmp_path` only wher
 the test is about, use `mind` rather than `home` where a store in memory will do, and mark what takes
 more than a few seconds as `slow`. Within a tier, tests stay in the order in which they are written.
 
+What starts a process, and what is marked `e2e`, is tried once more when it fails, where
+pytest-rerunfailures is there: browsers, clients of others and the scheduler of a busy machine are
+not ours. The summary names what passed only then. Nothing else is ever tried again: a test that
+fails sometimes by itself is a bug.
+
 No test sees or touches the memory of whoever runs it, and none needs the network but the first one
 that asks for the model.
 """
 
 import os
+import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -62,6 +69,21 @@ settings.register_profile(
 settings.load_profile(os.environ.get("REVERIE_HYPOTHESIS", "reverie"))
 
 
+# What Python's runtime tells of each process that is started, in whatever way.
+PROCESS_EVENTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"})
+processes_started = 0
+
+
+def count_process(event, _arguments):
+    """Notice that this process starts another; heard for all that the runtime does."""
+    global processes_started
+    if event in PROCESS_EVENTS:
+        processes_started += 1
+
+
+sys.addaudithook(count_process)
+
+
 def pytest_addoption(parser):
     parser.addoption(
         "--tier", type=int, default=3, choices=range(4), help="run the tests up to this tier"
@@ -75,6 +97,25 @@ def pytest_collection_modifyitems(config, items):
     tiers = {item: tier_of(item) for item in items}
     config.hook.pytest_deselected(items=[item for item in items if tiers[item] > most])
     items[:] = sorted((item for item in items if tiers[item] <= most), key=tiers.__getitem__)
+    if config.pluginmanager.hasplugin("rerunfailures"):
+        for item in items:
+            again = pytest.mark.flaky(reruns=1, condition=partial(may_be_tried_again, item))
+            item.add_marker(again)
+
+
+processes_before = pytest.StashKey[int]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """From here on a process that is started is one of this test."""
+    item.stash[processes_before] = processes_started
+
+
+def may_be_tried_again(item):
+    """True for a test that failed beside others: it is marked `e2e`, or has started a process."""
+    begun = item.stash.get(processes_before, processes_started)
+    return item.get_closest_marker("e2e") is not None or processes_started > begun
 
 
 def tier_of(item):
@@ -89,7 +130,12 @@ def tier_of(item):
 
 @pytest.fixture(autouse=True)
 def isolated_environment(monkeypatch, request):
-    """No test sees or touches the memory of whoever runs it."""
+    """What starts a process, and what is marked `e2e`, is tried once more when it fails, where
+    pytest-rerunfailures is there: browsers, clients of others and the scheduler of a busy machine are
+    not ours. The summary names what passed only then. Nothing else is ever tried again: a test that
+    fails sometimes by itself is a bug.
+
+    No test sees or touches the memory of whoever runs it."""
     # Asked for here and not as an argument: a test with a folder of its own is in another tier.
     folder = request.getfixturevalue("tmp_path_factory").getbasetemp()
     monkeypatch.setenv("REVERIE_HOME", str(folder / "home"))

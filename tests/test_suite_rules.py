@@ -1,14 +1,21 @@
 """Rules for the tests themselves, by reading them: they can be run, read and trusted by anybody."""
 
 import ast
+import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import may_be_tried_again
+
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
+# Seconds that a test waits at least for what must happen.
+MIN_PATIENCE = 60
 # What named tuples offer everybody, underscore or not.
 OF_NAMED_TUPLES = {"_replace", "_fields", "_asdict", "_make"}
 
@@ -86,12 +93,82 @@ def test_no_test_starts_pytest():
 @pytest.mark.proves("E62")
 def test_tests_need_pytest_and_no_plugin_of_it():
     """`python -m pytest` is enough: no option or conftest asks for a plugin. `make test` has one
-    that spreads the files over the cores.
+    that spreads the files over the cores, and one that tries again what has to do with processes.
     """
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     extras = settings["project"]["optional-dependencies"].values()
     plugins = [need for needs in extras for need in needs if need.startswith("pytest-")]
-    assert ["pytest-xdist"] == [need.partition(">")[0] for need in plugins]
+    assert {"pytest-xdist", "pytest-rerunfailures"} == {need.partition(">")[0] for need in plugins}
     options = settings["tool"]["pytest"]["ini_options"]["addopts"].split()
     assert not {"-n", "--dist"} & set(options)
     assert "pytest_plugins" not in (TESTS / "conftest.py").read_text("utf-8")
+    assert not [one for one in options if one.startswith("--reruns")]
+
+
+@pytest.mark.slow
+def test_no_test_asks_to_be_tried_again():
+    """Only the conftest says what may be: a test that fails sometimes by itself is a bug."""
+    assert [] == [
+        f"{path}:{node.lineno}"
+        for path, tree in parsed_tests()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and ast.unparse(node) == "pytest.mark.flaky"
+        and path != "conftest.py"
+    ]
+
+
+def test_nothing_is_tried_again_that_starts_no_process(request):
+    """This test may not be, until it has started one; nor may one that others have started."""
+    assert not may_be_tried_again(request.node)
+    subprocess.run([sys.executable, "-c", ""], check=True)
+    assert may_be_tried_again(request.node)
+
+
+@pytest.mark.e2e
+def test_what_drives_a_client_of_others_may_be_tried_again(request):
+    """The marker says that it does."""
+    assert may_be_tried_again(request.node)
+
+
+def is_short_wait(node: ast.AST) -> bool:
+    """True of a call that gives up after some seconds: `.wait(10)`, `.communicate(timeout=30)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="wait" | "join" | "communicate"), args=args):
+            limits = [*args, *(word.value for word in node.keywords if word.arg == "timeout")]
+        case _:
+            return False
+    seconds = [limit.value for limit in limits if isinstance(limit, ast.Constant)]
+    return any(isinstance(one, int | float) and 1 <= one < MIN_PATIENCE for one in seconds)
+
+
+@pytest.mark.slow
+def test_what_must_happen_is_waited_for_with_patience():
+    """A busy machine is many times slower: who gives up after seconds tests the machine."""
+    assert [] == [
+        f"{path}:{node.lineno}"
+        for path, tree in parsed_tests()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.expr) and is_short_wait(node)
+    ]
+
+
+def test_a_short_wait_is_seen():
+    """Where there is a limit in seconds; a look that is repeated has none, or less than one."""
+    seen = "process.wait(10)\nprocess.communicate(timeout=30.0)\nthread.join(5)"
+    fine = "process.wait()\nprocess.wait(120)\nthread.join(0.01)\n', '.join(names)\nwait(1)"
+    assert 3 == sum(map(is_short_wait, ast.walk(ast.parse(seen))))
+    assert not any(map(is_short_wait, ast.walk(ast.parse(fine))))
+
+
+@pytest.mark.slow
+def test_keys_are_pressed_on_pages_that_listen():
+    """Before a page has run its scripts a key is lost: `browser_checks.press` waits for them."""
+    assert [] == [
+        f"{path}:{node.lineno}"
+        for path, tree in parsed_tests()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and re.search(r"\.keyboard\.(press|type|down|insert_text)$", ast.unparse(node))
+        and path != "interfaces/web/browser_checks.py"
+    ]

@@ -75,7 +75,8 @@ class TerminalProcess:
         end = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < end:
             self.read_once()
-        code = self.process.wait(1)
+        code = self.process.poll()
+        assert code is not None, "it goes on"
         while self.read_once():
             pass
         return code
