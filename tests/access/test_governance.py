@@ -396,3 +396,22 @@ def test_names_of_tenants(office):
             tenants.create(bad, admin="boss", now=NOW)
     with pytest.raises(NotFound):
         tenants.get("nobody")
+
+
+def test_what_an_erasure_would_take_of_private_spaces_is_told_by_number(office):
+    """An administrator sees no id and no name of a private space of others; those of their own."""
+    governance = office.control.governance
+    ann = office.hire("ann")
+    write(
+        office,
+        stamp_writer(memory("mem_1", "demo", "Ann wrote this in the shared space."), ann),
+        memory("mem_2", "~ann/secret-project", "Ann's private words, in her own space."),
+        memory("mem_3", "~ann/kept", "Ann's words that a hold keeps."),
+    )
+    governance.place_hold(office.admin, "space", "~ann/kept", "case 7", NOW)
+    seen = governance.preview_erasure(office.admin, author="ann")
+    assert (seen.ids, seen.spaces, seen.held) == (("mem_1",), ("demo",), ())
+    assert (seen.private, seen.private_held) == (1, 1)
+    assert "secret-project" not in str(seen) and "mem_2" not in str(seen)
+    plan = governance.plan_erasure(office.admin, author="ann")
+    assert set(plan.ids) == {"mem_1", "mem_2"}

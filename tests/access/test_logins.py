@@ -190,3 +190,39 @@ def test_only_administrators_invite(office, logins):
             verb()
     invited = logins.invite(office.admin, now=NOW)
     assert invited.code.rpartition("_")[2] not in repr(invited)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ann",
+        "@example.com",
+        "ann@",
+        "ann@@example.com",
+        "ann b@example.com",
+        "ann@example.com, b@c",
+        "ann@-example.com",
+        "<ann@example.com>",
+        "ann@exa mple.com",
+        "ann\n@example.com",
+        "a" * 300 + "@x.org",
+    ],
+)
+def test_what_is_no_address_is_not_invited(office, text):
+    """Nor kept with a user, or the first administrator of a tenant."""
+    with pytest.raises(BadInput, match="is not an e-mail address"):
+        office.control.logins.invite(office.admin, now=NOW, email=text)
+    with pytest.raises(BadInput, match="is not an e-mail address"):
+        office.control.people.create_user(office.admin, "cy", now=NOW, email=text)
+    with pytest.raises(BadInput, match="is not an e-mail address"):
+        office.control.people.change_user(office.admin, "boss", now=NOW, email=text)
+    assert office.control.logins.invitations(office.admin) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", " Ann@Example.com ", "a.b+c@mail.example.co.uk", "ann@intranet", "jörg@müller.de"]
+)
+def test_an_address_is_kept_in_small_letters(office, text):
+    """Of any alphabet, with or without a dot; none is one too."""
+    made = office.control.logins.invite(office.admin, now=NOW, email=text)
+    assert made.invitation.email == text.strip().lower()

@@ -19,6 +19,7 @@ from reverie.core.errors import BadInput, ModelUnavailable
 from reverie.embedding import embed_query, open_embedder, sentence_files
 from reverie.embedding.vector_cache import CachedEmbedder, RecentVectors
 from reverie.interfaces.worker import is_embedder_ready, is_model_missing
+from reverie.testing import make_conversation
 from tests.support.helpers import TRICKY, run_command, run_in_threads
 
 WIDTH, WORDS = (
@@ -413,3 +414,45 @@ def test_a_home_with_a_model_of_its_own(tmp_path, monkeypatch):
     (folder / "tokenizer.json").unlink()
     (folder / "tokenizer.json").mkdir()
     assert "heron" in run_command("recall", "which server is staging?").stdout
+
+
+LOOKS = (
+    ("status",),
+    ("data", "stats"),
+    ("review", "--space", "me/demo"),
+    ("list", "--space", "me/demo"),
+    ("doctor",),
+    ("sleep", "--dry-run"),
+)
+
+
+@pytest.mark.parametrize("is_hub", [False, True])
+def test_a_model_that_is_not_here_stops_no_command(tmp_path, monkeypatch, hub, is_hub):
+    """Its folder is gone, or it is a hub's: commands that look go on by words, say so, and fetch
+    nothing; what was said is learned all the same.
+    """
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("REVERIE_HOME", str(home))
+    model = "owner/tiny" if is_hub else str(tmp_path / "gone")
+    (home / "config.toml").write_text(f"embedder = {json.dumps(f'onnx:{model}')}\nidle = 0\n")
+    for text in ("The port is 4100.", "The port is 4200."):
+        run_command("remember", text, "--space", "me/demo")
+    said = {words: run_command(*words, code=None) for words in LOOKS}
+    assert hub.asked == []
+    for words, done in said.items():
+        assert done.exit_code == (1 if words == ("doctor",) else 0), (words, done.stderr)
+    for words in LOOKS[:3]:
+        told = " ".join((said[words].stdout + said[words].stderr).split())
+        assert "words alone" in told, words
+    assert "4100" in said[LOOKS[3]].stdout
+    with reverie.open() as mind:
+        if is_hub:
+            hub.shutdown(), hub.server_close()
+        mind.learn(make_conversation(USER_SAID), space="me/demo")
+        report = mind.settle()
+        assert report.trouble and not report.failed
+        assert any("pnpm" in one.text for one in mind.browse(space="me/demo"))
+
+
+USER_SAID = "We always use pnpm and never npm in this project."

@@ -175,6 +175,37 @@ def test_a_removed_page_archives_the_procedure(mind, repository, proven):
     ]
 
 
+MOVED = ".claude/skills/release/SKILL.md"
+
+
+@pytest.mark.parametrize("keeps_head", [True, False])
+@pytest.mark.parametrize("word", ["tag it", "tag it, signed"])
+def test_a_renamed_page_is_not_taken_for_removed(mind, repository, proven, keeps_head, word):
+    """It is known by the memory in its head, or as git knows it; from then on it lies there."""
+    mind.procedures.publish(repository, space=SPACE)
+
+    def rename(page):
+        moved = page.parents[3] / MOVED
+        moved.parent.mkdir(parents=True)
+        page.rename(moved)
+        text = moved.read_text().replace("2. tag it", f"2. {word}")
+        moved.write_text(text if keeps_head else text.replace(proven.id, "x"))
+        if not keeps_head:
+            moved.write_text("\n".join(one for one in text.split("\n") if proven.id not in one))
+
+    edit_page(repository, rename)
+    what = "renamed" if word == "tag it" else "edited"
+    assert mind.procedures.publish(repository, space=SPACE).written == ()
+    done = mind.procedures.adopt(repository, space=SPACE, reviewed=True)
+    assert [(one.what, one.path) for one in done.changes] == [(what, MOVED)]
+    (now,) = mind.get([proven.id])
+    assert now.active and now.details["steps"] == ["bump the number", word]
+    assert mind.procedures.adopt(repository, space=SPACE, reviewed=True).changes == ()
+    assert mind.procedures.publish(repository, space=SPACE).written == ()
+    mind.undo(done.event)
+    assert mind.get([proven.id])[0].details["steps"] == ["bump the number", "tag it"]
+
+
 def test_what_changed_on_both_sides_is_told_and_left(mind, repository, proven):
     """Until somebody says whose words hold."""
     mind.procedures.publish(repository, space=SPACE)

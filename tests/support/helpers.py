@@ -53,9 +53,14 @@ def open_mind(home, **settings):
 
 
 def run_command(*words, stdin=None, code=0):
-    """Run a command in this process; its result."""
+    """Run a command in this process; its result. `code` None: however it ends, but by no bug."""
     result = CliRunner().invoke(app, list(words), input=stdin)
-    assert result.exit_code == code, (words, result.output, result.stderr, result.exception)
+    assert result.exit_code == code or (code is None and result.exit_code < 70), (
+        words,
+        result.output,
+        result.stderr,
+        result.exception,
+    )
     return result
 
 

@@ -10,10 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from reverie.core.errors import BadInput, NotFound
+from reverie.core.errors import BadInput, ExtraMissing, NotFound, ReverieError
 from reverie.core.model import Filter
 from reverie.sync.device_logs.batch_file import HEAD, MAGIC, BatchHead, LogName, write_batch
 from reverie.sync.device_logs.home_keys import open_sealer
+from reverie.sync.device_logs.log_step import sync_devices
 from reverie.sync.wire_format import memory_to_wire
 from reverie.testing import memory
 from tests.support.helpers import run_command, toy_home
@@ -308,3 +309,205 @@ def test_what_cannot_be_is_refused_with_what_to_do(homes, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyrage", None)
     said = run(homes.root, "new", "sync", "add", carried, code=11)
     assert "pip install 'reverie[sealed]'" in said
+
+
+# A place that was open before
+
+
+def open_files_in(folder):
+    """Files of logs at a place, and copies of some, that whoever has it can read."""
+    return [
+        file.name for file in folder.iterdir() if b"age-encryption.org" not in file.read_bytes()
+    ]
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """A home that is in step through an open folder, and another one with a folder of its own."""
+    minds = {name: memory(tmp_path / name, embedder="none") for name in ("laptop", "desk")}
+    for name, mind in minds.items():
+        (tmp_path / f"at-{name}").mkdir()
+        mind.devices.add(str(tmp_path / f"at-{name}"), name=name)
+        keep(mind, f"Kept on the {name}.")
+        keep(mind, f"Kept later on the {name}.")
+    yield SimpleNamespace(**minds, root=tmp_path)
+    for mind in minds.values():
+        mind.close()
+
+
+def carry(start, end):
+    for file in start.iterdir():
+        shutil.copy(file, end)
+
+
+def test_a_place_that_is_sealed_later_keeps_nothing_open(alone):
+    """Nor what a killed process or the folder's carrier has left of it; all is in the sealed log."""
+    place = alone.root / "at-laptop/reverie-log"
+    file = next(iter(place.glob("*.log")))
+    shutil.copy(file, place / f"{file.stem}.sync-conflict-20260101.log")
+    shutil.copy(file, place / f".{file.name}.4711.part")
+    assert len(open_files_in(place)) == 4
+    added = alone.laptop.devices.add(str(alone.root / "at-laptop"), sealed=True)
+    assert added.recovery and len(open_files_in(place)) == 4
+    assert not alone.laptop.devices.sync().troubles
+    assert open_files_in(place) == []
+    alone.desk.devices.remove(str(alone.root / "at-desk"))
+    code = alone.desk.devices.add(str(alone.root / "at-laptop")).code
+    alone.desk.devices.sync()
+    alone.laptop.devices.accept(code)
+    for mind in (alone.laptop, alone.desk):
+        mind.devices.sync()
+    assert {"Kept on the laptop.", "Kept later on the laptop."} <= set(texts_of(alone.desk))
+
+
+def test_who_is_paired_at_a_place_where_it_was_open_takes_its_open_log_away(alone):
+    """Both began with folders that were not carried yet: what desk had written open lies there
+    until it is paired, its status says so, that of the others names it, and then it goes.
+    """
+    left, right = alone.root / "at-laptop/reverie-log", alone.root / "at-desk/reverie-log"
+    alone.laptop.devices.add(str(alone.root / "at-laptop"), sealed=True)
+    alone.laptop.devices.sync()
+    carry(left, right), carry(right, left)
+    alone.laptop.devices.sync()
+    told = run_command("sync", "status", "--home", str(alone.root / "laptop")).stdout
+    assert "2 of its files are not sealed" in told and device_of(alone.desk) in told
+    found = run_command("doctor", "--home", str(alone.root / "laptop"), code=None).stdout
+    assert "not sealed" in found
+    code = alone.desk.devices.add(str(alone.root / "at-desk")).code
+    alone.desk.devices.sync()
+    told = run_command("sync", "status", "--home", str(alone.root / "desk")).stdout
+    assert "lies open until it is paired" in told and len(open_files_in(right)) == 2
+    carry(right, left)
+    alone.laptop.devices.accept(code)
+    alone.laptop.devices.sync()
+    carry(left, right)
+    alone.desk.devices.sync()
+    assert open_files_in(right) == [] and not troubles_of(alone.desk)
+    assert (
+        "lies open" not in run_command("sync", "status", "--home", str(alone.root / "desk")).stdout
+    )
+    for file in list(left.iterdir()):
+        if file.name in open_files_in(left):
+            file.unlink()  # as whoever carries the folder does
+    carry(right, left)
+    alone.laptop.devices.sync()
+    assert {"Kept on the desk.", "Kept later on the desk."} <= set(texts_of(alone.laptop))
+
+
+def test_an_open_log_in_a_repository_goes_with_its_branch(alone):
+    """No commit that the repository names has it."""
+    remote = alone.root / "remote.git"
+    subprocess.run(["git", "init", "--bare", "--quiet", str(remote)], check=True)
+    alone.laptop.devices.remove(str(alone.root / "at-laptop"))
+    alone.laptop.devices.add(str(remote))
+    alone.laptop.devices.sync()
+    before = device_of(alone.laptop)
+    alone.laptop.devices.add(str(remote), sealed=True)
+    assert not alone.laptop.devices.sync().troubles
+    git = ["git", "-C", str(remote), "for-each-ref", "--format=%(refname:lstrip=3)"]
+    listed = subprocess.run(git, capture_output=True, text=True, check=True).stdout.split()
+    assert listed == [device_of(alone.laptop)] and before not in listed
+    assert not alone.laptop.devices.sync()
+
+
+def test_what_a_copied_home_wrote_under_the_number_stays(alone):
+    """The log at the place goes on after what this home wrote: it is not this home's to take away,
+    and such a place is not sealed.
+    """
+    place = alone.root / "at-laptop/reverie-log"
+    alone.laptop.close()
+    shutil.copytree(alone.root / "laptop", alone.root / "copy")
+    copy = memory(alone.root / "copy", embedder="none")
+    keep(copy, "Kept in the copy alone.")
+    before = sorted(file.name for file in place.iterdir())
+    alone.laptop = memory(alone.root / "laptop", embedder="none")
+    added = alone.laptop.devices.add(str(alone.root / "at-laptop"), sealed=True)
+    alone.laptop.devices.sync()
+    assert not added.is_sealed and "Kept in the copy alone." in texts_of(alone.laptop)
+    assert set(before) <= {file.name for file in place.iterdir()}
+    copy.close()
+
+
+def test_who_is_in_step_while_the_home_is_sealed_writes_nothing_open(alone):
+    """A background that began before goes on with the keys."""
+    place = alone.root / "at-laptop/reverie-log"
+    job = alone.laptop.devices.job(everywhere=True)
+    alone.laptop.devices.add(str(alone.root / "at-laptop"), sealed=True)
+    alone.laptop.remember("Not in the open.", space="me/demo")
+    sync_devices(job)
+    assert open_files_in(place) == []
+
+
+# Keys that are lost or damaged
+
+
+def test_a_sealed_home_without_keys_never_goes_open(homes, monkeypatch):
+    """Keys gone, the extra not installed, the place away: each time a sentence, and it stays
+    sealed.
+    """
+    keys = homes.root / "desk/home/device-keys"
+    keys.unlink()
+    where = str(homes.root / "carried")
+    for asks in (homes.desk.devices.ask_again, lambda: homes.desk.devices.accept("222-222-222")):
+        with pytest.raises(BadInput, match="is gone"):
+            asks()
+    assert "is gone" in run(homes.root, "desk", "sync", "status")
+    homes.desk.devices.remove(where)
+    away = f"file://{homes.root}/away.git"
+    with pytest.raises(ReverieError, match="cannot be reached"):
+        homes.desk.devices.add(away)
+    monkeypatch.setitem(sys.modules, "pyrage", None)
+    for place in (away, where):
+        with pytest.raises(ExtraMissing, match=r"reverie\[sealed\]"):
+            homes.desk.devices.add(place)
+    monkeypatch.undo()
+    with pytest.raises(BadInput, match="Leave --plain away"):
+        homes.desk.devices.add(where, sealed=False)
+    before = sorted(homes.folder.iterdir())
+    homes.desk.remember("Not in the open.", space="me/demo")
+    assert "is gone" in homes.desk.devices.sync().troubles[0]
+    assert sorted(homes.folder.iterdir()) == before
+    assert homes.desk.devices.add(where).code
+
+
+def test_a_home_without_keys_begins_no_other_ring_beside_the_places_it_has(homes):
+    """A new place has no keys to ask for: the machines at the other one have them."""
+    (homes.root / "desk/home/device-keys").unlink()
+    (homes.root / "empty").mkdir()
+    with pytest.raises(BadInput, match="no paired machine has put its own"):
+        homes.desk.devices.add(str(homes.root / "empty"), sealed=True)
+    assert homes.desk.devices.add(str(homes.root / "carried")).code
+
+
+@pytest.mark.parametrize(
+    "breaks",
+    [
+        lambda keys: b"",
+        lambda keys: json.dumps(keys).encode()[:-40],
+        lambda keys: json.dumps({**keys, "secret": keys["secret"][:-6]}).encode(),
+        lambda keys: json.dumps({**keys, "ring": [[], *keys["ring"][1:]]}).encode(),
+        lambda keys: json.dumps(keys).replace("age1", "age1qqqq").encode(),
+        lambda keys: b"[" * 100_000,
+    ],
+)
+def test_a_damaged_file_of_keys_is_told_in_a_sentence(homes, breaks):
+    """At pairing, at status and in doctor; nothing is written meanwhile."""
+    keys = homes.root / "laptop/home/device-keys"
+    keys.write_bytes(breaks(json.loads(keys.read_text())))
+    new = memory(homes.root / "new", embedder="none")
+    code = new.devices.add(str(homes.root / "carried"), name="new").code
+    new.devices.sync()
+    new.close()
+    said = run(homes.root, "laptop", "sync", "pair", "--accept", code, code=2)
+    assert "reverie sync add PLACE" in said and "Traceback" not in said
+    for words in (("sync", "status"), ("sync", "pair"), ("doctor",), ("sync",)):
+        assert "Traceback" not in run(homes.root, "laptop", *words, code=None)
+
+
+def test_a_key_with_a_wrong_letter_is_told_in_a_sentence(homes):
+    """It looks as a key does; age says that it is none."""
+    keys = homes.root / "laptop/home/device-keys"
+    held = json.loads(keys.read_text())
+    held["secret"] = held["secret"][:-6] + "QQQQQQ"
+    keys.write_text(json.dumps(held))
+    assert "in the file device-keys of this home is damaged" in run(homes.root, "laptop", "sync")

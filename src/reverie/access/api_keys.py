@@ -25,6 +25,12 @@ from reverie.storage.access_records import ApiKey, KeyLookup
 PREFIX_LENGTH, SECRET_LENGTH = 8, 32
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,38}")
 USER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+# One @ with something before it, and after it labels of letters and digits, of any alphabet: more
+# is for the server that takes the mail to say.
+EMAIL = re.compile(
+    r"[^\s@<>()\[\],;:\"\\\x00-\x20\x7f]+@[^\W_](?:[\w-]*[^\W_])?(?:\.[^\W_](?:[\w-]*[^\W_])?)*"
+)
+MAX_EMAIL_CHARS = 254
 TOKEN = re.compile(r"(rvi?)_([a-z0-9][a-z0-9-]{0,38})_([0-9a-z]{8})_([0-9a-z]{32})")
 API_KEY, INVITATION = "rv", "rvi"
 NOBODYS_HASH = bytes(32)  # what a token is compared with where there is no such key
@@ -79,6 +85,19 @@ def check_user_name(name: str) -> str:
             " with a letter or digit, and not `operator`"
         )
     return name
+
+
+def check_email(address: str) -> str:
+    """An e-mail address as it is compared, in small letters, or "" for none; BadInput for what
+    cannot be one. Whether somebody reads it is not known.
+    """
+    plain = address.strip().lower()
+    if plain and (len(plain) > MAX_EMAIL_CHARS or not EMAIL.fullmatch(plain)):
+        raise BadInput(
+            f"{address.strip()[:80]!r} is not an e-mail address. It is like ann@example.com; leave "
+            "it away where there is none"
+        )
+    return plain
 
 
 def new_token(tenant: str, kind: str = API_KEY) -> Token:

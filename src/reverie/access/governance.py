@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from reverie.access.actions import AccessActions, audit_entry
 from reverie.access.callers import Caller
-from reverie.access.retention import ErasurePlan, is_due, plan_erasure
-from reverie.access.rights import check_shared, is_private
+from reverie.access.retention import (
+    ErasurePlan,
+    ErasurePreview,
+    is_due,
+    plan_erasure,
+    preview_plan,
+)
+from reverie.access.rights import check_shared, covers, is_private
 from reverie.core import clock
 from reverie.core.errors import BadInput, HeldByLaw, NotFound, StoreError
 from reverie.storage.access_records import (
@@ -194,6 +201,25 @@ class Governance(AccessActions):
 
         `source` is a session, or the name of a file or import that stands in the memory's details.
         """
+        return self._find_erased(caller, author, source)[0]
+
+    def preview_erasure(
+        self,
+        caller: Caller,
+        *,
+        author: str = "",
+        source: str = "",
+    ) -> ErasurePreview:
+        """The same as an administrator may see it, who reads no private space of others."""
+        plan, found = self._find_erased(caller, author, source)
+        return preview_plan(plan, found, partial(is_seen_by, caller))
+
+    def _find_erased(
+        self,
+        caller: Caller,
+        author: str,
+        source: str,
+    ) -> tuple[ErasurePlan, list[StoredMemory]]:
         caller.check_admin()
         if bool(author) == bool(source):
             raise BadInput("Say an author or a source to erase.")
@@ -201,7 +227,7 @@ class Governance(AccessActions):
             found: list[StoredMemory] = rows.memories_of(author=author, source=source)
             holds = rows.holds()
         what = f"author {author}" if author else f"source {source}"
-        return plan_erasure(what, found, holds)
+        return plan_erasure(what, found, holds), found
 
     def erase(
         self,
@@ -237,6 +263,11 @@ class Governance(AccessActions):
     def _find(self, caller: Caller, ids: list[str]) -> list[StoredMemory]:
         with self.tables.governing(caller.tenant) as rows:
             return rows.stored_memories(ids)
+
+
+def is_seen_by(caller: Caller, space: str) -> bool:
+    """True for shared spaces, and those that are somebody's own."""
+    return not is_private(space) or covers(caller.private_root, space)
 
 
 def texts_of(store: Store, ids: tuple[str, ...]) -> list[str]:

@@ -18,6 +18,7 @@ from reverie.access.api_keys import (
     INVITATION,
     USER_NAME,
     IssuedKey,
+    check_email,
     check_tenant_name,
     check_user_name,
     hash_secret,
@@ -109,10 +110,11 @@ class Logins(AccessActions):
         caller.check_admin()
         for space, _right in grants:
             check_shared(space)
+        address = check_email(email)
         token = new_token(caller.tenant, INVITATION)
         invitation = Invitation(
             prefix=token.prefix,
-            email=email.strip().lower(),
+            email=address,
             is_admin=is_admin,
             teams=teams,
             grants=grants,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from reverie.access.actions import AccessActions, audit_entry
-from reverie.access.api_keys import check_tenant_name, check_user_name
+from reverie.access.api_keys import check_email, check_tenant_name, check_user_name
 from reverie.access.callers import Caller
 from reverie.core.errors import BadInput, Conflict, NotFound
 from reverie.storage.access_records import Team, User
@@ -30,7 +30,7 @@ class People(AccessActions):
         user = User(
             name=check_user_name(name),
             display_name=display_name,
-            email=email.strip().lower(),
+            email=check_email(email),
             is_admin=is_admin,
             created_at=now,
         )
@@ -65,7 +65,8 @@ class People(AccessActions):
         """
         if name != caller.user or email is not None or is_admin is not None:
             caller.check_admin()
-        wanted = {"display_name": display_name, "email": email, "is_admin": is_admin}
+        address = None if email is None else check_email(email)
+        wanted = {"display_name": display_name, "email": address, "is_admin": is_admin}
         fields = {field: value for field, value in wanted.items() if value is not None}
         return self._save(caller, name, "user-change", now, fields)
 

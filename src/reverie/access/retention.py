@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from reverie.access.rights import covers
@@ -31,6 +31,41 @@ class ErasurePlan:
                 f" {first.kind} {first.subject!r} is in force ({first.reason}). Ask"
                 f" {first.placed_by} or another administrator."
             )
+
+
+@dataclass(frozen=True, slots=True)
+class ErasurePreview:
+    """What an erasure would take, as an administrator may see it: of what lies in private spaces of
+    others, how much it is and no more.
+    """
+
+    what: str
+    ids: tuple[str, ...] = ()
+    spaces: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+    holds: tuple[LegalHold, ...] = ()
+    private: int = 0  # memories in private spaces of others that would go
+    private_held: int = 0  # and such as a hold keeps
+
+
+def preview_plan(
+    plan: ErasurePlan,
+    found: Iterable[StoredMemory],
+    may_see: Callable[[str], bool],
+) -> ErasurePreview:
+    """What of a plan may be shown to somebody who may see some spaces."""
+    seen = {memory.id for memory in found if may_see(memory.space)}
+    ids = tuple(id for id in plan.ids if id in seen)
+    held = tuple(id for id in plan.held if id in seen)
+    return ErasurePreview(
+        plan.what,
+        ids,
+        tuple(space for space in plan.spaces if may_see(space)),
+        held,
+        plan.holds,
+        len(plan.ids) - len(ids),
+        len(plan.held) - len(held),
+    )
 
 
 def hold_on(memory: StoredMemory, holds: Iterable[LegalHold]) -> LegalHold | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from reverie.access.actions import AccessActions, audit_entry
-from reverie.access.api_keys import IssuedKey, check_tenant_name, check_user_name
+from reverie.access.api_keys import IssuedKey, check_email, check_tenant_name, check_user_name
 from reverie.access.callers import operator_of
 from reverie.access.key_admin import make_key
 from reverie.core.errors import Conflict, HeldByLaw, NotFound
@@ -41,7 +41,9 @@ class TenantAdmin(AccessActions):
         tenant = Tenant(
             name=name, display_name=display_name, created_at=now, limits=limits or Limits()
         )
-        user = User(name=check_user_name(admin), email=email, is_admin=True, created_at=now)
+        user = User(
+            name=check_user_name(admin), email=check_email(email), is_admin=True, created_at=now
+        )
         key, token = make_key(name, admin, now, label="first administrator", purpose="admin")
         with self.tables.transaction(name) as rows:
             if not rows.add_tenant(tenant):

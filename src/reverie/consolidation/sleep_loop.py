@@ -173,8 +173,7 @@ def redraw_maps(run: SleepRun) -> None:
     work = run.work
     if work.store.url.endswith(":memory:"):
         return
-    model = work.embedder.model if work.embedder is not None else ""
-    redraw_kept_maps(work.store, work.settings.home, model, run.now())
+    redraw_kept_maps(work.store, work.settings.home, work.embedding_model, run.now())
 
 
 def load_progress(run: SleepRun) -> RunProgress:

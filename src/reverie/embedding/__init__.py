@@ -65,6 +65,17 @@ def embed_query(embedder: Embedder, text: str) -> Vectors:
     return row
 
 
+def prepare_embedder(embedder: Embedder) -> None:
+    """Have the model's files on this machine, fetched if need be, before texts are embedded.
+
+    Where a model's identity is a digest of them, it is not known before; asking for it alone
+    fetches nothing. ModelUnavailable where they cannot be had.
+    """
+    prepare = getattr(embedder, "prepare", None)
+    if prepare is not None:
+        prepare()
+
+
 class LazyEmbedder:
     """An embedder that is opened at the first use: a search by words waits for no model.
 
@@ -89,6 +100,10 @@ class LazyEmbedder:
             if self._opened is None:
                 self._opened = self._make()
             return self._opened
+
+    def prepare(self) -> None:
+        """Have the model on this machine."""
+        prepare_embedder(self._embedder())
 
     @property
     def model(self) -> str:

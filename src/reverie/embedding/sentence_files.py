@@ -219,6 +219,18 @@ def ensure_hub_model(
     return folder
 
 
+def find_fetched(model: HubModel, cache: Path) -> Path:
+    """The folder with a hub's model as it was fetched; ModelUnavailable where it was not."""
+    folder = find_hub_folder(model, cache)
+    pinned = read_pin(folder)
+    if pinned is None or list_damaged(folder, pinned):
+        raise ModelUnavailable(
+            f"The embedding model {model.name} is not on this machine. Words keep working "
+            "meanwhile; to fetch it: reverie data settle"
+        )
+    return folder
+
+
 def read_pin(folder: Path) -> Mapping[str, Any] | None:
     """The commit and the hashes of a fetched model; None where none was fetched whole."""
     try:

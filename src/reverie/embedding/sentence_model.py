@@ -67,26 +67,37 @@ class LoadedModel(NamedTuple):
 
 
 class SentenceModel:
-    """The embedder of a folder that `find_folder` finds or fetches. Thread-safe."""
+    """The embedder of a folder that `find_folder` finds or fetches, and `find_here` finds only.
+    Thread-safe.
+    """
 
     def __init__(
         self,
         name: str,
         find_folder: Callable[[], Path],
+        find_here: Callable[[], Path] | None = None,
         *,
         threads: int = 1,
     ) -> None:
         self.name = name
         self._find_folder, self._threads = find_folder, threads
+        self._find_here = find_here or find_folder
         self._lock = Lock()
         self._identity = ""
         self._loaded: LoadedModel | None = None
 
     @property
     def model(self) -> str:
-        """The name with a digest of the model's files; ModelUnavailable where they are missing."""
+        """The name with a digest of the model's files. Fetches nothing: ModelUnavailable where they
+        are not on this machine.
+        """
         with self._lock, told_as_unavailable():
-            return self._read_identity(self._find_folder)
+            return self._read_identity(self._find_here)
+
+    def prepare(self) -> None:
+        """Have the model's files on this machine, fetched if need be."""
+        with self._lock, told_as_unavailable():
+            self._read_identity(self._find_folder)
 
     @property
     def dims(self) -> int:
@@ -282,4 +293,4 @@ def open(
     def fetch() -> Path:
         return sentence_files.ensure_hub_model(hub, cache, progress=progress, offline=offline)
 
-    return SentenceModel(hub.name, fetch)
+    return SentenceModel(hub.name, fetch, lambda: sentence_files.find_fetched(hub, cache))

@@ -12,7 +12,7 @@ from hashlib import sha256
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from reverie.embedding import embed_query
+from reverie.embedding import embed_query, prepare_embedder
 
 if TYPE_CHECKING:
     from reverie.embedding import Embedder, Vectors
@@ -23,6 +23,10 @@ class CachedEmbedder:
 
     def __init__(self, inner: Embedder, known: MutableMapping[str, bytes]) -> None:
         self.inner, self.known = inner, known
+
+    def prepare(self) -> None:
+        """Have the model inside on this machine: vectors are kept under its identity."""
+        prepare_embedder(self.inner)
 
     @property
     def model(self) -> str:
@@ -38,6 +42,7 @@ class CachedEmbedder:
         """One row per text; only texts that are not in the cache are embedded."""
         import numpy as np
 
+        self.prepare()
         keys = [vector_key(self.model, text) for text in texts]
         rows: dict[str, Any] = {}
         # Each text once, however often it was asked for.
@@ -58,6 +63,7 @@ class CachedEmbedder:
         """The vector of a question, (dims,)."""
         import numpy as np
 
+        self.prepare()
         # Where a question is a text like others, one of them serves both.
         has_own = hasattr(self.inner, "embed_query")
         key = vector_key(f"{self.model}?" if has_own else self.model, text)

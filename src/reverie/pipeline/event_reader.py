@@ -22,6 +22,7 @@ from reverie.core.errors import Conflict, ModelAway, StoreError
 from reverie.core.model import EMPTY_MAPPING, Add, Change, Edge, Event, Memory
 from reverie.core.privacy_policy import Policy
 from reverie.embedding import Embedder
+from reverie.pipeline.pending_vectors import embedding_model_of
 from reverie.storage import Store
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ class WorkContext(NamedTuple):
 
     @property
     def embedding_model(self) -> str:
-        """The name of the embedder's vectors; empty without an embedder."""
-        return self.embedder.model if self.embedder else ""
+        """The name of the embedder's vectors; empty where none are to be had."""
+        return embedding_model_of(self.embedder) or ""
 
     @property
     def policy(self) -> Policy:

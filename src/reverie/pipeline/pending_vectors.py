@@ -3,7 +3,7 @@
 from typing import Any
 
 from reverie.core.errors import EmbedderUnavailable, ExtraMissing, ModelUnavailable
-from reverie.embedding import Embedder, embed_query
+from reverie.embedding import Embedder, embed_query, prepare_embedder
 from reverie.storage import Store
 from reverie.text.tokenization import fingerprint_text
 
@@ -21,6 +21,7 @@ def adopt_embedder(store: Store, embedder: Embedder) -> None:
     Vectors of the model before stay: another process may still use it, and whoever goes back to it
     embeds nothing twice.
     """
+    prepare_embedder(embedder)
     store.await_vectors(embedder.model)
 
 

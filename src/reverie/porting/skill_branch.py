@@ -28,6 +28,7 @@ from reverie.porting.skill_pages import (
     render_skill,
 )
 
+MAX_RENAMES = 20  # one after the other, that are followed
 BRANCH, FOLDER = "reverie/skills", ".claude/skills"
 # who is named where the repository's user has no name
 NOBODY = ("-c", "user.name=Reverie", "-c", "user.email=reverie@localhost")
@@ -47,7 +48,7 @@ class SkillChange(NamedTuple):
 
     memory: Memory
     path: str
-    what: str  # "edited", "removed", "both", "unreadable"
+    what: str  # "edited", "removed", "renamed", "both", "unreadable"
     text: str = ""
     why: str = ""
 
@@ -77,6 +78,31 @@ class SkillRepository:
     def has_removed(self, commit: str, path: str) -> bool:
         """True if a page was there before a commit, and somebody took it away."""
         return bool(self._git("log", "-1", "--diff-filter=D", "--format=%H", commit, "--", path))
+
+    def find_renamed(self, commit: str, path: str, memory_id: str) -> str:
+        """Where a page lies that was there before a commit and was given another name; empty if it
+        is nowhere. It names its memory in its head, or git knows it by what it says.
+        """
+        listed = self._git("ls-tree", "-r", "-z", "--name-only", commit, strip=False).split("\0")
+        for other in listed:
+            if other.rpartition("/")[2] == PAGE and memory_id in (
+                self.read_page(commit, other) or ""
+            ):
+                return other
+        for _ in range(MAX_RENAMES):
+            path = self._follow_rename(commit, path)
+            if not path or path in listed:
+                return path
+        return ""
+
+    def _follow_rename(self, commit: str, path: str) -> str:
+        """What a page was called by the commit that took its name away; empty if it went."""
+        removal = self._git("log", "-1", "--diff-filter=D", "--format=%H", commit, "--", path)
+        words = ("diff-tree", "-r", "-M", "-z", "--diff-filter=R", "--name-status", "--root")
+        told = self._git(*words, "--no-commit-id", removal, strip=False) if removal else ""
+        parts = told.split("\0")
+        renames = dict(zip(parts[1::3], parts[2::3], strict=False))
+        return renames.get(path, "")
 
     def list_skill_names(self, commit: str, folder: str) -> set[str]:
         """The skills that lie in a folder of a commit."""
@@ -172,7 +198,7 @@ def draft_pages(
         if force and is_new:
             drafts.append(SkillDraft(memory, path, text))
         elif present is None and digest and tip and repository.has_removed(tip, path):
-            altered.append(SkillChange(memory, path, "removed"))
+            altered.append(find_moved_page(repository, tip, memory, path, digest))
         elif present is not None and digest_page(present) != digest and is_new:
             altered.append(SkillChange(memory, path, "edited", present))
         elif not digest or (is_new and not is_adopted(memory, present)):
@@ -240,10 +266,26 @@ def find_changes(
         present = repository.read_page(commit, path)
         if present is None:
             if repository.has_removed(commit, path):
-                changes.append(SkillChange(memory, path, "removed"))
+                changes.append(find_moved_page(repository, commit, memory, path, digest))
         elif digest_page(present) != digest:
             changes.append(compare_page(memory, path, digest, present))
     return [one for one in changes if one.what]
+
+
+def find_moved_page(
+    repository: SkillRepository,
+    commit: str,
+    memory: Memory,
+    path: str,
+    digest: str,
+) -> SkillChange:
+    """What became of a page that is no longer where it was: it has another name, or none."""
+    other = repository.find_renamed(commit, path, memory.id)
+    present = repository.read_page(commit, other) if other else None
+    if present is None:
+        return SkillChange(memory, path, "removed")
+    found = compare_page(memory, path, digest, present)
+    return found._replace(path=other, what=found.what or "renamed", text=present)
 
 
 def compare_page(memory: Memory, path: str, digest: str, present: str) -> SkillChange:

@@ -418,6 +418,24 @@ def test_open_streams_do_not_keep_the_server_from_stopping(postgres_server):
 # Team.
 
 
+def test_trust_is_taken_back_only_where_it_was_changed(team, visit):
+    """Said again what holds already, there is nothing to undo; undo never sets the opposite then."""
+    team.hire("ann")
+    boss = visit(team.founded.key.token)
+    headers = {**boss.own, "Accept": "application/json"}
+
+    def say(whom, word):
+        fields = {"of": "demo", "for": whom, "trust": word}
+        return json.loads(boss.post_form("/team/trust", headers=headers, **fields).text)
+
+    for whom in ("me", "all"):
+        assert not say(whom, "no").get("undo_path")
+        done = say(whom, "yes")
+        assert (done["undo_path"], done["undo_fields"]["trust"]) == ("/team/trust", "no")
+        assert not say(whom, "yes").get("undo_path")
+        assert say(whom, "no")["undo_fields"]["trust"] == "yes"
+
+
 def test_rights_are_given_and_taken_with_a_way_back(team, visit):
     """To a user, a team, everyone; undo gives what was there before."""
     team.hire("ann")

@@ -6,6 +6,8 @@ import pytest
 
 from reverie.interfaces.web.page import View
 from reverie.interfaces.web.pages import PAGES
+from reverie.sync.space_map import Account
+from reverie.sync.sync_state import save_account
 from reverie.testing import SPACE
 from tests.interfaces.web.web_client import open_site, remember_everything
 
@@ -153,3 +155,20 @@ def test_another_space_is_looked_at_by_its_name(mind):
     assert "Only of the other" not in site.get("/ask").text
     other = site.get("/ask", params={"space": "me/other"}).text
     assert "Only of the other" in other and 'href="/?space=me%2Fother"' in other
+
+
+def test_the_foot_of_each_page_says_where_the_memory_goes(mind, tmp_path):
+    """Nowhere; or through which places, without passwords, and to which team's server."""
+    assert "Everything here stays on this machine." in open_site(mind).get("/").text
+    (tmp_path / "carried").mkdir()
+    mind.devices.add(str(tmp_path / "carried"))
+    mind.devices.add("https://ann:swordfish@git.example.com/x.git")
+    save_account(mind.store, Account("https://team.example.com", "acme", "ann"))
+    html = open_site(mind).get("/").text
+    assert "stays on this machine" not in html and "swordfish" not in html
+    for where in (
+        str(tmp_path / "carried/reverie-log"),
+        "git.example.com/x.git",
+        "team.example.com",
+    ):
+        assert where in html

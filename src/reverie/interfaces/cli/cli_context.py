@@ -146,6 +146,16 @@ class CliContext:
         if not self.as_json:
             print_note(text)
 
+    def note_missing_model(self) -> None:
+        """A line on stderr if the embedding model is not here: only words count until it is."""
+        from reverie.interfaces.worker import is_model_missing
+
+        if is_model_missing(self.settings):
+            self.note(
+                f"The embedding model {self.settings.embedder} is not on this machine: words alone "
+                "are compared. What it lacks, or to fetch it: reverie data settle"
+            )
+
     @contextmanager
     def open_mind(self, *, watched: bool = True, as_found: bool = False) -> Iterator[Mind]:
         """The memory, open; closed at the end, whatever happens. Off where an agent's session asks

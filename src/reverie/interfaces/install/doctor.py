@@ -195,7 +195,15 @@ def examine_devices(mind: Mind) -> Iterator[DoctorFinding]:
                 f"{place.where} cannot be reached: {place.trouble}.",
                 "It is tried again by itself. Try now: reverie sync",
             )
+    if found.pairing is not None and found.pairing.trouble:
+        yield report_fault(found.pairing.trouble, "How things stand: reverie sync status")
     for one in found.others:
+        if one.open_files:
+            yield report_fault(
+                f"{one.open_files:,} files of the log of {one.name or one.device} are not sealed: "
+                "whoever has the place can read them.",
+                "Pair that machine (on it: reverie sync add PLACE); reverie sync status says more",
+            )
         for trouble in one.troubles:
             yield report_fault(
                 f"Of the log of {one.name or one.device}: {trouble}.",

@@ -335,10 +335,12 @@ def erase_memories(
     asked: MemberRequest, author: str = "", source: str = "", dry_run: bool = True
 ) -> Any:
     """Erase for good all that a user wrote, or that came from a source, and search for what is
-    left. Without `dry_run=false` it is only told what would go.
+    left. Without `dry_run=false` it is only told what would go; of what lies in private spaces of
+    others, how much.
     """
-    plan = asked.control.governance.plan_erasure(asked.caller, author=author, source=source)
+    governance = asked.control.governance
     if dry_run:
-        return plan
+        return governance.preview_erasure(asked.caller, author=author, source=source)
+    plan = governance.plan_erasure(asked.caller, author=author, source=source)
     purge = partial(purge_everywhere, now=asked.now)
     return asked.control.governance.erase(asked.caller, plan, asked.whole_store, asked.now, purge)

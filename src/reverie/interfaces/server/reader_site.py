@@ -105,6 +105,10 @@ class ReaderRenderer(Renderer):
         frame: PageFrame = with_reader_spaces(super().frame(mind, inner, page), self._root)
         return frame._replace(reader=self._reader)
 
+    def list_elsewhere(self, _mind: Mind) -> list[str]:
+        """Nothing: what is here is on the server."""
+        return []
+
     def bare_frame(self, space: str) -> PageFrame:
         """As for every error."""
         return super().bare_frame(space)._replace(reader=self._reader)

@@ -81,6 +81,8 @@ class PageFrame(NamedTuple):
     csrf: str = ""
     done: Done | None = None
     reader: Reader | None = None  # None: these are the pages of one's own machine
+    # Where else the memory lies, of one's own machine: places, and a team's server.
+    elsewhere: Sequence[str] = ()
 
 
 class FrameCounts(NamedTuple):
@@ -143,7 +145,18 @@ class Renderer:
             last,
             asked.now,
             asked,
+            elsewhere=self.list_elsewhere(mind),
         )
+
+    def list_elsewhere(self, mind: Mind) -> list[str]:
+        """Where else a memory goes: the places of one's other machines, and a team's server."""
+        from reverie.sync.device_logs.log_state import load_own
+        from reverie.sync.sync_state import load_account
+
+        own, account = load_own(mind.store), load_account(mind.store)
+        sealed = " (sealed for your machines)" if own is not None and own.is_sealed else ""
+        places = [f"{place.shown().where}{sealed}" for place in own.places] if own else []
+        return [*places, *([f"{account.url} (what you share with your team)"] if account else [])]
 
     def bare_frame(self, space: str) -> PageFrame:
         """The frame of an error, which asks nothing of the store."""

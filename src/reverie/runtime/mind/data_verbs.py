@@ -112,6 +112,7 @@ class DataVerbs(VerbGroup):
         that was kept and is old (`is_due`).
         """
         from reverie.consolidation.memory_map import MAX_NODES, MapRequest, cache_file, draw_map
+        from reverie.pipeline.pending_vectors import embedding_model_of
 
         most = min(check_limit(limit), MAX_NODES)
         home = self._resolve_space(space)
@@ -120,7 +121,7 @@ class DataVerbs(VerbGroup):
         is_kept = folder.is_dir() and not self._store.url.endswith(":memory:")
         whole = is_kept and most == MAX_NODES
         cache = cache_file(folder / "cache", home) if whole else None
-        model = embedder.model if embedder is not None else ""
+        model = embedding_model_of(embedder) or ""
         spaces, now = self._visible_from(space), self._now()
         # What is not kept is no better the next time.
         hasty = in_haste and whole

@@ -144,7 +144,7 @@ class ProcedureVerbs(VerbGroup):
         force: bool = False,
     ) -> SkillReport:
         """Read back what became of skills in review: an edited page revises its procedure, one that
-        was removed archives it.
+        was removed archives it, and one that was renamed is known by its new name.
 
         `ref` is the branch or commit to look at (default: reverie/skills). Only with `reviewed`,
         which says that somebody whom the user trusts looked at it, anything is changed; one event,
@@ -157,7 +157,7 @@ class ProcedureVerbs(VerbGroup):
         repository = skill_branch.SkillRepository(self._find_tree(tree))
         target = ref or skill_branch.BRANCH
         changes = skill_branch.find_changes(repository, target, self._list_procedures(home))
-        taken = [one for one in changes if one.what in ("edited", "removed")]
+        taken = [one for one in changes if one.what in ("edited", "removed", "renamed")]
         taken += [one for one in changes if one.what == "both" and force]
         if not reviewed or not taken:
             return SkillReport(target, changes=tuple(changes))

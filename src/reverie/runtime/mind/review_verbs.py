@@ -68,6 +68,8 @@ class ReviewVerbs(VerbGroup):
 
         Both memories of a pair count and can be seen from the space.
         """
+        from reverie.pipeline.pending_vectors import embedding_model_of
+
         most = check_limit(limit)
         if not most:
             return []
@@ -75,9 +77,8 @@ class ReviewVerbs(VerbGroup):
         edges = self._store.edges_between(UNDECIDED_RELATIONS, spaces, most)
         found = self._get_memories([id for edge in edges for id in (edge.src, edge.dst)])
         memories = index_memories(found)
-        vectors = {}
-        if embedder := self._context.answering_embedder:
-            vectors = self._store.vectors(embedder.model, list(memories))
+        model = embedding_model_of(self._context.answering_embedder)
+        vectors = self._store.vectors(model, list(memories)) if model else {}
         # Cached, because one memory may be part of many questions.
         history = cache(self._store.history)
         return [self._build_case(edge, memories, vectors, history) for edge in edges]

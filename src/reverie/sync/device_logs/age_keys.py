@@ -6,6 +6,7 @@ them: a secret one begins with AGE-SECRET-KEY-1, a public one with age1.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterable
 from importlib import import_module
@@ -19,6 +20,24 @@ from reverie.sync.device_logs.sealer import CannotOpen
 # each guess cost about a second.
 CODE_LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 CODE_LENGTH = 9
+
+
+DAMAGED_KEY = (
+    "A key in the file device-keys of this home is damaged. Bring the file back from a copy, or "
+    "remove it and pair this machine again: reverie sync add PLACE"
+)
+SECRET_KEY = re.compile(r"AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}")
+PUBLIC_KEY = re.compile(r"age1[02-9ac-hj-np-z]{58}")
+
+
+def is_secret_key(text: object) -> bool:
+    """True for what looks as age writes a secret key; its checksum is age's to check."""
+    return isinstance(text, str) and SECRET_KEY.fullmatch(text) is not None
+
+
+def is_public_key(text: object) -> bool:
+    """True for what looks as age writes a public key."""
+    return isinstance(text, str) and PUBLIC_KEY.fullmatch(text) is not None
 
 
 def has_age() -> bool:
@@ -54,7 +73,10 @@ def public_of(secret: str) -> str:
 def seal_to(publics: Iterable[str], plain: bytes) -> bytes:
     """What only those who hold one of the secret keys can read."""
     age = load_age()
-    recipients = [age.x25519.Recipient.from_str(one) for one in publics]
+    try:
+        recipients = [age.x25519.Recipient.from_str(one) for one in publics]
+    except age.RecipientError as err:
+        raise BadInput(DAMAGED_KEY) from err
     return bytes(age.encrypt(plain, recipients))
 
 
@@ -63,6 +85,8 @@ def open_with(secret: str, sealed: bytes) -> bytes:
     age = load_age()
     try:
         return bytes(age.decrypt(sealed, [age.x25519.Identity.from_str(secret)]))
+    except age.IdentityError as err:
+        raise BadInput(DAMAGED_KEY) from err
     except age.DecryptError as err:
         raise CannotOpen("was sealed for others, or altered") from err
 

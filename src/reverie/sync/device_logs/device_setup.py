@@ -10,6 +10,7 @@ from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import UNDECIDED_RELATIONS
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
+from reverie.sync.device_logs.age_keys import load_age
 from reverie.sync.device_logs.batch_file import key_file_owner, owner_of
 from reverie.sync.device_logs.home_keys import load_keys
 from reverie.sync.device_logs.log_folder import FOLDER as LOG_FOLDER
@@ -20,6 +21,7 @@ from reverie.sync.device_logs.log_state import (
     FOLDER,
     GIT,
     LogPlace,
+    OpenLog,
     OwnLog,
     hide_login,
     load_conflicts,
@@ -28,7 +30,12 @@ from reverie.sync.device_logs.log_state import (
     save_own,
     save_peers,
 )
-from reverie.sync.device_logs.log_step import new_device, open_place, renew_log
+from reverie.sync.device_logs.log_step import (
+    is_written_here,
+    new_device,
+    open_place,
+    renew_log,
+)
 from reverie.sync.device_logs.own_log import count_waiting
 from reverie.sync.device_logs.pairing import (
     PairingState,
@@ -36,6 +43,7 @@ from reverie.sync.device_logs.pairing import (
     start_ring,
     start_waiting,
 )
+from reverie.sync.device_logs.sealer import LIES_OPEN
 from reverie.sync.device_logs.space_names import find_namesakes
 
 GIT_ADDRESS = re.compile(
@@ -47,6 +55,11 @@ SEALED_THERE = "The logs that lie there are sealed. Leave --plain away, and this
 OPEN_HERE = (
     "The logs that lie there are sealed, and those of this memory, which go to other places too, "
     "are not. First: reverie sync remove PLACE, for each that reverie sync status names"
+)
+KEYS_LOST = (
+    "The keys of this memory's sealed logs are gone, and no paired machine has put its own at "
+    "{where}. Bring the file device-keys back from a copy, or first: reverie sync remove PLACE, "
+    "for {others}"
 )
 OPEN_THERE = (
     "The logs that lie there are not sealed, and those of this memory are. Name an empty folder"
@@ -63,6 +76,7 @@ class OtherDevice(NamedTuple):
     files: int = 0  # that were read
     missing: int = 0  # files that have not arrived though later ones have
     troubles: tuple[str, ...] = ()
+    open_files: int = 0  # that whoever has a sealed place can read; they are not read here
 
 
 class AddedPlace(NamedTuple):
@@ -93,6 +107,8 @@ class DevicesStatus(NamedTuple):
     # spaces of projects that have one name, which may be one in two folders
     namesakes: tuple[tuple[str, str], ...] = ()
     pairing: PairingState | None = None  # None: the logs are not sealed
+    # what this machine wrote before it was sealed may lie open still: it waits to be paired
+    has_open_log: bool = False
 
 
 def is_git_address(where: str) -> bool:
@@ -143,25 +159,45 @@ def seal_place(
 ) -> AddedPlace:
     """Make the keys that a place needs, or ask for them."""
     home, keys = work.settings.home, load_keys(work.settings.home)
-    lies = look_at(place, own, home, must_reach=bool(sealed) and keys is None)
+    is_lost = own.is_sealed and keys is None
+    if is_lost:
+        load_age()
+    lies = look_at(place, own, home, must_reach=is_lost or (bool(sealed) and keys is None))
     others = [one for one in own.places if (one.kind, one.where) != (place.kind, place.where)]
-    added = AddedPlace(place.kind, place.shown().where, is_sealed=keys is not None)
+    added = AddedPlace(place.kind, place.shown().where, is_sealed=own.is_sealed)
+    if own.is_sealed and (sealed is False or lies.is_open):
+        raise BadInput(SEALED_HERE if sealed is False else OPEN_THERE)
     if keys is not None:
-        if sealed is False or lies.is_open:
-            raise BadInput(SEALED_HERE if sealed is False else OPEN_THERE)
         is_alone = keys.ring is not None and len(keys.ring.devices) == 1 and not others
         if lies.has_keys and is_alone:
             return added._replace(code=start_waiting(work, renew_log(work, own)))
         return added._replace(code=keys.code)
     if lies.has_keys:
-        if sealed is False or others:
+        if sealed is False or (others and not is_lost):
             raise BadInput(SEALED_THERE if sealed is False else OPEN_HERE)
-        own = renew_log(work, own) if own.number else own
-        return added._replace(is_sealed=True, code=start_waiting(work, own))
-    if not sealed or lies.is_open or others:
+        return added._replace(is_sealed=True, code=start_waiting(work, seal_log(work)))
+    if is_lost and others:
+        listed = ", ".join(one.shown().where for one in others)
+        raise BadInput(KEYS_LOST.format(where=added.where, others=listed))
+    if not is_lost and (not sealed or lies.is_open or others):
         return added
-    own = renew_log(work, own) if own.number else own
-    return added._replace(is_sealed=True, recovery=start_ring(work, own))
+    return added._replace(is_sealed=True, recovery=start_ring(work, seal_log(work)))
+
+
+def seal_log(work: WorkContext) -> OwnLog:
+    """Write nothing in the open from now on, and have what was written so taken away once the
+    sealed log tells it. Comes before the keys are made: until then nothing is written at all.
+    """
+    load_age()
+    with work.store.transaction():
+        own = load_own(work.store)
+        if own is None:
+            raise BadInput("First name the folder or repository: reverie sync add PLACE")
+        before = OpenLog(own.device, own.number, own.digest)
+        open_logs = own.open_logs if own.is_sealed or not own.number else (*own.open_logs, before)
+        sealed = own._replace(is_sealed=True, open_logs=open_logs)
+        save_own(work.store, sealed)
+        return renew_log(work, sealed) if own.number else sealed
 
 
 class FoundThere(NamedTuple):
@@ -176,7 +212,10 @@ def look_at(place: LogPlace, own: OwnLog, home: Path, *, must_reach: bool) -> Fo
     try:
         there = open_place(place, own, home)
         there.open()
-        names = [name for name in there.sizes() if owner_of(name) != own.device]
+        found = there.sizes()
+        mine = [OpenLog(own.device, own.number, own.digest), *own.open_logs]
+        written = {log.device for log in mine if is_written_here(log, there, found)}
+        names = [name for name in found if owner_of(name) not in written]
     except PlaceAway:
         if must_reach:
             raise
@@ -230,6 +269,7 @@ def describe_devices(store: Store, home: Path) -> DevicesStatus | None:
     own = load_own(store)
     if own is None:
         return None
+    pairing = describe_pairing(store, home)
     others = (
         OtherDevice(
             peer.device,
@@ -238,7 +278,8 @@ def describe_devices(store: Store, home: Path) -> DevicesStatus | None:
             peer.wrote_at,
             peer.upto + len(peer.beyond),
             len(list_missing(peer)),
-            tuple(peer.troubles.values()),
+            tuple(why for why in peer.troubles.values() if LIES_OPEN not in why),
+            sum(LIES_OPEN in why for why in peer.troubles.values()),
         )
         for peer in load_peers(store).values()
     )
@@ -250,7 +291,8 @@ def describe_devices(store: Store, home: Path) -> DevicesStatus | None:
         count_waiting(store),
         list_open_conflicts(store),
         tuple(find_namesakes(store)),
-        describe_pairing(store, home),
+        pairing,
+        bool(own.open_logs and pairing and pairing.code),
     )
 
 

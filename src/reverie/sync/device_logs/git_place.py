@@ -108,6 +108,16 @@ class GitPlace:
             self._is_changed = self._is_shortened = True
         self._objects.pop(name, None)
 
+    def erase_log(self, device: str) -> None:
+        """Take away the branch of a device. No commit that can be reached has its files then."""
+        if not self._find(f"{FETCHED}/{device}"):
+            return
+        self._push(f":{BRANCHES}/{device}")
+        self._git("update-ref", "-d", f"{FETCHED}/{device}")
+        self._objects = {
+            name: one for name, one in self._objects.items() if owner_of(name) != device
+        }
+
     def finish(self) -> None:
         """Commit and push what was written and removed."""
         if not self._is_changed:
@@ -117,15 +127,17 @@ class GitPlace:
         before = self._find(f"{FETCHED}/{self.device}")
         parent = ("-p", before) if before and not self._is_shortened else ()
         commit = self._git(*AUTHOR, "commit-tree", tree, *parent, "-m", "reverie").strip()
-        self._push(commit)
+        self._push(f"+{commit}:{BRANCHES}/{self.device}")
         self._git("update-ref", f"{FETCHED}/{self.device}", commit)
         self._is_changed = self._is_shortened = False
 
-    def _push(self, commit: str) -> None:
-        """Push a commit as the branch of this device; another device may hold a lock just now."""
+    def _push(self, what: str) -> None:
+        """Push a commit as a branch, or nothing in its stead; another device may hold a lock just
+        now.
+        """
         for number in range(1, PUSHES + 1):
             try:
-                self._git("push", "--quiet", self.url, f"+{commit}:{BRANCHES}/{self.device}")
+                self._git("push", "--quiet", self.url, what)
                 return
             except PlaceAway:
                 if number == PUSHES:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from reverie.core.atomic_file import write_atomically
 from reverie.core.errors import BadInput
+from reverie.sync.device_logs.age_keys import is_public_key, is_secret_key
 from reverie.sync.device_logs.key_ring import (
     KeyRing,
     is_out_of_date,
@@ -23,7 +24,7 @@ from reverie.sync.device_logs.key_ring import (
     seal_batch,
     seal_ring,
 )
-from reverie.sync.device_logs.sealer import AGE, CannotOpen, PlainSealer, Sealer
+from reverie.sync.device_logs.sealer import AGE, LIES_OPEN, CannotOpen, PlainSealer, Sealer
 
 FILE = "device-keys"
 RING, REQUEST = b"RVRING1\n", b"RVASKS1\n"
@@ -56,20 +57,34 @@ def load_keys(home: Path) -> HomeKeys | None:
     try:
         values = json.loads(path.read_text("utf-8"))
         ring = values["ring"]
-        return HomeKeys(
+        keys = HomeKeys(
             str(values["secret"]),
             ring_from_json(ring) if ring else None,
             str(values["code"]),
             base64.b64decode(values["file"]),
             tuple(map(str, values.get("heard", ()))),
         )
+        return check_keys(keys)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as err:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as err:
         raise BadInput(
             f"{path}, which holds the keys of your devices' logs, cannot be read. Bring it back "
             "from a copy, or remove it and pair this machine again: reverie sync add PLACE"
         ) from err
+
+
+def check_keys(keys: HomeKeys) -> HomeKeys:
+    """The keys; ValueError where one is none."""
+    secrets, publics = [keys.secret], []
+    if keys.ring is not None:
+        if not keys.ring.epochs:
+            raise ValueError("there is no key to seal with")
+        secrets += [epoch.secret for epoch in keys.ring.epochs]
+        publics += [one.public for one in keys.ring.devices]
+    if not (all(map(is_secret_key, secrets)) and all(map(is_public_key, publics))):
+        raise ValueError("one of the keys is none")
+    return keys
 
 
 def save_keys(home: Path, keys: HomeKeys) -> None:
@@ -119,10 +134,10 @@ class RingSealer:
         removal = ring.find_removal(device)
         if removal is not None and number > removal.upto:
             raise CannotOpen(f"was written by {removal.name}, which was removed: it is not read")
+        if not sealed.startswith(AGE):
+            raise CannotOpen(LIES_OPEN)
         if removal is None and ring.find(device) is None:
             raise CannotOpen("is by a machine that is not paired: it is not read")
-        if not sealed.startswith(AGE):
-            raise CannotOpen("is not sealed, so it is none of your devices'")
         plain, epoch = open_batch(ring, sealed)
         if is_out_of_date(ring, epoch, device, number):
             raise CannotOpen(
@@ -132,6 +147,27 @@ class RingSealer:
         return plain
 
 
+class HomeSealer:
+    """Seals for the devices on the ring of a home that has keys, and nothing where it has none.
+
+    Each call looks anew: a home may be sealed while another process brings it in step.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def _sealer(self) -> Sealer:
+        return RingSealer(self.home) if (Path(self.home) / FILE).exists() else PlainSealer()
+
+    def seal(self, plain: bytes) -> bytes:
+        """The bytes as they lie in the folder."""
+        return self._sealer().seal(plain)
+
+    def open(self, sealed: bytes, device: str, number: int) -> bytes:
+        """What a device wrote in its file of this number."""
+        return self._sealer().open(sealed, device, number)
+
+
 def open_sealer(home: Path) -> Sealer:
     """What seals the logs of a home."""
-    return RingSealer(home) if (Path(home) / FILE).exists() else PlainSealer()
+    return HomeSealer(home)

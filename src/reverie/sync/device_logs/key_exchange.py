@@ -13,7 +13,7 @@ from pathlib import Path
 from reverie.core.errors import ReverieError
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
-from reverie.sync.device_logs.age_keys import open_by_code, public_of
+from reverie.sync.device_logs.age_keys import is_public_key, open_by_code, public_of
 from reverie.sync.device_logs.batch_file import key_file_name, key_file_owner
 from reverie.sync.device_logs.home_keys import (
     REQUEST,
@@ -154,7 +154,8 @@ def answer_request(data: bytes, device: str, code: str, now: float) -> DeviceKey
     try:
         values = json.loads(open_by_code(code, data.removeprefix(REQUEST)))
         asks = DeviceKey(device, str(values["name"]), str(values["public"]), now, code)
-        return asks if values["device"] == device else None
+        is_its_own = values["device"] == device and is_public_key(asks.public)
+        return asks if is_its_own else None
     except (CannotOpen, ValueError, KeyError, TypeError):
         return None
 

@@ -150,8 +150,9 @@ class OpenedRing(NamedTuple):
 
 def open_ring(secret: str, sealed: bytes) -> OpenedRing:
     """A ring that was sealed to a key; CannotOpen if it was not, or cannot be read."""
+    opened = open_with(secret, sealed)
     try:
-        text, macs = json.loads(open_with(secret, sealed))
+        text, macs = json.loads(opened)
         known, values = json.loads(text)
         if known != FORMAT:
             raise CannotOpen("is of a later Reverie. Upgrade: pip install --upgrade reverie")

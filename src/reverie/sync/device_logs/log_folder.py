@@ -46,6 +46,9 @@ class Place(Protocol):
     def remove(self, name: str) -> None:
         """Take a file away."""
 
+    def erase_log(self, device: str) -> None:
+        """Take away all files of a device, at once for others; PlaceAway if that cannot be."""
+
     def finish(self) -> None:
         """Make sure that what was written and removed is so for others; PlaceAway if it is not."""
 
@@ -95,8 +98,24 @@ class LogFolder:
         with suppress(FileNotFoundError):
             (self.path / name).unlink()
 
+    def erase_log(self, device: str) -> None:
+        """Take away all files of a device: those too that a process which died left half written,
+        and copies that whoever carries the folder has made under longer names.
+        """
+        try:
+            for path in list(self.path.iterdir()):
+                if is_named_after(path.name, device):
+                    path.unlink(missing_ok=True)
+        except OSError as err:
+            raise PlaceAway(f"{self.path} cannot be cleared: {err.strerror}") from err
+
     def finish(self) -> None:
         """Nothing: each file was whole when it was written."""
+
+
+def is_named_after(name: str, device: str) -> bool:
+    """True for a file of a device, and for what is left of one or a copy of it."""
+    return name.removeprefix(".").startswith(f"{device}-")
 
 
 def own_folder(home: Path) -> LogFolder:

@@ -51,6 +51,14 @@ def hide_login(where: str) -> str:
     return LOGIN.sub(r"\1…@", where)
 
 
+class OpenLog(NamedTuple):
+    """A log of this home that nobody sealed, by the number that the device had then."""
+
+    device: str
+    number: int  # of its last file
+    digest: str  # of that file
+
+
 class OwnLog(NamedTuple):
     """This device, and how far its log has come."""
 
@@ -71,6 +79,8 @@ class OwnLog(NamedTuple):
     # (in the logs, here) of spaces that are called otherwise on other machines
     spaces: tuple[tuple[str, str], ...] = ()
     is_sealed: bool = False  # without its keys nothing is written
+    # what this home wrote before it was sealed, which is taken away where it still lies
+    open_logs: tuple[OpenLog, ...] = ()
 
 
 class Waiting(NamedTuple):
@@ -98,6 +108,7 @@ def load_own(store: Store) -> OwnLog | None:
     places = tuple(LogPlace(**one) for one in values.pop("places", ()))
     known = {name: value for name, value in values.items() if name in OwnLog._fields}
     known["spaces"] = tuple((there, here) for there, here in known.get("spaces", ()))
+    known["open_logs"] = tuple(OpenLog(*one) for one in known.get("open_logs", ()))
     return OwnLog(**known, places=places)
 
 

@@ -7,7 +7,7 @@ and tried again after a while that grows; nobody waits for it, and the other pla
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from reverie.sync.device_logs.batch_file import (
     HalfArrived,
     LogBatch,
     LogName,
+    digest_file,
     owner_of,
     parse_name,
     read_batch,
@@ -40,6 +41,7 @@ from reverie.sync.device_logs.log_state import (
     FOLDER,
     GIT,
     LogPlace,
+    OpenLog,
     OwnLog,
     load_own,
     load_peers,
@@ -251,6 +253,7 @@ class DeviceStep:
                 self.done = self.done._replace(more=True)
                 return
             self._show(own, there, sizes)
+            sizes = self._erase_open_logs(own, there, sizes)
             if takes_in:
                 self._take_all(own, there, sizes)
         except StoreError:
@@ -328,6 +331,25 @@ class DeviceStep:
         if written:
             there.finish()
 
+    def _erase_open_logs(
+        self,
+        own: OwnLog,
+        there: Place,
+        sizes: dict[str, int],
+    ) -> dict[str, int]:
+        """Take away what this home wrote at a place before it was sealed, once its sealed log tells
+        it; what is left to be read. What somebody else wrote under its number, as a copy of the
+        home may have, stays.
+        """
+        is_told = is_told_sealed(self.work, own)
+        for log in own.open_logs:
+            names = [name for name in sizes if owner_of(name) == log.device]
+            if names and (not is_told or is_written_here(log, there, names)):
+                if is_told:
+                    there.erase_log(log.device)
+                sizes = {name: size for name, size in sizes.items() if name not in names}
+        return sizes
+
     def _take_all(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> None:
         """Take in what others wrote, as many files as a step may."""
         peers = load_peers(self.store)
@@ -400,6 +422,22 @@ class DeviceStep:
             save_peers(self.store, peers.values())
 
 
+def is_told_sealed(work: WorkContext, own: OwnLog) -> bool:
+    """True if all that a home told in the open before it was sealed stands in its sealed log."""
+    if not own.open_logs or not own.is_sealed or is_waiting(work.settings.home):
+        return False
+    return own.full_after is None and not own.snapshot and not own.must_compact
+
+
+def is_written_here(log: OpenLog, there: Place, names: Iterable[str]) -> bool:
+    """True if a log at a place ends as this home wrote it, or before."""
+    ends = max(group_by_device(names).get(log.device, []), default=0)
+    if not ends or ends < log.number:
+        return True
+    last = LogName(log.device, log.number).text
+    return ends == log.number and digest_file(there.read(last)) == log.digest
+
+
 def renew_log(work: WorkContext, own: OwnLog) -> OwnLog:
     """Begin the own log anew under another number, with a snapshot of all that it told."""
     with work.store.transaction():
@@ -412,6 +450,7 @@ def renew_log(work: WorkContext, own: OwnLog) -> OwnLog:
             must_compact=True,
             spaces=own.spaces,
             is_sealed=own.is_sealed,
+            open_logs=own.open_logs,
         )
         save_own(work.store, fresh)
     files = own_folder(work.settings.home)

@@ -24,6 +24,7 @@ from reverie.sync.device_logs.batch_file import (
     write_batch,
 )
 from reverie.sync.device_logs.folding import tell_new
+from reverie.sync.device_logs.home_keys import KEYS_GONE, load_keys
 from reverie.sync.device_logs.local_changes import (
     edges_from,
     is_wanted,
@@ -44,7 +45,7 @@ from reverie.sync.device_logs.log_state import (
     save_waiting,
 )
 from reverie.sync.device_logs.marks import marks_to_json
-from reverie.sync.device_logs.sealer import Sealer
+from reverie.sync.device_logs.sealer import CannotOpen, Sealer
 from reverie.sync.device_logs.space_names import to_logs
 from reverie.sync.outbox import take_within_bytes
 from reverie.sync.wire_format import memory_to_wire
@@ -210,6 +211,8 @@ class OwnLogWriter:
             at=self.work.now,
             name=own.name,
         )
+        if own.is_sealed and load_keys(self.work.settings.home) is None:
+            raise CannotOpen(KEYS_GONE)
         data = write_batch(head, entries, self.sealer)
         self.files.write(LogName(head.device, head.number).text, data)
         return own._replace(number=head.number, digest=digest_file(data))

@@ -18,6 +18,7 @@ from reverie.sync.device_logs.age_keys import (
     seal_by_code,
 )
 from reverie.sync.device_logs.home_keys import (
+    KEYS_GONE,
     REQUEST,
     HomeKeys,
     load_keys,
@@ -64,6 +65,7 @@ class PairingState(NamedTuple):
     removed: tuple[Removal, ...] = ()
     waiting: tuple[str, ...] = ()  # the numbers of devices that ask to be paired
     recovery: str = ""  # the secret recovery key, the one time that it is told
+    trouble: str = ""  # what is wrong with the keys of this home
 
 
 def start_ring(work: WorkContext, own: OwnLog) -> str:
@@ -85,12 +87,15 @@ def start_waiting(work: WorkContext, own: OwnLog) -> str:
 
 def describe_pairing(store: Store, home: Path, *, looks: bool = False) -> PairingState | None:
     """Who holds the keys; None if nothing is sealed. `looks`: who asks for them, too."""
-    keys = load_keys(home)
+    own = load_own(store)
+    try:
+        keys = load_keys(home)
+    except BadInput as err:
+        return PairingState(trouble=str(err))
     if keys is None:
-        return None
+        return PairingState(trouble=KEYS_GONE) if own and own.is_sealed else None
     if keys.ring is None:
         return PairingState(keys.code)
-    own = load_own(store)
     asking = find_requests(own, home) if looks and own else {}
     known = {one.device for one in keys.ring.devices}
     return PairingState(
@@ -130,7 +135,7 @@ def need_paired(store: Store, home: Path) -> tuple[OwnLog, HomeKeys, KeyRing]:
     """This device and its ring; BadInput if it has none."""
     own, keys = load_own(store), load_keys(home)
     if own is None or keys is None:
-        raise BadInput(NOT_SEALED)
+        raise BadInput(KEYS_GONE if own and own.is_sealed else NOT_SEALED)
     if keys.ring is None:
         raise BadInput(
             f"This machine waits to be paired itself. On a paired one: "
@@ -201,7 +206,7 @@ def ask_again(work: WorkContext) -> str:
     with work.store.transaction():
         own = load_own(work.store)
         if own is None or load_keys(work.settings.home) is None:
-            raise BadInput(NOT_SEALED)
+            raise BadInput(KEYS_GONE if own and own.is_sealed else NOT_SEALED)
         fresh = renew_log(work, own)
     return start_waiting(work, fresh)
 

@@ -11,6 +11,7 @@ SEALED = (
     "is sealed, and the logs of this memory are not: reverie sync remove PLACE, then add it again "
     "to be paired"
 )
+LIES_OPEN = "is not sealed: whoever has the place can read it, and it is not read here"
 
 
 class CannotOpen(ReverieError):

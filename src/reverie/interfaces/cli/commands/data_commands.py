@@ -112,6 +112,7 @@ def show_stats(
         }
         spent = llm_status.describe_llm(mind.llm, cli.settings.llm)
     cli.answer(values, render_stats(values, spent))
+    cli.note_missing_model()
 
 
 def plot_curves(cli: CliContext, svg: Path | None) -> None:

@@ -36,6 +36,7 @@ commands = CommandTable()
 CHANGE_WORDS = {
     "edited": "edited",
     "removed": "removed",
+    "renamed": "renamed",
     "both": "edited, and changed here too (--force takes the page's words)",
     "unreadable": "cannot be read",
 }

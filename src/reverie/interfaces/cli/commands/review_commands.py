@@ -132,6 +132,7 @@ def review_pairs(
             list_questions(waits)
         for line in lines:
             cli.note(line)
+    cli.note_missing_model()
 
 
 @data.add("blast", spaced=False)

@@ -249,7 +249,8 @@ def list_missing_providers(providers: Sequence[str]) -> list[str]:
 def render_status(values: dict[str, Any]) -> "View":
     """The status for people."""
     missing = (
-        "not here yet: reverie data settle fetches it, or the next recall"
+        "not here, so words alone are compared: reverie data settle fetches it, or says what it "
+        "lacks"
         if values["embedder"] != "none"
         else "none"
     )

@@ -189,6 +189,9 @@ def remove_device(
 
 def describe_pairing(state: "PairingState") -> Iterator[str]:
     """Lines about who can read the sealed logs, and who asks to."""
+    if state.trouble:
+        yield state.trouble
+        return
     if state.code:
         yield f"Sealed; this machine waits to be paired. Its code: {state.code}"
         yield f"On a paired machine: reverie sync pair --accept {state.code}"
@@ -306,6 +309,8 @@ def describe_machines(found: "DevicesStatus") -> Iterator[str]:
     yield f"{found.name} (this machine, {found.device}): {waits}"
     if found.pairing is not None:
         yield from (f"  {line}" for line in describe_pairing(found.pairing))
+    if found.has_open_log:
+        yield "  What this machine wrote before lies open until it is paired; then it is taken away"
     for place in found.places:
         yield describe_place(place)
     for other in found.others:
@@ -335,5 +340,11 @@ def describe_other(other: "OtherDevice") -> Iterator[str]:
     files = f"{other.files:,} files read"
     missing = f", {other.missing:,} still to come" if other.missing else ""
     yield f"  {other.name or 'a machine'} ({other.device}): {seen}, {files}{missing}"
+    if other.open_files:
+        yield (
+            f"    {other.open_files:,} of its files are not sealed: whoever has the place can read "
+            "them. They are not read here, and go when that machine is paired: reverie sync add …"
+        )
+        yield f"    If it is none of your machines any more, remove them: {other.device}-*.log"
     for trouble in other.troubles[:MAX_NAMED]:
         yield f"    {trouble}"

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from reverie import Mind
 from reverie.access import ALL_SHARED, Caller, Grant, Right
+from reverie.access.callers import is_trusted as is_trusted_by
 from reverie.access.rights import covers, is_private
 from reverie.core.errors import BadInput
 from reverie.interfaces.server.space_names import to_caller_space
@@ -187,13 +188,16 @@ def trust_space(mind: Mind, asked: WebRequest) -> Done:
     """Take what colleagues write in a space for more than others' words, or no longer."""
     space, is_trusted = asked.text("of"), asked.text("trust") == "yes"
     for_all = asked.text("for") == "all"
+    caller = find_caller(mind)
+    was_trusted = is_trusted_by(space, "" if for_all else caller.user, caller.trusts)
     call_member(mind, "spaces/trust", space=space, is_trusted=is_trusted, for_all=for_all)
     whose = "for all who have not decided themselves" if for_all else "for you"
     said = "counts as the team's word" if is_trusted else "counts as others' words"
     return Done(
         f"What colleagues write in {space} {said} from now on, {whose}.",
         location=PATH,
-        back_path=f"{PATH}/trust",
+        # Where it was so already there is nothing to take back.
+        back_path=f"{PATH}/trust" if was_trusted != is_trusted else "",
         back_fields={
             "of": space,
             "trust": "no" if is_trusted else "yes",
