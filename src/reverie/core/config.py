@@ -170,6 +170,16 @@ class Settings(NamedTuple):
     sync_every: float = 30.0
     # folder of the Markdown mirror, within the home unless absolute; off: none
     mirror: str = "spaces"
+    # where the worker sends OpenTelemetry spans (OTLP over HTTP): an address such as
+    # http://localhost:4318; on: where OTEL_EXPORTER_OTLP_ENDPOINT says, or there; off: nowhere;
+    # empty: where OTEL_EXPORTER_OTLP_ENDPOINT says, nowhere without it
+    otel: str = ""
+    # headers that go with them, as name=value with commas, such as a key; empty: those of
+    # OTEL_EXPORTER_OTLP_HEADERS
+    otel_headers: str = ""
+    # whether spans hold what was asked and found, without secrets; so does
+    # OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT
+    otel_content: bool = False
 
     @property
     def url(self) -> str:
@@ -411,6 +421,11 @@ def check_setting(
         )
     if name in PRIVACY_SETTINGS:
         check_privacy_choice(f"{path}: {name}", value)
+    if name == "otel" and value not in ("", "on", "off") and not is_http_address(value):
+        raise BadInput(
+            f"{path}: otel = {hide_password(value)!r} must be on, off, or an address such as "
+            "http://localhost:4318"
+        )
     if name == "space_privacy":
         for rule in value:
             check_space_privacy(rule)
@@ -420,6 +435,11 @@ def check_setting(
             wanted = f"from {low} to {high}" if name in NUMBER_BOUNDS else "0 or more"
             raise BadInput(f"{path}: {name} = {value!r} must be {wanted}")
     return value
+
+
+def is_http_address(url: str) -> bool:
+    """True if a text begins like the address of a web server."""
+    return re.match(r"https?://[^\s/]", url) is not None
 
 
 def check_privacy_choice(name: str, value: str) -> Choice:

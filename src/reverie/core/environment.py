@@ -14,6 +14,9 @@ SANDBOX_NAME = ".sandbox"  # the folder in a home that stands in for it while th
 PARENT_PID = os.getppid()
 # What hosts give to commands, ours first.
 SESSION_VARIABLES = ("REVERIE_SESSION", "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID")
+# Where a collector of OpenTelemetry listens by default, and the path at which it takes spans.
+STANDARD_COLLECTOR = "http://localhost:4318"
+SPAN_PATH = "/v1/traces"
 
 
 def is_orphaned() -> bool:
@@ -106,3 +109,31 @@ def is_dumb_terminal() -> bool:
 def is_switched_on() -> bool:
     """False while `REVERIE_OFF` switches memory off."""
     return os.environ.get("REVERIE_OFF", "") in ("", "0")
+
+
+def find_span_address(setting: str) -> str:
+    """Where spans are sent, by the setting `otel` or OpenTelemetry's variables; empty: nowhere."""
+    if (
+        setting == "off"
+        or os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true"
+        or os.environ.get("OTEL_TRACES_EXPORTER", "") == "none"
+    ):
+        return ""
+    if setting not in ("", "on"):
+        return with_span_path(setting)
+    if address := os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"):
+        return address  # of this signal alone, and taken as it is
+    address = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or (setting and STANDARD_COLLECTOR)
+    return with_span_path(address) if address else ""
+
+
+def with_span_path(address: str) -> str:
+    """The address of a collector with the path at which it takes spans."""
+    plain = address.rstrip("/")
+    return plain if plain.endswith(SPAN_PATH) else plain + SPAN_PATH
+
+
+def captures_span_content() -> bool:
+    """True if the environment asks for contents in spans (GenAI convention)."""
+    asked = os.environ.get("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "").lower()
+    return asked in ("true", "1", "span_only", "span_and_event")

@@ -9,6 +9,9 @@ The worker that holds the lock file (`file_lock.take_lock`) also serves hooks, i
 own (`hooks.hook_consumer`): whoever settles, and however long that takes, what hooks wrote is taken
 in at once.
 
+It sends the spans of OpenTelemetry: of what hooks, commands and tools did, and of its own work
+(`span_spool`, `span_sender`), where the settings or the environment say where to.
+
 Before it exits it sleeps if that is due (`consolidation.scheduled_sleep`); if only quiet is missing
 for that, it waits with the model unloaded. It exits after `settings.idle` seconds without work (0:
 no worker is ever started), on SIGTERM or SIGINT, when its lease was taken, when its home is gone,
@@ -21,6 +24,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +34,7 @@ from reverie.consolidation.sleep_schedule import assess_outlook, is_sleep_coming
 from reverie.core import clock, config
 from reverie.core.errors import ReverieError
 from reverie.core.file_lock import name_holder, read_holder, take_lock
+from reverie.interfaces.worker_spans import WorkerSpans
 from reverie.interfaces.worker_start import (
     is_worker_alive,
     note_worker_exit,
@@ -115,8 +120,8 @@ def run_worker(
     """
     from reverie.interfaces.hooks.spool import HookFiles
 
-    worker = Worker(mind, holder or clock.new_id("settler"))
     files = HookFiles(str(mind.settings.home))
+    worker = Worker(mind, holder or clock.new_id("settler"), files.log_trouble)
     held = take_lock(files.lock) if lock is None and worker.renew_lease() else lock
     if held is not None:
         name_holder(held)
@@ -132,8 +137,10 @@ def run_worker(
         if held is not None:
             note_worker_exit(files.lock, worker.failed)
             os.close(held)
-    if held is not None and worker.idled and files.list_events():
-        # A hook wrote after our last look, while we still held the lock.
+        # Not while the lock is held: another worker need not wait for a collector.
+        worker.spans.close()
+    if held is not None and worker.idled and (files.list_events() or worker.spans.are_waiting()):
+        # A hook or a command wrote after our last look, while we still held the lock.
         wake_worker(files.home, files.lock)
     return done
 
@@ -164,10 +171,13 @@ def open_hook_consumer(mind: Mind) -> HookConsumer:
 class Worker:
     """One worker: its lease, what it has done, and why it leaves."""
 
-    def __init__(self, mind: Mind, holder: str) -> None:
+    def __init__(
+        self, mind: Mind, holder: str, log: Callable[[str], None] = lambda _: None
+    ) -> None:
         self.mind, self.holder = mind, holder
         # Serves hooks, in the one worker that holds the lock file.
         self.hooks: HookConsumer | None = None
+        self.spans = WorkerSpans(mind, log)
         self.done = SettleReport()
         self._stop = threading.Event()
         self._home = folder_identity(mind.settings.home)
@@ -267,15 +277,17 @@ class Worker:
 
     def settle_all(self) -> None:
         """Settle in steps until nothing more can be done now."""
-        while self.may_continue() and self.renew_lease():
-            step = run_settle_step(self.mind.work, STEP_TEXTS, self.holder)
-            self.done = self.done.plus(step)
-            if not step:
-                self.tell_trouble(step.trouble)
-                if step.trouble and not self.hooks:
-                    # There is no model, and waiting would not bring it.
-                    self.stop()
-                return
+        with self.spans.settling() as run:
+            while self.may_continue() and self.renew_lease():
+                step = run_settle_step(run.with_spans(self.mind.work), STEP_TEXTS, self.holder)
+                self.done = self.done.plus(step)
+                run.add(step)
+                if not step:
+                    self.tell_trouble(step.trouble)
+                    if step.trouble and not self.hooks:
+                        # There is no model, and waiting would not bring it.
+                        self.stop()
+                    return
 
     def sleep_if_due(self) -> bool:
         """Sleep if that is due, or wait for the quiet that it still needs; True if work may have
@@ -293,19 +305,22 @@ class Worker:
             self.mind.embedder.close()
         if self.wait_for_work(self.mind.settings.sleep_idle * 60 - look.quiet_seconds):
             return True
-        return (
-            self.may_continue()
-            and sleep_if_due(
-                self.mind.work, self.holder, clock.now, self.may_continue, build_event_queue()
-            )
-            is not None
+        if not self.may_continue():
+            return False
+        begun = clock.now()
+        report = sleep_if_due(
+            self.mind.work, self.holder, clock.now, self.may_continue, build_event_queue()
         )
+        if report is not None:
+            self.spans.tell_sleep(report, begun)
+        return report is not None
 
     def wait_for_work(self, idle: float) -> bool:
         """True as soon as work comes, False after so many seconds without any."""
         begun = clock.ticks()
         while self.may_continue():
             self.keep_in_step()
+            self.spans.send_waiting()
             # What a prompt is about takes long to find where the repository is new.
             if clock.ticks() >= begun + idle and not (self.hooks and self.hooks.planner.is_busy()):
                 return False

@@ -16,10 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from reverie.core import clock
 from reverie.core.clock import ticks
 from reverie.core.config import Settings, local_time_zone
 from reverie.core.errors import Conflict, ModelAway, StoreError
-from reverie.core.model import EMPTY_MAPPING, Add, Change, Edge, Event, Memory
+from reverie.core.memory_spans import UPSERT, CollectedSpan, SpanRecord, SpanSink, describe_ids
+from reverie.core.model import EMPTY_MAPPING, Add, Change, Edge, Event, Link, Memory
 from reverie.core.privacy_policy import Policy
 from reverie.embedding import Embedder
 from reverie.pipeline.pending_vectors import embedding_model_of
@@ -49,6 +51,7 @@ class WorkContext(NamedTuple):
     llm: LanguageModel | None = None
     embedder_error: str = ""  # why the embedder does not answer, if it was asked and did not
     embedder_unavailable: bool = False  # and nothing may be fetched, so it will not
+    spans: SpanSink | None = None  # to be told what was done; None: nobody listens
 
     @property
     def embedding_model(self) -> str:
@@ -108,6 +111,7 @@ class ReadReport(NamedTuple):
     added: int = 0  # memories
     failed: int = 0
     stop_reason: str = ""  # why it stopped, if a language model is away
+    changed_ids: Sequence[str] = ()  # memories that were added, revised or retired
 
 
 def run_reader(
@@ -116,7 +120,32 @@ def run_reader(
     most: int = MAX_STEP_EVENTS,
 ) -> ReadReport:
     """Read the next events in order, at most so many, and report what came of it."""
+    begun = clock.now()
+    report = read_events(work, reader, most)
+    # A reader looks at every event and has to say something of few.
+    if work.spans is not None and (report.changed_ids or report.failed):
+        work.spans(make_reader_span(reader, report, begun))
+    return report
+
+
+def make_reader_span(reader: EventReader, report: ReadReport, begun: float) -> SpanRecord:
+    """The span of one step of a reader."""
+    span = CollectedSpan(
+        {
+            "reverie.reader": reader.name,
+            "reverie.events.count": report.events,
+            "reverie.events.failed": report.failed,
+            "reverie.memory.added": report.added,
+        }
+    )
+    describe_ids(span, report.changed_ids)
+    return SpanRecord(reader.verb, UPSERT, begun, max(begun, clock.now()), span.attributes)
+
+
+def read_events(work: WorkContext, reader: EventReader, most: int) -> ReadReport:
+    """Read the next events in order, at most so many."""
     store = work.store
+    changed: dict[str, None] = {}
     events = added = failed = last = 0
     stop_reason = ""
     end = ticks() + MAX_STEP_SECONDS
@@ -132,6 +161,7 @@ def run_reader(
             events += 1
             added += report.added
             failed += report.failed
+            changed.update(dict.fromkeys(report.changed_ids))
             last = event.seq
             if ticks() > end:
                 break
@@ -139,10 +169,10 @@ def run_reader(
         stop_reason = str(err)
     except Conflict:
         # Our lease ran out and somebody else has read these events: what they did stands.
-        return ReadReport(events, added, failed)
+        return ReadReport(events, added, failed, changed_ids=tuple(changed))
     if last > store.cursor(reader.name):
         store.advance(reader.name, last)
-    return ReadReport(events, added, failed, stop_reason)
+    return ReadReport(events, added, failed, stop_reason, tuple(changed))
 
 
 def process_event(
@@ -170,7 +200,7 @@ def process_event(
                     cause = caused_event(work, event, reader.verb, **payload)
                     work.store.apply(decision.changes, cause, done=done)
                     added = sum(isinstance(change, Add) for change in decision.changes)
-                    return ReadReport(1, added)
+                    return ReadReport(1, added, changed_ids=list_changed_ids(decision.changes))
     except (StoreError, Conflict, ModelAway):
         raise
     except Exception as err:
@@ -186,6 +216,16 @@ def process_event(
         done=done,
     )
     return ReadReport(1, failed=1)
+
+
+def list_changed_ids(changes: Sequence[Change]) -> tuple[str, ...]:
+    """The memories that are added, revised or retired; links change none."""
+    ids = [
+        change.memory.id if isinstance(change, Add) else change.id
+        for change in changes
+        if not isinstance(change, Link)
+    ]
+    return tuple(dict.fromkeys(ids))
 
 
 def is_unchanged(store: Store, decision: ReaderDecision) -> bool:

@@ -41,6 +41,13 @@ from reverie.context_window.window_fitting import (
     repeat_prior_fit,
 )
 from reverie.core.errors import BadInput, ReverieError
+from reverie.core.memory_spans import (
+    HELD_OUT,
+    AttributeValue,
+    describe_block,
+    may_be_observed,
+    memory_span,
+)
 from reverie.core.model import Hit, visible_spaces
 from reverie.injection.conversation_state import (
     ConversationState,
@@ -116,6 +123,23 @@ class Companion:
         self._check_open()
         if self.is_off:
             return EMPTY_BLOCK
+        if not may_be_observed(None):
+            return self._take_turn(messages, now)
+        with memory_span("turn", self._span_attributes()) as span:
+            block = self._take_turn(messages, now)
+            describe_block(span, block.ids, dict.fromkeys(block.withheld, HELD_OUT))
+        return block
+
+    def _span_attributes(self) -> dict[str, AttributeValue]:
+        """What a span says of the conversation."""
+        return {
+            "gen_ai.memory.store.id": self.space,
+            "gen_ai.conversation.id": self.session,
+            "reverie.surface": "python",
+        }
+
+    def _take_turn(self, messages: Sequence[Mapping[str, Any]], now: float | None) -> Block:
+        """What `turn` does where memory is on."""
         at = self._timestamp(now)
         said, first = self.conversation.heard.take_new(messages, MAX_NEW_MESSAGES)
         block, stale = self._take_block(at)

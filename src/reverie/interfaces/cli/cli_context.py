@@ -9,7 +9,7 @@ dataclass stands for an option for each of its fields. `Annotated[str, "HELP"]` 
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property, wraps
 from pathlib import Path
@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from reverie import Mind
-from reverie.core import config, environment
+from reverie.core import clock, config, environment
 from reverie.core.config import Settings
+from reverie.core.errors import ReverieError
 from reverie.interfaces.cli.progress_bar import ProgressBar
 from reverie.interfaces.cli.shell_completion import (
     complete_forgotten_ids,
@@ -30,6 +31,7 @@ from reverie.interfaces.cli.shell_completion import (
 from reverie.interfaces.cli.terminal_output import print_json, print_note, print_view
 from reverie.memory import short_ids
 from reverie.memory.memory_validation import resolve_space
+from reverie.pipeline.leases import SETTLE_LEASE
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -163,6 +165,7 @@ class CliContext:
         what a purge or scrub has left to be done stays so.
         """
         import reverie
+        from reverie.runtime.span_spool import attach_spool
         from reverie.storage.private_home import take_notice
 
         settings = self.settings
@@ -173,7 +176,22 @@ class CliContext:
         with self.progress, open_memory(settings=settings, progress=self.progress) as mind:
             if watched and not self.as_json and (notice := take_notice(mind.store)):
                 self.note(notice)
+            spool = None if as_found else attach_spool(mind, "cli")
             yield mind
+            if spool is not None and spool.has_added:
+                call_sender(mind)
+
+
+def call_sender(mind: Mind) -> None:
+    """Have the worker send the spans that wait; never waits for it."""
+    from reverie.interfaces.hooks.spool import HookFiles
+    from reverie.interfaces.worker_start import wake_worker
+
+    # Whoever settles looks for them too. What is in trouble waits for the next worker.
+    with suppress(ReverieError, OSError):
+        if mind.settings.idle > 0 and mind.store.holder(SETTLE_LEASE, clock.now()) is None:
+            files = HookFiles(str(mind.settings.home))
+            wake_worker(files.home, files.lock)
 
 
 class CommandTable(typer.Typer):

@@ -48,6 +48,7 @@ from reverie.interfaces.hooks.hook_event import (
     SpooledEvent,
     redaction_rules,
 )
+from reverie.interfaces.hooks.hook_spans import HookMoment, make_hook_span, read_end
 from reverie.interfaces.hooks.prompt_lookup import reminder_holder, to_hook_block
 from reverie.interfaces.hooks.prompt_topic import collect_topic_words
 from reverie.interfaces.hooks.spool import (
@@ -121,6 +122,7 @@ class HookConsumer:
         # The last event of which a person was told what it taught.
         self._told = mind.store.last_event()
         self._seen = 0  # the last event when blocks and warnings were checked
+        self._moments: list[HookMoment] = []  # what is to be told in spans
 
     def has_work(self) -> bool:
         """True if events wait, or prepared blocks and warnings may be out of date."""
@@ -142,7 +144,21 @@ class HookConsumer:
             self._consumed.clear()
         self._write_warnings()
         self._write_blocks()
+        self._send_spans()
         return len(paths)
+
+    def _send_spans(self) -> None:
+        """Have told what hooks searched for. Last, for nobody waits for it."""
+        moments, self._moments = self._moments, []
+        send = self.mind.context.spans
+        for moment in moments if send is not None else ():
+            try:
+                record = make_hook_span(self.mind, moment)
+                if record is not None and send is not None:
+                    send(record)
+            # What cannot be told about is done all the same.
+            except Exception as err:
+                self.files.log_trouble(f"a span was not made: {type(err).__name__}: {err}")
 
     def _new_events(self) -> list[str]:
         return [path for path in self.files.list_events() if path not in self._consumed]
@@ -167,6 +183,8 @@ class HookConsumer:
                 return
             spooled = self._drop_purged(spooled)
             EVENT_HANDLERS[spooled.event.kind](self, spooled)
+            if self.mind.context.spans is not None:
+                self._moments.append(HookMoment(spooled, read_end(path, spooled)))
         # A store in trouble will do again: the event stays in the spool.
         except StoreError:
             raise

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from reverie.consolidation.pass_iteration import MAX_TRIES
 from reverie.context_window import format_time_ago
-from reverie.core import clock, environment
+from reverie.core import clock, config, environment
 from reverie.core.config import Settings
 from reverie.core.errors import ReverieError, StoreDamaged
 from reverie.core.model import Filter, visible_spaces
@@ -55,6 +55,7 @@ from reverie.pipeline.event_reader import RETRY_CURSOR
 from reverie.pipeline.model_change import find_model_change
 from reverie.porting.shared_files import find_stuck_shares
 from reverie.runtime.mind import Mind
+from reverie.runtime.span_spool import SpanSpool, find_target, is_sender_installed
 from reverie.storage.private_home import find_open_paths
 
 # Free on the disk of the home; the store's journal may take as many before it is folded in.
@@ -111,6 +112,7 @@ def examine_memory(settings: Settings, space: str) -> Iterator[DoctorFinding]:
     try:
         with reverie.open_as_found(settings=settings._replace(embedder="none", llm="")) as mind:
             yield from examine_store(mind, home, space)
+            yield from examine_spans(settings)
             yield from examine_model_change(mind, settings)
     except StoreDamaged as err:
         yield report_fault(
@@ -156,6 +158,27 @@ def examine_switches(settings: Settings, space: str) -> Iterator[DoctorFinding]:
             f"Memory is off in {len(settings.off_sessions)} sessions, the last ones: {named}.",
             "Switch one on: reverie on --session ID",
         )
+
+
+def examine_spans(settings: Settings) -> Iterator[DoctorFinding]:
+    """Where OpenTelemetry's spans go, and why they do not arrive."""
+    target = find_target(settings)
+    if not target:
+        return
+    if not is_sender_installed():
+        if settings.otel:
+            yield report_fault(
+                "otel is set, and no spans can be sent.", "Install: pip install 'reverie[otel]'"
+            )
+        return
+    place = config.hide_password(target)
+    if trouble := SpanSpool(settings.home).trouble:
+        yield report_fault(
+            f"{trouble}.",
+            f"Look whether a collector listens at {place}, or set otel in config.toml",
+        )
+    else:
+        yield report_state(f"The worker sends spans to {place}.")
 
 
 def examine_server(mind: Mind, now: float) -> Iterator[DoctorFinding]:

@@ -29,6 +29,7 @@ from reverie.interfaces.mcp.tool_answers import NOTE, WORDS_ALONE
 from reverie.memory.short_ids import expand_id
 from reverie.privacy.known_secrets import KnownSecrets
 from reverie.privacy.redacted_text import redact_short_text
+from reverie.runtime.span_spool import attach_spool
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
@@ -86,6 +87,7 @@ class ToolContext:
     @cached_property
     def _mind(self) -> Mind:
         mind = reverie.open(settings=self._settings)
+        attach_spool(mind, "mcp", lambda: self._spawn_worker(mind))
         # Somebody may have pulled: what is new in a shared file is taken in meanwhile.
         if mind.data.shares(space=self.space):
             self._spawn_worker(mind)

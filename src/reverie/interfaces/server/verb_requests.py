@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from reverie.access import Caller
 from reverie.core.errors import AccessDenied
+from reverie.core.memory_spans import describe_answer, memory_span
 from reverie.core.model import Hit, Memory, Retrieved
 from reverie.interfaces.json_values import to_json_values
 from reverie.interfaces.server.caller_mind import open_caller_mind
@@ -30,7 +31,6 @@ from reverie.interfaces.server.repeated_requests import (
 from reverie.interfaces.server.request_gate import read_json
 from reverie.interfaces.server.sign_in import bearer_token, describe_origin, sign_in
 from reverie.interfaces.server.space_names import to_server_space, with_caller_spaces
-from reverie.interfaces.server.telemetry import describe_answer, memory_span
 from reverie.interfaces.server.verb_routes import VERB_ROUTES, VerbRoute
 from reverie.runtime.mind import Mind
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from reverie.interfaces.server.deployment import Deployment
 
 PREFIX = "/v1"
+SERVER_ATTRIBUTES = {"db.system.name": "postgresql", "reverie.surface": "server"}
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,9 @@ def answer_verb(deployment: Deployment, asked: VerbRequest) -> Any:
     row = asked.row
     caller = sign_in(deployment, asked.token, row.name)
     check_key_right(caller, row)
-    with memory_span(row.name, caller.tenant) as span:
+    # What tenants ask and keep is never in a span, whatever the operator sets.
+    about = {"gen_ai.memory.store.id": caller.tenant, **SERVER_ATTRIBUTES}
+    with memory_span(row.name, about) as span:
         mind = open_caller_mind(deployment, caller, row.name, asked.origin)
         answer = run_verb(mind, asked, caller)
         mind.close()

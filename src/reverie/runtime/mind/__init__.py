@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from reverie.core import clock, config
 from reverie.core.errors import BadInput
+from reverie.core.memory_spans import OPERATIONS
 from reverie.core.model import OWN_VERBS, Event
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.activity_verbs import ActivityVerbs
@@ -38,6 +39,7 @@ from reverie.runtime.mind.review_verbs import ReviewVerbs
 from reverie.runtime.mind.search_verbs import SearchVerbs
 from reverie.runtime.mind.session_verbs import SessionVerbs
 from reverie.runtime.mind.team_verbs import TeamVerbs
+from reverie.runtime.mind.verb_spans import observed
 
 if TYPE_CHECKING:
     from reverie.consolidation.sleep_loop import SleepReport
@@ -65,7 +67,7 @@ def everyday(
     def call(mind: Mind, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return verb(getattr(mind, group), *args, **kwargs)
 
-    return call
+    return observed(call) if verb.__name__ in OPERATIONS else call
 
 
 class Mind:
@@ -267,6 +269,7 @@ class Mind:
             ContextSize(limit, strategy, tokenizer or QuarterEstimate()),
         )
 
+    @observed
     def learn(
         self,
         transcript: Sequence[Any],
@@ -290,6 +293,7 @@ class Mind:
         name = redact_short_text(session, self.context.policy)
         return learn_transcript(self.context.work, transcript, home, name, folder)
 
+    @observed
     def settle(self) -> SettleReport:
         """Embed, learn from and reconcile what waits, now; waits for another process that is at
         it.
@@ -300,6 +304,7 @@ class Mind:
         self.context.flush()
         return settle_all(lambda: self.context.work, clock.new_id("settler"))
 
+    @observed
     def sleep(
         self,
         passes: Iterable[str] = (),

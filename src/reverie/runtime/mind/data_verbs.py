@@ -16,6 +16,7 @@ from reverie.core.kinds import is_conversation_turn
 from reverie.core.model import Event, Filter, Memory
 from reverie.runtime.mind.file_access import refuse_secret_path
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit
+from reverie.runtime.mind.verb_spans import observed
 from reverie.text.argument_checks import check_texts
 
 if TYPE_CHECKING:
@@ -469,6 +470,7 @@ class DataVerbs(VerbGroup):
         groups = load_merged_memories(self._store, kept_ids).values()
         return [memory for group in groups for memory in group]
 
+    @observed
     def purge(self, ids: Sequence[str] | str) -> PurgeResult:
         """Erase for good: text, words, vectors, history, events that repeat it, also in the mirror,
         in shared files and daily backups.
@@ -503,7 +505,14 @@ class DataVerbs(VerbGroup):
         )
         self._context.no_longer_active += erased.ids
         self._context.withdraw_inactive()
+        self._drop_waiting_spans()
         return result
+
+    def _drop_waiting_spans(self) -> None:
+        """Spans that wait to be sent may hold texts, where their owner asks for that."""
+        from reverie.runtime.span_spool import SpanSpool
+
+        SpanSpool(self._settings.home).clear()
 
     def scrub(
         self,
@@ -539,6 +548,7 @@ class DataVerbs(VerbGroup):
             # Their texts have changed, so blocks that wait must not show the old ones.
             scrubbed = [find.name for find in report.finds if find.what == "memory"]
             self._context.no_longer_active += scrubbed
+            self._drop_waiting_spans()
         self._context.withdraw_inactive()
         return report
 

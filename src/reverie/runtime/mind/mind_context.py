@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeGuard, TypeVar
 from reverie.core import clock, config
 from reverie.core.config import Settings
 from reverie.core.errors import Conflict, NotFound
+from reverie.core.memory_spans import SpanSink, find_record_sink, may_be_observed
 from reverie.core.model import Change, Event, Memory, Retire, Revise, visible_spaces
 from reverie.core.privacy_policy import Policy
 from reverie.memory.memory_validation import resolve_space
@@ -68,6 +69,9 @@ class MindContext:
         self.config_modified_at = config.config_modified_at(settings)
         self.background: BackgroundThread | None = None
         self.recorder: ActivityRecorder | None = None
+        # Where spans go if the process has no provider of OpenTelemetry; None: nowhere.
+        self.spans: SpanSink | None = None
+        self.surface = "python"  # by which interface this memory is used
         self.sync_thread: SyncThread | None = None
         # Ids that count no longer once the present transaction is committed.
         self.no_longer_active: list[str] = []
@@ -83,6 +87,7 @@ class MindContext:
             self.current_settings,
             self.now(),
             self.llm,
+            spans=find_record_sink(self.spans) if may_be_observed(self.spans) else None,
         )
 
     @property
