@@ -50,7 +50,7 @@ def test_every_table_is_held_to_its_tenant(database):
             where c.relnamespace = 'reverie'::regnamespace
             """
         ).fetchall()
-    assert len(tables) == 15
+    assert len(tables) == 16
     assert {row for row in rows if row[0] in tables} == {(t, True, "tenant") for t in tables}
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from reverie.access.actions import audit_entry
 from reverie.access.api_keys import is_secret_of, parse_token, refusal
 from reverie.access.callers import Caller, caller_of
+from reverie.access.device_files import DeviceFiles
 from reverie.access.governance import Governance
 from reverie.access.key_admin import KeyAdmin
 from reverie.access.logins import Logins
@@ -53,6 +54,7 @@ class AccessControl:
         self.keys = KeyAdmin(tables)
         self.logins = Logins(tables)
         self.governance = Governance(tables, self.reads.flush)
+        self.files = DeviceFiles(tables)
         self.rates = RateLimiter()
         self._amounts: OrderedDict[str, tuple[float, StoredAmounts]] = OrderedDict()
         self._lock = threading.Lock()

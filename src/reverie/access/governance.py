@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 
 from reverie.access.actions import AccessActions, audit_entry
 from reverie.access.callers import Caller
+from reverie.access.device_files import erase_place
 from reverie.access.retention import (
     ErasurePlan,
     ErasurePreview,
+    hold_on_place,
     is_due,
+    is_place_due,
     plan_erasure,
     preview_plan,
 )
-from reverie.access.rights import check_shared, covers, is_private
+from reverie.access.rights import EVERYTHING, check_shared, covers, is_private, private_root
 from reverie.core import clock
 from reverie.core.errors import BadInput, HeldByLaw, NotFound, StoreError
 from reverie.storage.access_records import (
@@ -51,6 +54,7 @@ class ErasureReport:
     erased: int
     texts: int  # how many texts were looked for
     remains: tuple[Remains, ...] = ()  # empty: nothing is left
+    device_files: int = 0  # sealed files of the author's devices that were erased
 
     @property
     def is_proven(self) -> bool:
@@ -143,6 +147,27 @@ class Governance(AccessActions):
             rows.audit(audit_entry(caller, "retention-purge", now, count=count))
         return count
 
+    def apply_file_retention(self, caller: Caller, now: float) -> int:
+        """Erase the sealed files of devices that nobody has looked at for the retention of their
+        user's private root, and those that a hold kept which is over. Returns how many.
+        """
+        caller.check_admin()
+        count = 0
+        with self.tables.keeping_files(
+            caller.tenant, readable=EVERYTHING, writable=EVERYTHING
+        ) as rows:
+            rules, holds = rows.retention_rules(), rows.holds()
+            for place in rows.device_places():
+                if hold_on_place(place.space, holds):
+                    continue
+                if is_place_due(place, rules, now):
+                    count += rows.erase_device_files(place.space)
+                elif place.hidden:
+                    count += rows.erase_device_files(place.space, only_hidden=True)
+            if count:
+                rows.audit(audit_entry(caller, "retention-purge-files", now, count=count))
+        return count
+
     # Legal hold.
 
     def place_hold(
@@ -226,8 +251,15 @@ class Governance(AccessActions):
         with self.tables.governing(caller.tenant) as rows:
             found: list[StoredMemory] = rows.memories_of(author=author, source=source)
             holds = rows.holds()
+            places = rows.device_places() if author else []
         what = f"author {author}" if author else f"source {source}"
-        return plan_erasure(what, found, holds), found
+        plan = plan_erasure(what, found, holds)
+        files = sum(one.files for one in places if one.space == private_root(author))
+        hold = hold_on_place(private_root(author), holds) if files else None
+        if hold:
+            kept = tuple(dict.fromkeys((*plan.holds, hold)))
+            return replace(plan, holds=kept), found
+        return replace(plan, device_files=files), found
 
     def erase(
         self,
@@ -252,13 +284,23 @@ class Governance(AccessActions):
             raise StoreError("Nothing was erased: that needs a store that reads every space.")
         texts = texts_of(store, plan.ids)
         erased = purge(store, ids)
+        files = 0
+        if plan.device_files:
+            author = plan.what.partition(" ")[2]
+            files = erase_place(self.tables, caller.tenant, private_root(author))
         left = self._find(caller, ids)
         if left:
             raise StoreError(f"{len(left)} memories are still there. Nothing else was done.")
         remains = self.tables.find_texts(caller.tenant, texts)
         with self.tables.transaction(caller.tenant) as rows:
-            rows.audit(audit_entry(caller, "erase", now, count=erased, is_proven=not remains))
-        return ErasureReport(erased=erased, texts=len(texts), remains=tuple(remains))
+            rows.audit(
+                audit_entry(
+                    caller, "erase", now, count=erased, is_proven=not remains, device_files=files
+                )
+            )
+        return ErasureReport(
+            erased=erased, texts=len(texts), remains=tuple(remains), device_files=files
+        )
 
     def _find(self, caller: Caller, ids: list[str]) -> list[StoredMemory]:
         with self.tables.governing(caller.tenant) as rows:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from reverie.access.rights import covers
 from reverie.core.errors import HeldByLaw
-from reverie.storage.access_records import LegalHold, RetentionRule, StoredMemory
+from reverie.storage.access_records import DevicePlace, LegalHold, RetentionRule, StoredMemory
 
 SECONDS_OF_DAY = 86_400.0
 
@@ -21,13 +21,15 @@ class ErasurePlan:
     spaces: tuple[str, ...] = ()
     held: tuple[str, ...] = ()  # ids that a legal hold keeps
     holds: tuple[LegalHold, ...] = ()
+    device_files: int = 0  # sealed files of the author's devices, which go too
 
     def check(self) -> None:
         """HeldByLaw, with the reason, if a hold keeps any of the memories."""
         if self.holds:
             first = self.holds[0]
+            held = f"{len(self.held)} memories" if self.held else "Files of devices"
             raise HeldByLaw(
-                f"{len(self.held)} memories may not be erased: a legal hold of the"
+                f"{held} may not be erased: a legal hold of the"
                 f" {first.kind} {first.subject!r} is in force ({first.reason}). Ask"
                 f" {first.placed_by} or another administrator."
             )
@@ -46,6 +48,7 @@ class ErasurePreview:
     holds: tuple[LegalHold, ...] = ()
     private: int = 0  # memories in private spaces of others that would go
     private_held: int = 0  # and such as a hold keeps
+    device_files: int = 0  # sealed files of the author's devices that would go
 
 
 def preview_plan(
@@ -65,6 +68,7 @@ def preview_plan(
         plan.holds,
         len(plan.ids) - len(ids),
         len(plan.held) - len(held),
+        plan.device_files,
     )
 
 
@@ -80,6 +84,11 @@ def hold_on(memory: StoredMemory, holds: Iterable[LegalHold]) -> LegalHold | Non
         if hold.kind == "user" and is_theirs:
             return hold
     return None
+
+
+def hold_on_place(space: str, holds: Iterable[LegalHold]) -> LegalHold | None:
+    """The hold that forbids to erase the files of devices in a user's private root."""
+    return hold_on(StoredMemory(id="", space=space), holds)
 
 
 def plan_erasure(
@@ -115,3 +124,11 @@ def is_due(memory: StoredMemory, rules: Iterable[RetentionRule], now: float) -> 
     """True if the retention of the memory's space has passed."""
     rule = rule_for(memory.space, rules)
     return rule is not None and memory.used_at + rule.days * SECONDS_OF_DAY <= now
+
+
+def is_place_due(place: DevicePlace, rules: Iterable[RetentionRule], now: float) -> bool:
+    """True if no device has looked at its user's files for as long as the retention of the private
+    root is: nothing of them was useful since.
+    """
+    rule = rule_for(place.space, rules)
+    return rule is not None and place.seen_at + rule.days * SECONDS_OF_DAY <= now

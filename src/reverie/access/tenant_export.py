@@ -1,12 +1,14 @@
 """Everything of a tenant as rows of JSON: who is in it, what they may, what happened, what is kept.
 
 For moving a tenant, and for whoever has a right to all that is kept about them. Hashes of secrets
-stay out: keys and invitations are told by prefix and date, and must be made anew elsewhere. The
+stay out: keys and invitations are told by prefix and date, and must be made anew elsewhere. Files
+that devices left are told as they lie there, sealed: who has the devices' keys can read them. The
 tenant's own rows come first, then those of `Store.dump`, which `Store.load` takes.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from enum import IntEnum
@@ -46,6 +48,13 @@ def export_tenant(tables: AccessTables, store: Store, name: str) -> Iterator[dic
             yield {"type": kind, **to_plain(asdict(record))}
     for issuer, subject, user in identities:
         yield {"type": "identity", "issuer": issuer, "subject": subject, "user": user}
+    with tables.governing(name) as rows:
+        for place in rows.device_places():
+            for file in rows.device_files(place.space):
+                found_file = rows.device_file(place.space, file.name)
+                if found_file:
+                    data = base64.b64encode(found_file[1]).decode()
+                    yield {"type": "device_file", **asdict(file), "data": data}
     for entry in Governance(tables).export_audit(operator_of(name), AuditQuery()):
         yield {"type": "audit", **to_plain(asdict(entry))}
     yield from store.dump()

@@ -7,6 +7,7 @@ ReverieError
 │   └── BadTranscript
 ├── NotFound                no such memory or event
 ├── Conflict                the thing changed meanwhile
+│   └── Overwritten         a file was put there by somebody else
 ├── Disabled                memory is switched off here
 ├── Unauthenticated         a server does not know who asks
 ├── AccessDenied            a server knows who asks, and they may not
@@ -68,6 +69,10 @@ class Conflict(ReverieError):
     """What you want to change was changed by somebody else meanwhile. Look at it again, then
     repeat.
     """
+
+
+class Overwritten(Conflict):
+    """Another file lies there already. Look at it before you put yours in its place."""
 
 
 class Disabled(ReverieError):

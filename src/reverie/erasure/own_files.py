@@ -33,7 +33,7 @@ MAX_REREADS = 5
 # lines of a file among which one of JSON is looked for
 MAX_PROBED_LINES = 50
 # These are in the home, and yet the user's.
-USER_FILES = ("config.toml", "installed", "mcp-token", "server-key", "device-keys")
+USER_FILES = ("config.toml", "installed", "mcp-token", "server-key", "place-keys", "device-keys")
 # Of these, backups, versions and the logs of devices are gone through by other means; a cache is
 # nobody's words.
 EXCLUDED_FOLDERS = ("backups", "versions", "cache", *LOG_FOLDERS)

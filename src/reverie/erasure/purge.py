@@ -102,6 +102,11 @@ def purge_everywhere(
         return purge_alone(work, chosen, said, now)
 
 
+def purge_said(work: Callable[[], WorkContext], texts: Sequence[str]) -> None:
+    """Purge words that were only said, wherever they stand."""
+    purge_everywhere(work(), tuple, texts, lambda: work().now)
+
+
 def purge_alone(
     work: WorkContext,
     chosen: Callable[[], Iterable[Memory]],

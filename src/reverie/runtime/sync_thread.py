@@ -11,8 +11,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from reverie.core.errors import ReverieError
+from reverie.erasure.purge import purge_said
 from reverie.pipeline.event_reader import WorkContext
 from reverie.sync.device_logs.home_keys import open_sealer
 from reverie.sync.device_logs.log_step import (
@@ -86,4 +88,5 @@ class SyncThread:
             work = self._work()
             if self._watch.is_due(work):
                 sealer = open_sealer(work.settings.home)
-                sync_devices(DeviceWork(self._work, self._purge, sealer), rounds=ROUNDS)
+                said = partial(purge_said, self._work)
+                sync_devices(DeviceWork(self._work, self._purge, sealer, said), rounds=ROUNDS)

@@ -268,6 +268,28 @@ class StoredAmounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceFile:
+    """A file that a device of a user left for the user's others, sealed."""
+
+    space: str  # the user's private root
+    name: str
+    size: int
+    digest: str  # SHA-256 of what it holds, in hexadecimal
+    written_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevicePlace:
+    """All files that the devices of one user left."""
+
+    space: str
+    files: int
+    hidden: int  # those of them that a legal hold keeps, and nobody is shown
+    bytes: int
+    seen_at: float  # when a device looked last, to a day
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredMemory:
     """What retention, holds and erasure go by."""
 

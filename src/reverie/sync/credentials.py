@@ -1,7 +1,9 @@
-"""The key to a server, in a file of the home that its owner alone may read.
+"""The keys to servers, in files of the home that their owner alone may read: that to the server
+which the home is in step with, and those to servers that only keep sealed files for it.
 
-It is in no database, so no export or backup holds it, and it is never printed. The environment's
-key (`REVERIE_SERVER_KEY`) goes before it, for machines that have no home of their own.
+They are in no database, so no export or backup holds them, and they are never printed. The
+environment's key (`REVERIE_SERVER_KEY`) goes before the first, for machines that have no home of
+their own.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from reverie.core.atomic_file import write_atomically
 from reverie.core.errors import BadInput
 
 FILE = "server-key"
+PLACES_FILE = "place-keys"
 
 
 class Credentials(NamedTuple):
@@ -55,3 +58,37 @@ def remove_credentials(home: Path) -> None:
     """Forget the key."""
     with suppress(FileNotFoundError):
         credentials_file(home).unlink()
+
+
+def load_place_key(home: Path, url: str) -> str:
+    """The key to a server that keeps sealed files; "" for none. BadInput if the file cannot be
+    read.
+    """
+    return load_place_keys(home).get(url, "")
+
+
+def load_place_keys(home: Path) -> dict[str, str]:
+    """The keys to servers that keep sealed files, by address."""
+    path = Path(home) / PLACES_FILE
+    try:
+        values = json.loads(path.read_text("utf-8"))
+        return {str(url): str(key) for url, key in values.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError) as err:
+        raise BadInput(
+            f"{path} cannot be read. Remove it and log in again: reverie sync add URL --sealed"
+        ) from err
+
+
+def save_place_key(home: Path, url: str, key: str) -> None:
+    """Keep the key to a server that keeps sealed files; "" forgets it."""
+    known = {name: one for name, one in load_place_keys(home).items() if name != url}
+    if key:
+        known[url] = key
+    path = Path(home) / PLACES_FILE
+    if known:
+        write_atomically(path, json.dumps(known).encode(), mode=0o600)
+    else:
+        with suppress(FileNotFoundError):
+            path.unlink()

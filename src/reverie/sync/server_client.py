@@ -24,9 +24,11 @@ from reverie.core.errors import (
     BadInput,
     LoginPending,
     NotFound,
+    Overwritten,
     ServerAway,
     Unauthenticated,
 )
+from reverie.core.model import EMPTY_MAPPING
 from reverie.sync.wire_format import (
     Batch,
     Page,
@@ -58,12 +60,22 @@ class Waits(NamedTuple):
 USUAL_WAITS = Waits()
 
 
+class ServerRequest(NamedTuple):
+    """What is asked of a server."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+    headers: Mapping[str, str] = EMPTY_MAPPING
+
+
 class ServerAnswer(NamedTuple):
     """What a server answered."""
 
     status: int
     values: Mapping[str, Any]
     retry_after: float = 0.0
+    data: bytes = b""  # as it came, unpacked
 
 
 class ServerAddress(NamedTuple):
@@ -145,17 +157,56 @@ class ServerClient:
         """The answer as values. Raises ServerAway, Unauthenticated, or BadInput with what the
         server says is wrong.
         """
+        if values is None:
+            return read_answer(self.address, self._repeat(ServerRequest(method, path)))
+        body = json.dumps(values, ensure_ascii=False).encode()
+        headers = {"Content-Type": "application/json"}
+        if len(body) > GZIP_FROM:
+            body = gzip.compress(body, 6)
+            headers["Content-Encoding"] = "gzip"
+        return read_answer(self.address, self._repeat(ServerRequest(method, path, body, headers)))
+
+    def list_files(self) -> dict[str, tuple[int, str]]:
+        """The user's own sealed files: name → (size, digest)."""
+        listed = self.ask("GET", "/sync/files").get("files")
+        return {
+            str(one["name"]): (int(one["size"]), str(one["digest"]))
+            for one in (listed if isinstance(listed, list) else ())
+            if isinstance(one, Mapping) and {"name", "size", "digest"} <= one.keys()
+        }
+
+    def read_file(self, name: str) -> bytes:
+        """What one of the user's sealed files holds; NotFound if there is none."""
+        answer = self._repeat(ServerRequest("GET", f"/sync/files/{name}"))
+        read_answer(self.address, answer)
+        return answer.data
+
+    def write_file(self, name: str, data: bytes, *, before: str = "") -> str:
+        """Put a sealed file there, as the first of its name or in the place of the one with the
+        digest `before`; its digest. Overwritten if another one lies there.
+        """
+        condition = {"If-Match": f'"{before}"'} if before else {"If-None-Match": "*"}
+        headers = {"Content-Type": "application/octet-stream", **condition}
+        request = ServerRequest("PUT", f"/sync/files/{name}", data, headers)
+        return str(read_answer(self.address, self._repeat(request)).get("digest") or "")
+
+    def remove_file(self, name: str) -> None:
+        """Take one of the user's sealed files away, if it is there."""
+        self.ask("DELETE", f"/sync/files/{name}")
+
+    def _repeat(self, request: ServerRequest) -> ServerAnswer:
+        """The answer to a request, asked as often as one waits."""
         number = 1
         while True:
             try:
-                answer = self._try(method, path, values)
+                answer = self._try(request)
             except ServerAway:
                 if number >= self.waits.tries:
                     raise
                 sleep(self.waits.pause(number))
             else:
                 if answer.status not in PASSING or number >= self.waits.tries:
-                    return read_answer(self.address, answer)
+                    return answer
                 sleep(answer.retry_after or self.waits.pause(number))
             number += 1
 
@@ -165,19 +216,19 @@ class ServerClient:
             self._connection.close()
             self._connection = None
 
-    def _try(self, method: str, path: str, values: Mapping[str, Any] | None) -> ServerAnswer:
+    def _try(self, request: ServerRequest) -> ServerAnswer:
         end = ticks() + self.waits.answer
         try:
             was_open = self._connection is not None
             try:
-                return self._exchange(method, path, values, end)
+                return self._exchange(request, end)
             except (http.client.RemoteDisconnected, ConnectionError):
                 # A kept connection that the server has closed says nothing about the server. All
                 # that is asked may be asked twice.
                 if not was_open:
                     raise
                 self.close()
-                return self._exchange(method, path, values, end)
+                return self._exchange(request, end)
         except ssl.SSLCertVerificationError as err:
             self.close()
             raise ServerAway(
@@ -190,24 +241,13 @@ class ServerClient:
                 f"{self.address.url} does not answer: {why or type(err).__name__}"
             ) from err
 
-    def _exchange(
-        self,
-        method: str,
-        path: str,
-        values: Mapping[str, Any] | None,
-        end: float,
-    ) -> ServerAnswer:
+    def _exchange(self, request: ServerRequest, end: float) -> ServerAnswer:
         connection = self._open()
-        body = None if values is None else json.dumps(values, ensure_ascii=False).encode()
-        headers = {"Accept": "application/json", "Accept-Encoding": "gzip"}
+        headers = {"Accept": "application/json", "Accept-Encoding": "gzip", **request.headers}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-            if len(body) > GZIP_FROM:
-                body = gzip.compress(body, 6)
-                headers["Content-Encoding"] = "gzip"
-        connection.request(method, f"{self.address.path}{PREFIX}{path}", body, headers)
+        where = f"{self.address.path}{PREFIX}{request.path}"
+        connection.request(request.method, where, request.body, headers)
         response = connection.getresponse()
         data = self._read(response, end)
         if response.getheader("Content-Encoding") == "gzip":
@@ -218,6 +258,7 @@ class ServerClient:
             response.status,
             parse_values(data),
             parse_seconds(response.getheader("Retry-After")),
+            data,
         )
 
     def _open(self) -> http.client.HTTPConnection:
@@ -286,6 +327,8 @@ def read_answer(where: ServerAddress, answer: ServerAnswer) -> Mapping[str, Any]
     why = read_reason(answer.values)
     if str(answer.values.get("type", "")).endswith(":login-pending"):
         raise LoginPending(why, retry_after=answer.retry_after)
+    if answer.status == 412:
+        raise Overwritten(f"{where.url}: {why}")
     if answer.status == 403:
         raise AccessDenied(f"{where.url}: {why or 'you may not do that'}")
     if answer.status == 401:

@@ -48,6 +48,8 @@ class SpaceMap(NamedTuple):
     links: tuple[Link, ...] = ()
     # shared spaces that were linked once: what went there may be there still
     former: tuple[str, ...] = ()
+    # what is private lies there sealed (`device_logs`), so none of it is sent to be read
+    keeps_private: bool = False
 
     @property
     def private_root(self) -> str:
@@ -70,7 +72,7 @@ class SpaceMap(NamedTuple):
         link = self.link_of(memory.space)
         if link is not None and is_for_team(memory):
             return link.shared
-        return self.to_private(memory.space)
+        return "" if self.keeps_private else self.to_private(memory.space)
 
     def possible_spaces(self, space: str) -> tuple[str, ...]:
         """The spaces of the server that what lies in a local space may have been put into."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from reverie.storage import Store
 from reverie.sync.device_logs.local_changes import note_purged_here
+from reverie.sync.device_logs.log_state import SERVER, load_own
 from reverie.sync.space_map import Account, Link, SpaceMap
 from reverie.sync.wire_format import PurgedMemory, id_of, number_of
 
@@ -109,7 +110,10 @@ def restart(store: Store) -> None:
 
 def load_map(store: Store, account: Account) -> SpaceMap:
     """What is which on the server."""
-    return SpaceMap(account.user, load_links(store), load_former(store))
+    own = load_own(store)
+    places = own.places if own else ()
+    is_sealed = any((one.kind, one.where) == (SERVER, account.url) for one in places)
+    return SpaceMap(account.user, load_links(store), load_former(store), is_sealed)
 
 
 def load_kept(store: Store) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from reverie.interfaces.server.health_routes import build_health_routes
 from reverie.interfaces.server.login_routes import LOGIN_ROUTES
 from reverie.interfaces.server.member_routes import MEMBER_ROUTES
 from reverie.interfaces.server.openapi_document import build_openapi_document
+from reverie.interfaces.server.sync_file_routes import FILE_ROUTES
 from reverie.interfaces.server.verb_routes import VERB_ROUTES
 
 # Verbs of every day that need the caller's own machine, or make no sense for one request.
@@ -23,8 +24,10 @@ def test_every_verb_has_a_path_and_every_path_a_verb():
     """A row of a table is a path, and nothing else is."""
     rows = [*VERB_ROUTES, *MEMBER_ROUTES, *LOGIN_ROUTES]
     document = build_openapi_document("https://memory.example.com")
-    assert {f"/v1/{row.name}" for row in rows} == document["paths"].keys()
-    ids = [path["post"]["operationId"] for path in document["paths"].values()]
+    served = {f"/v1/{row.name}" for row in rows} | {row.path for row in FILE_ROUTES}
+    assert served == document["paths"].keys()
+    operations = [one for path in document["paths"].values() for one in path.values()]
+    ids = [one["operationId"] for one in operations]
     assert len(ids) == len(set(ids))
 
 
@@ -57,9 +60,10 @@ def test_the_served_document_lists_what_is_served(team):
     """Every path of the document answers, and is not the address of nothing."""
     client = team.client(team.founded.key.token)
     document = client.get("/openapi.json").json()
-    for path in document["paths"]:
-        answer = client.post(path, content=b'{"no such argument": 1}')
-        assert answer.status_code != 404 and answer.status_code < 500, path
+    for path, methods in document["paths"].items():
+        for method in methods:
+            answer = client.request(method, path, content=b'{"no such argument": 1}')
+            assert answer.status_code != 404 and answer.status_code < 500, path
 
 
 def test_health_has_no_secrets():

@@ -11,6 +11,7 @@ from reverie.interfaces.server.login_routes import LOGIN_ROUTES
 from reverie.interfaces.server.member_routes import MEMBER_ROUTES
 from reverie.interfaces.server.problems import MEDIA_TYPE
 from reverie.interfaces.server.repeated_requests import IDEMPOTENCY_HEADER, MAX_KEY_CHARS
+from reverie.interfaces.server.sync_file_routes import FILE_ROUTES, describe_file_operation
 from reverie.interfaces.server.verb_requests import PREFIX
 from reverie.interfaces.server.verb_routes import VERB_ROUTES
 
@@ -33,6 +34,10 @@ REPEAT_PARAMETER = {
     "required": False,
     "description": "A name of this request: repeated with it, it is done once and answered alike.",
     "schema": {"type": "string", "maxLength": MAX_KEY_CHARS},
+}
+REFUSED: dict[str, Any] = {
+    "description": "Why it was not done.",
+    "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
 PUBLIC: list[dict[str, Any]] = [{}]
 
@@ -79,6 +84,10 @@ def list_operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
             login_row.name.replace("/", "_"), login_row.summary, login_row.arguments, {}
         )
         yield f"{PREFIX}/{login_row.name}", "post", {**operation, "security": PUBLIC}
+    for file_row in FILE_ROUTES:
+        operation = describe_file_operation(file_row)
+        operation["responses"]["default"] = REFUSED
+        yield file_row.path, file_row.method, operation
 
 
 def describe_operation(
@@ -99,9 +108,6 @@ def describe_operation(
                 "description": "What the verb answers.",
                 "content": {"application/json": {"schema": result}},
             },
-            "default": {
-                "description": "Why it was not done.",
-                "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-            },
+            "default": REFUSED,
         },
     }

@@ -60,6 +60,7 @@ PROBLEMS: tuple[tuple[type[Exception], Problem], ...] = (
     (errors.Refused, Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "refused")),
     (errors.BadInput, Problem(HTTPStatus.BAD_REQUEST, "bad-input")),
     (errors.NotFound, Problem(HTTPStatus.NOT_FOUND, "not-found")),
+    (errors.Overwritten, Problem(HTTPStatus.PRECONDITION_FAILED, "overwritten")),
     (errors.Conflict, Problem(HTTPStatus.CONFLICT, "conflict")),
     (errors.StoreBusy, Problem(HTTPStatus.SERVICE_UNAVAILABLE, "store-busy")),
     (errors.StoreError, Problem(HTTPStatus.SERVICE_UNAVAILABLE, "store-unavailable")),

@@ -27,6 +27,7 @@ from reverie.interfaces.server.sign_in import (
     describe_challenge,
     protected_resource_metadata,
 )
+from reverie.interfaces.server.sync_file_routes import build_file_routes
 from reverie.interfaces.server.sync_routes import build_sync_routes
 from reverie.interfaces.server.verb_requests import build_verb_routes
 
@@ -73,6 +74,7 @@ def build_app(deployment: Deployment) -> ASGIApp:
         *build_login_routes(deployment),
         *build_login_pages(deployment),
         *build_sync_routes(deployment),
+        *build_file_routes(deployment),
         *build_health_routes(deployment),
         *build_document_routes(deployment),
         Route("/mcp", mcp_mount),

@@ -207,8 +207,10 @@ class ServerWorker:
             purged += gone
             if not gone:
                 break
-        if purged:
-            log.info("retention", extra={"facts": {"tenant": tenant, "purged": purged}})
+        files = self.access.governance.apply_file_retention(operator_of(tenant), self.now())
+        if purged or files:
+            facts = {"tenant": tenant, "purged": purged, "device_files": files}
+            log.info("retention", extra={"facts": facts})
 
     def ensure_indexes(self, tenant: str) -> None:
         """Have indexes of vectors where there are too many to compare each."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
+from reverie.memory.memory_validation import validate_space
 from reverie.runtime.mind.data_verbs import DataVerbs
 from reverie.runtime.mind.mind_context import MindContext, VerbGroup
 
@@ -25,27 +27,35 @@ class DeviceVerbs(VerbGroup):
         super().__init__(context)
         self._data = data
 
-    def add(self, where: str, *, name: str = "", sealed: bool | None = None) -> AddedPlace:
-        """Be in step through a folder that is carried to your other machines, or a git repository.
+    def add(
+        self,
+        where: str,
+        *,
+        name: str = "",
+        sealed: bool | None = None,
+        key: str = "",
+    ) -> AddedPlace:
+        """Be in step through a folder that is carried to your other machines, a git repository, or
+        a server (`https://…`) that keeps sealed files for you and can read none of them.
 
         `name` is what this machine is called on the others, by default its host name. `sealed`: a
         new place is for your paired devices' eyes alone (needs `reverie[sealed]`), and `recovery`
         is told this one time; one where others are already is as they made it, and where that is
-        sealed, `code` is to be typed on one of them. Added again, all that lies there is read
-        again.
+        sealed, `code` is to be typed on one of them. `key` is that to the server, by default the
+        one that this home has. Added again, all that lies there is read again.
         """
         import platform
 
         from reverie.sync.device_logs.device_setup import add_place
 
         name = name or platform.node() or "a machine"
-        return add_place(self._work, where, name, sealed=sealed)
+        return add_place(self._work, where, name, sealed=sealed, key=key)
 
     def remove(self, where: str) -> LogPlace:
         """Be in step through a place no longer. Nothing is erased, here or there."""
         from reverie.sync.device_logs.device_setup import remove_place
 
-        return remove_place(self._store, where)
+        return remove_place(self._store, self._settings.home, where)
 
     def join_spaces(self, there: str, here: str | None = None) -> int:
         """Take a space that came from another machine for one of this one, by default that of the
@@ -54,6 +64,14 @@ class DeviceVerbs(VerbGroup):
         from reverie.sync.device_logs.space_names import join_spaces
 
         return join_spaces(self._work, there, self._resolve_space(here))
+
+    def include(self, space: str, what: Sequence[str]) -> tuple[str, ...]:
+        """Tell your other machines also the talk of a space and those below it (`["talk"]`), or no
+        longer (`[]`); the spaces whose talk is told. By default none is.
+        """
+        from reverie.sync.device_logs.device_setup import include_talk
+
+        return include_talk(self._work, validate_space(space), what)
 
     def sync(
         self,
@@ -116,6 +134,7 @@ class DeviceVerbs(VerbGroup):
 
     def job(self, *, everywhere: bool = False, patience: float = 0.0) -> DeviceWork:
         """What keeping in step works with."""
+        from reverie.erasure.purge import purge_said
         from reverie.sync.device_logs.home_keys import open_sealer
         from reverie.sync.device_logs.log_step import DeviceWork
 
@@ -123,6 +142,7 @@ class DeviceVerbs(VerbGroup):
             lambda: self._work,
             self._data.purge,
             open_sealer(self._settings.home),
+            partial(purge_said, lambda: self._work),
             everywhere,
             patience,
         )

@@ -99,15 +99,20 @@ class AuditRows:
         ]
 
     def stored_amounts(self) -> StoredAmounts:
-        """How much the tenant keeps; needs `governing`."""
-        rows = self.db.fetch_rows(
+        """How much the tenant keeps, in memories and in files of devices; needs `governing`."""
+        memories, size = self.db.fetch_rows(
             """
             select count(*), coalesce(sum(octet_length(text)), 0)::bigint
             from memory where tenant = %(tenant)s
             """
+        )[0]
+        files = self.db.fetch_value(
+            """
+            select coalesce(sum(octet_length(data)), 0)::bigint
+            from device_file where tenant = %(tenant)s
+            """
         )
-        memories, size = rows[0]
-        return StoredAmounts(memories=memories, bytes=size)
+        return StoredAmounts(memories=memories, bytes=size + files)
 
     def stored_memories(self, ids: Sequence[str]) -> list[StoredMemory]:
         """What governance knows of these memories; needs `governing`."""

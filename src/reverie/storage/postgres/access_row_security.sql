@@ -9,6 +9,11 @@ declare
     -- Set by the erasure of a tenant alone.
     erased constant text := $q$tenant = nullif(current_setting('reverie.erasing', true), '')$q$;
     all_tenants constant text := $q$current_setting('reverie.tenant', true) = '*'$q$;
+    -- As for memories (row_security.sql): of the spaces that who asks may read, and may write.
+    readable constant text := own
+        || $q$ and space ~ nullif(current_setting('reverie.readable', true), '')$q$;
+    writable constant text := own
+        || $q$ and space ~ nullif(current_setting('reverie.writable', true), '')$q$;
 begin
     foreach one in array array[
         'tenant', 'account', 'account_identity', 'team', 'team_member', 'space_grant', 'space_link',
@@ -38,6 +43,17 @@ begin
             execute format('create policy tidying on %I for delete using (%s)', one, all_tenants);
         end if;
     end loop;
+    alter table device_file enable row level security;
+    alter table device_file force row level security;
+    drop policy if exists reading on device_file;
+    drop policy if exists adding on device_file;
+    drop policy if exists changing on device_file;
+    drop policy if exists removing on device_file;
+    execute format('create policy reading on device_file for select using (%s)', readable);
+    execute format('create policy adding on device_file for insert with check (%s)', writable);
+    execute format('create policy changing on device_file for update using (%s) with check (%s)',
+                   writable, writable);
+    execute format('create policy removing on device_file for delete using (%s)', writable);
     -- Who runs the server lists its tenants: no tenant is called '*'.
     create policy listing on tenant for select
         using (current_setting('reverie.tenant', true) = '*');

@@ -34,6 +34,7 @@ from reverie.storage.postgres.connection import (
     PostgresPool,
     TenantConnection,
 )
+from reverie.storage.postgres.device_files import DeviceFileRows
 
 ALL_TENANTS = "*"
 NOBODYS_HASH = bytes(32)  # what a secret is compared with where there is no such key
@@ -51,7 +52,7 @@ class OwnerConnections(PostgresConnections):
         return super().settings("")
 
 
-class AccessTransaction(PeopleRows, SpaceRows, KeyRows, LoginRows, AuditRows):
+class AccessTransaction(PeopleRows, SpaceRows, KeyRows, LoginRows, AuditRows, DeviceFileRows):
     """The rows of one tenant, within one transaction."""
 
     def __init__(self, db: TenantConnection) -> None:
@@ -76,6 +77,16 @@ class AccessTables:
     def governing(self, tenant: str) -> Iterator[AccessTransaction]:
         """As `transaction`, and every memory of the tenant can be read."""
         with self._begin(tenant, readable=EVERYTHING) as db:
+            yield AccessTransaction(db)
+
+    @contextmanager
+    def keeping_files(
+        self, tenant: str, *, readable: str, writable: str
+    ) -> Iterator[AccessTransaction]:
+        """As `transaction`, and the files of devices in the spaces that match can be read and
+        written: by EVERYTHING those of the whole tenant.
+        """
+        with self._begin(tenant, readable=readable, writable=writable) as db:
             yield AccessTransaction(db)
 
     @contextmanager
@@ -138,7 +149,7 @@ class AccessTables:
 
         For the owner of the database: the application's role may not.
         """
-        with self._begin(tenant, readable=EVERYTHING, as_owner=True) as db:
+        with self._begin(tenant, readable=EVERYTHING, writable=EVERYTHING, as_owner=True) as db:
             if not db.fetch_rows("select 1 from tenant where tenant = %(tenant)s for update"):
                 raise NotFound(f"There is no tenant {tenant!r}.")
             db.execute(sql.SQL("set local reverie.erasing = {}").format(sql.Literal(tenant)))
@@ -154,9 +165,8 @@ class AccessTables:
 
     @contextmanager
     def _begin(
-        self, tenant: str, *, readable: str = "", as_owner: bool = False
+        self, tenant: str, *, readable: str = "", writable: str = "", as_owner: bool = False
     ) -> Iterator[TenantConnection]:
         kind = OwnerConnections if as_owner else PostgresConnections
-        writable = readable if as_owner else ""
         with kind(self.pool, tenant, readable, writable).transaction_without_counter() as db:
             yield db

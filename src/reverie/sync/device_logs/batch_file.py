@@ -18,13 +18,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from reverie.core.errors import ReverieError
-from reverie.sync.device_logs.sealer import CannotOpen, Sealer
+from reverie.sync.device_logs.sealer import AGE, CannotOpen, Sealer
 
 MAGIC = b"RVLOG1\r\n"
 HEAD = struct.Struct(f">{len(MAGIC)}sQ32s")
 FORMAT = 1
 NAME = re.compile(r"([0-9a-f]{12})-(\d{8})\.log")
 KEY_NAME = re.compile(r"([0-9a-f]{12})-keys\.age")
+RING, REQUEST = b"RVRING1\n", b"RVASKS1\n"  # how files begin that show keys, or ask for them
 MAX_PLAIN_BYTES = 256_000_000
 COMPRESSION = 3
 BATCH, SNAPSHOT = "batch", "snapshot"
@@ -101,6 +102,17 @@ def owner_of(name: str) -> str | None:
     """The device whose file this is, of its log or its keys; None for a file of neither."""
     parsed = parse_name(name)
     return parsed.device if parsed else key_file_owner(name)
+
+
+def is_sealed_file(name: str, data: bytes) -> bool:
+    """True if what is to lie under a name of a device's file is sealed, as far as its first bytes
+    tell: whoever only keeps it can read nothing of it.
+    """
+    if parse_name(name):
+        magic, sealed = data[: len(MAGIC)], data[HEAD.size :]
+        return magic == MAGIC and sealed.startswith(AGE)
+    starts = (RING + AGE, REQUEST + AGE)
+    return key_file_owner(name) is not None and data.startswith(starts)
 
 
 def digest_file(data: bytes) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from reverie.core.errors import BadInput, NotFound
+from reverie.core.config import ME
+from reverie.core.errors import BadInput, NotFound, ServerAway
 from reverie.core.model import UNDECIDED_RELATIONS
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
+from reverie.sync.credentials import load_place_key, save_place_key
 from reverie.sync.device_logs.age_keys import load_age
 from reverie.sync.device_logs.batch_file import key_file_owner, owner_of
 from reverie.sync.device_logs.home_keys import load_keys
@@ -20,6 +23,7 @@ from reverie.sync.device_logs.log_state import (
     CURSOR,
     FOLDER,
     GIT,
+    SERVER,
     LogPlace,
     OpenLog,
     OwnLog,
@@ -33,8 +37,8 @@ from reverie.sync.device_logs.log_state import (
 from reverie.sync.device_logs.log_step import (
     is_written_here,
     new_device,
-    open_place,
     renew_log,
+    visit_place,
 )
 from reverie.sync.device_logs.own_log import count_waiting
 from reverie.sync.device_logs.pairing import (
@@ -45,11 +49,17 @@ from reverie.sync.device_logs.pairing import (
 )
 from reverie.sync.device_logs.sealer import LIES_OPEN
 from reverie.sync.device_logs.space_names import find_namesakes
+from reverie.sync.server_client import ServerClient, parse_server_url
 
 GIT_ADDRESS = re.compile(
     r"\A(?:(?:ssh|git|file|git\+\w+)://.+|[\w.-]+@[\w.-]+:.+|https?://.+\.git/?)"
 )
 
+TALK = "talk"
+CODE_IS_LOCAL = (
+    "The index of code is made from the files, so each machine makes its own by itself. What was "
+    "learned about code is memory, and is on all machines as it is"
+)
 SEALED_HERE = "The logs of this memory are sealed. Leave --plain away"
 SEALED_THERE = "The logs that lie there are sealed. Leave --plain away, and this machine is paired"
 OPEN_HERE = (
@@ -60,6 +70,15 @@ KEYS_LOST = (
     "The keys of this memory's sealed logs are gone, and no paired machine has put its own at "
     "{where}. Bring the file device-keys back from a copy, or first: reverie sync remove PLACE, "
     "for {others}"
+)
+OPEN_FOR_SERVER = (
+    "A server only keeps what is sealed, and the logs of this memory, which go to other places "
+    "too, are not. First: reverie sync remove PLACE, for each that reverie sync status names"
+)
+ALWAYS_SEALED = "A server only keeps what is sealed. Leave --plain away"
+LOGGED_IN_TOO = (
+    "You are logged in to {url} too: what is private would go there unsealed from then on. "
+    "First: reverie logout"
 )
 OPEN_THERE = (
     "The logs that lie there are not sealed, and those of this memory are. Name an empty folder"
@@ -109,6 +128,7 @@ class DevicesStatus(NamedTuple):
     pairing: PairingState | None = None  # None: the logs are not sealed
     # what this machine wrote before it was sealed may lie open still: it waits to be paired
     has_open_log: bool = False
+    talk: tuple[str, ...] = ()  # spaces whose talk is told too, with those below
 
 
 def is_git_address(where: str) -> bool:
@@ -118,19 +138,53 @@ def is_git_address(where: str) -> bool:
     return is_bare or (not path.exists() and GIT_ADDRESS.fullmatch(where) is not None)
 
 
+def is_server_address(where: str) -> bool:
+    """True for the address of a server, which no git repository has."""
+    return where.startswith(("https://", "http://")) and not is_git_address(where)
+
+
+def prepare_server(work: WorkContext, where: str, key: str) -> LogPlace:
+    """A server that is to keep sealed files, with its key checked and kept; Unauthenticated without
+    one.
+    """
+    from reverie.sync.team_server import find_key
+
+    load_age()
+    url, home = parse_server_url(where).url, work.settings.home
+    known = key.strip() or load_place_key(home, url) or find_key(work.settings, url)
+    client = ServerClient(url, known)
+    try:
+        if not client.whoami().get("user"):
+            raise ServerAway(
+                f"{url} does not say whose key this is: it is no server of this version"
+            )
+        client.list_files()
+    finally:
+        client.close()
+    save_place_key(home, url, known)
+    return LogPlace(SERVER, url)
+
+
 def add_place(
     work: WorkContext,
     where: str,
     name: str,
     *,
     sealed: bool | None = None,
+    key: str = "",
 ) -> AddedPlace:
-    """Be in step through a folder or a git repository from now on; BadInput for what is neither.
+    """Be in step through a folder, a git repository or a server from now on; BadInput for what is
+    none of them. `key` is that to the server, which keeps only what is sealed.
 
     A new place is sealed if `sealed`, another one as what lies there; BadInput if it is not as it
     is wanted. Added again, all that lies there is read again.
     """
-    place = make_place(where, work.settings.home)
+    if is_server_address(where):
+        if sealed is False:
+            raise BadInput(ALWAYS_SEALED)
+        place, sealed = prepare_server(work, where, key), True
+    else:
+        place = make_place(where, work.settings.home)
     with work.store.transaction():
         own = load_own(work.store)
         if own is None:
@@ -138,13 +192,17 @@ def add_place(
             own = OwnLog(new_device(), name)
             save_own(work.store, own)
     added = seal_place(work, own, place, sealed=sealed)
+    if place.kind == SERVER and not added.is_sealed:
+        raise BadInput(OPEN_FOR_SERVER)
     with work.store.transaction():
         own = load_own(work.store) or own
         rest = [one for one in own.places if (one.kind, one.where) != (place.kind, place.where)]
         # With another place, what others told goes there too.
         save_own(
             work.store,
-            own._replace(places=(*rest, place), full_after="", is_sealed=added.is_sealed),
+            own._replace(
+                places=(*rest, place), full_after="", is_sealed=added.is_sealed, talk_after=0
+            ),
         )
         save_peers(work.store, ())
     return added
@@ -210,12 +268,11 @@ class FoundThere(NamedTuple):
 def look_at(place: LogPlace, own: OwnLog, home: Path, *, must_reach: bool) -> FoundThere:
     """What other devices have put at a place; nothing if it cannot be reached and need not be."""
     try:
-        there = open_place(place, own, home)
-        there.open()
-        found = there.sizes()
-        mine = [OpenLog(own.device, own.number, own.digest), *own.open_logs]
-        written = {log.device for log in mine if is_written_here(log, there, found)}
-        names = [name for name in found if owner_of(name) not in written]
+        with visit_place(place, own, home) as there:
+            found = there.sizes()
+            mine = [OpenLog(own.device, own.number, own.digest), *own.open_logs]
+            written = {log.device for log in mine if is_written_here(log, there, found)}
+            names = [name for name in found if owner_of(name) not in written]
     except PlaceAway:
         if must_reach:
             raise
@@ -245,23 +302,37 @@ def make_place(where: str, home: Path) -> LogPlace:
     return LogPlace(FOLDER, str(folder))
 
 
-def remove_place(store: Store, where: str) -> LogPlace:
+def remove_place(store: Store, home: Path, where: str) -> LogPlace:
     """Be in step through a place no longer; NotFound if it is none. What lies there stays, and so
-    does what is here.
+    does what is here; the key to a server is forgotten.
     """
     with store.transaction():
         own = load_own(store)
         places = own.places if own else ()
         wanted = {where, str(Path(where).expanduser().absolute())}
         wanted |= {f"{one}/{LOG_FOLDER}" for one in wanted}
+        if is_server_address(where):
+            wanted.add(parse_server_url(where).url)
         found = next((one for one in places if {one.where, one.shown().where} & wanted), None)
         if own is None or found is None:
             listed = ", ".join(one.shown().where for one in places) or "none"
             raise NotFound(
                 f"{hide_login(where)} is no place of your devices' logs. There are: {listed}"
             )
+        if found.kind == SERVER and account_url(store) == found.where:
+            raise BadInput(LOGGED_IN_TOO.format(url=found.where))
         save_own(store, own._replace(places=tuple(one for one in places if one != found)))
+    if found.kind == SERVER:
+        save_place_key(home, found.where, "")
     return found.shown()
+
+
+def account_url(store: Store) -> str:
+    """The server that the home is logged in to; "" for none."""
+    from reverie.sync.sync_state import load_account
+
+    account = load_account(store)
+    return account.url if account else ""
 
 
 def describe_devices(store: Store, home: Path) -> DevicesStatus | None:
@@ -293,7 +364,36 @@ def describe_devices(store: Store, home: Path) -> DevicesStatus | None:
         tuple(find_namesakes(store)),
         pairing,
         bool(own.open_logs and pairing and pairing.code),
+        own.talk,
     )
+
+
+def include_talk(work: WorkContext, space: str, what: Sequence[str]) -> tuple[str, ...]:
+    """Tell the talk of a space and those below it too, or no longer if `what` is empty; the spaces
+    whose talk is told. BadInput for what cannot be told.
+    """
+    if "code" in what:
+        raise BadInput(CODE_IS_LOCAL)
+    if unknown := [one for one in what if one != TALK]:
+        raise BadInput(f"{unknown[0]!r} cannot be included. There is: {TALK}")
+    if space.partition("/")[0] != ME:
+        raise BadInput(f"{space} is none of yours. Name me, or one such as me/demo")
+    with work.store.transaction():
+        own = load_own(work.store)
+        if own is None:
+            raise BadInput("This memory is in step with no other machine: reverie sync add FOLDER")
+        talk = {one for one in own.talk if one != space} | ({space} if what else set())
+        # What was told and is to be told no longer leaves the log with the next snapshot.
+        ends = space in own.talk and not what
+        save_own(
+            work.store,
+            own._replace(
+                talk=tuple(sorted(talk)),
+                talk_after=0 if what else own.talk_after,
+                must_compact=own.must_compact or ends,
+            ),
+        )
+    return tuple(sorted(talk))
 
 
 def list_open_conflicts(store: Store) -> tuple[tuple[str, str, float], ...]:

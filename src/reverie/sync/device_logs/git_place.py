@@ -131,6 +131,9 @@ class GitPlace:
         self._git("update-ref", f"{FETCHED}/{self.device}", commit)
         self._is_changed = self._is_shortened = False
 
+    def close(self) -> None:
+        """Nothing: each command has ended."""
+
     def _push(self, what: str) -> None:
         """Push a commit as a branch, or nothing in its stead; another device may hold a lock just
         now.

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from reverie.core.atomic_file import write_atomically
 from reverie.core.errors import BadInput
 from reverie.sync.device_logs.age_keys import is_public_key, is_secret_key
+from reverie.sync.device_logs.batch_file import RING
 from reverie.sync.device_logs.key_ring import (
     KeyRing,
     is_out_of_date,
@@ -27,7 +28,6 @@ from reverie.sync.device_logs.key_ring import (
 from reverie.sync.device_logs.sealer import AGE, LIES_OPEN, CannotOpen, PlainSealer, Sealer
 
 FILE = "device-keys"
-RING, REQUEST = b"RVRING1\n", b"RVASKS1\n"
 UNPAIRED = "This machine is not paired yet: reverie sync pair says how"
 
 KEYS_GONE = (

@@ -14,10 +14,8 @@ from reverie.core.errors import ReverieError
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
 from reverie.sync.device_logs.age_keys import is_public_key, open_by_code, public_of
-from reverie.sync.device_logs.batch_file import key_file_name, key_file_owner
+from reverie.sync.device_logs.batch_file import REQUEST, RING, key_file_name, key_file_owner
 from reverie.sync.device_logs.home_keys import (
-    REQUEST,
-    RING,
     HomeKeys,
     load_keys,
     save_keys,

@@ -66,11 +66,13 @@ class Changed(NamedTuple):
 
 def is_wanted(memory: Memory, settings: Settings) -> bool:
     """True if a memory is the user's own, and not switched off: others' words have other ways."""
-    return (
-        memory.space.partition("/")[0] == ME
-        and memory.details.get(HEARD) not in (SHARED, SERVER)
-        and not settings.is_off(memory.space, memory.session)
-    )
+    return is_own_word(memory) and not settings.is_off(memory.space, memory.session)
+
+
+def is_own_word(memory: Memory) -> bool:
+    """True if a memory lies in a space of the user's own, and is no word of others."""
+    is_mine = memory.space.partition("/")[0] == ME
+    return is_mine and memory.details.get(HEARD) not in (SHARED, SERVER)
 
 
 def note_local_changes(store: Store, own: OwnLog, settings: Settings, now: float) -> None:
@@ -195,9 +197,10 @@ def add_waiting(
     used: Sequence[str] = (),
     now: float = 0.0,
     gone: Sequence[str] = (),
+    said: Sequence[str] = (),
 ) -> None:
-    """Have memories written into the own log."""
-    if not (told or used or gone):
+    """Have memories, and what was said in sessions, written into the own log."""
+    if not (told or used or gone or said):
         return
     waiting = load_waiting(store)
     save_waiting(
@@ -207,6 +210,7 @@ def add_waiting(
             used=merge_names(waiting.used, used),
             since=waiting.since if waiting.used else now,
             gone=merge_names(waiting.gone, gone),
+            said=merge_names(waiting.said, said),
         ),
     )
 

@@ -52,6 +52,9 @@ class Place(Protocol):
     def finish(self) -> None:
         """Make sure that what was written and removed is so for others; PlaceAway if it is not."""
 
+    def close(self) -> None:
+        """Let go of it."""
+
 
 class LogFolder:
     """A folder of files of logs."""
@@ -111,6 +114,9 @@ class LogFolder:
 
     def finish(self) -> None:
         """Nothing: each file was whole when it was written."""
+
+    def close(self) -> None:
+        """Nothing: each file was closed when it was read or written."""
 
 
 def is_named_after(name: str, device: str) -> bool:

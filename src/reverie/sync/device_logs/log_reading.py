@@ -12,6 +12,14 @@ from typing import NamedTuple
 
 from reverie.sync.device_logs.batch_file import SNAPSHOT, BatchHead, LogBatch, parse_name
 
+# Under which it is noted that a log speaks of what is not shared here, and how.
+OUTSIDE, MAX_OUTSIDE = "outside", 10
+OUTSIDE_START = "it also speaks of "
+OUTSIDE_END = (
+    ", which your machines do not share: not taken in. What is to be, move there into a space "
+    "of me: reverie memory move ID --space me/PROJECT"
+)
+
 
 class PeerLog(NamedTuple):
     """What is known of another device and its log."""
@@ -105,6 +113,16 @@ def note_read(peer: PeerLog, batch: LogBatch, now: float) -> PeerLog:
     elif number > peer.upto:
         peer = peer._replace(beyond={**peer.beyond, str(number): batch.digest})
     return close_gaps(peer)
+
+
+def note_outside(peer: PeerLog, spaces: Iterable[str]) -> PeerLog:
+    """What is known of a device with further spaces that its log may say nothing about here."""
+    fresh = set(spaces)
+    if not fresh:
+        return peer
+    known = peer.troubles.get(OUTSIDE, "").partition(OUTSIDE_START)[2].partition(OUTSIDE_END)[0]
+    named = sorted({*filter(None, known.split(", ")), *(one[:80] for one in fresh)})[:MAX_OUTSIDE]
+    return note_trouble_of(peer, OUTSIDE, f"{OUTSIDE_START}{', '.join(named)}{OUTSIDE_END}")
 
 
 def close_gaps(peer: PeerLog) -> PeerLog:

@@ -26,7 +26,7 @@ GONE_META = "devices:gone"
 CURSOR = "devices"
 GONE = "gone"  # instead of the marks of a memory that was purged
 MAX_CONFLICTS = 50  # that are named by `reverie sync status`
-FOLDER, GIT = "folder", "git"
+FOLDER, GIT, SERVER = "folder", "git", "server"
 # In an address: a name and password, or over http a name alone, which may be a token.
 LOGIN = re.compile(r"(https?://)[^/@\s]+@|(?<=://)()[^/@\s:]+:[^/@\s]*@")
 
@@ -34,7 +34,7 @@ LOGIN = re.compile(r"(https?://)[^/@\s]+@|(?<=://)()[^/@\s:]+:[^/@\s]*@")
 class LogPlace(NamedTuple):
     """A place through which the logs move."""
 
-    kind: str  # FOLDER or GIT
+    kind: str  # FOLDER, GIT or SERVER
     where: str
     seen_at: float = 0.0  # when it could be reached last
     tried_at: float = 0.0
@@ -81,6 +81,9 @@ class OwnLog(NamedTuple):
     is_sealed: bool = False  # without its keys nothing is written
     # what this home wrote before it was sealed, which is taken away where it still lies
     open_logs: tuple[OpenLog, ...] = ()
+    # spaces whose talk, and that of those below, is told too; and the last event looked at for it
+    talk: tuple[str, ...] = ()
+    talk_after: int = 0
 
 
 class Waiting(NamedTuple):
@@ -91,6 +94,7 @@ class Waiting(NamedTuple):
     used: tuple[str, ...] = ()
     since: float = 0.0  # when the first of `used` was
     gone: tuple[str, ...] = ()  # numbers of memories that were purged
+    said: tuple[str, ...] = ()  # keys of what was said in sessions
 
 
 class KnownMarks(NamedTuple):
@@ -109,6 +113,7 @@ def load_own(store: Store) -> OwnLog | None:
     known = {name: value for name, value in values.items() if name in OwnLog._fields}
     known["spaces"] = tuple((there, here) for there, here in known.get("spaces", ()))
     known["open_logs"] = tuple(OpenLog(*one) for one in known.get("open_logs", ()))
+    known["talk"] = tuple(known.get("talk", ()))
     return OwnLog(**known, places=places)
 
 
@@ -134,7 +139,7 @@ def save_peers(store: Store, peers: Iterable[PeerLog]) -> None:
 def load_waiting(store: Store) -> Waiting:
     """What is to be written into the own log."""
     values: dict[str, Any] = json.loads(store.meta(WAITING_META) or "{}")
-    lists = {name: tuple(values.get(name, ())) for name in ("ids", "used", "gone")}
+    lists = {name: tuple(values.get(name, ())) for name in ("ids", "used", "gone", "said")}
     return Waiting(**lists, since=float(values.get("since", 0.0)))
 
 

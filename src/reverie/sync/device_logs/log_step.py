@@ -7,7 +7,8 @@ and tried again after a while that grows; nobody waits for it, and the other pla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,6 +41,7 @@ from reverie.sync.device_logs.log_state import (
     CURSOR,
     FOLDER,
     GIT,
+    SERVER,
     LogPlace,
     OpenLog,
     OwnLog,
@@ -51,6 +53,7 @@ from reverie.sync.device_logs.log_state import (
 from reverie.sync.device_logs.own_log import OwnLogWriter, own_sizes
 from reverie.sync.device_logs.sealer import CannotOpen, PlainSealer, Sealer
 from reverie.sync.device_logs.take_in import Intake, Purge
+from reverie.sync.device_logs.talk import drop_erasing, load_erasing
 from reverie.sync.sync_step import pause_after
 
 LEASE, LEASE_SECONDS = "devices", 120.0  # renewed at each file
@@ -97,6 +100,8 @@ class DeviceWork(NamedTuple):
     work: Callable[[], WorkContext]
     purge: Purge
     sealer: Sealer = PlainSealer()
+    # erases for good what was only said
+    purge_said: Purge = tuple
     # every place is gone to, and what was only used is written at once
     everywhere: bool = False
     patience: float = 0.0  # seconds to wait for another process that is at it
@@ -108,7 +113,22 @@ def open_place(place: LogPlace, own: OwnLog, home: Path) -> Place:
         from reverie.sync.device_logs.git_place import GitPlace
 
         return GitPlace(place.where, own.device, home)
+    if place.kind == SERVER:
+        from reverie.sync.device_logs.server_place import ServerPlace
+
+        return ServerPlace(place.where, home)
     return LogFolder(Path(place.where))
+
+
+@contextmanager
+def visit_place(place: LogPlace, own: OwnLog, home: Path) -> Iterator[Place]:
+    """A place, opened; PlaceAway if it cannot be reached. It is let go of at the end."""
+    there = open_place(place, own, home)
+    try:
+        there.open()
+        yield there
+    finally:
+        there.close()
 
 
 class PlaceWatch:
@@ -141,7 +161,8 @@ class PlaceWatch:
 
 def is_place_due(work: WorkContext, own: OwnLog, place: LogPlace) -> bool:
     """True if a place was not looked at for its time."""
-    if work.settings.offline and place.kind == GIT and "://" in place.where:
+    is_remote = place.kind in (GIT, SERVER) and "://" in place.where
+    if work.settings.offline and is_remote:
         return False
     waited = abs(work.now - place.tried_at)
     if place.fails:
@@ -213,6 +234,8 @@ class DeviceStep:
 
     def run(self) -> DeviceReport:
         """Write, show, take in."""
+        # A purge removes what lies in the home of logs and of places: not while one is open.
+        self._finish_erasing()
         self.files.create()
         # Who has no keys yet can neither write nor read: it asks for them.
         is_whole = not is_waiting(self.work.settings.home) and self._write()
@@ -222,6 +245,7 @@ class DeviceStep:
         for place in own.places:
             if self.job.everywhere or place.kind == FOLDER or is_place_due(self.work, own, place):
                 self._visit(place, takes_in=is_whole)
+        self._finish_erasing()
         has_news = not is_waiting(self.work.settings.home) and self.writer.has_news()
         return self.done._replace(more=self.done.more or has_news)
 
@@ -244,24 +268,31 @@ class DeviceStep:
             return
         trouble = ""
         try:
-            there = open_place(place, own, self.work.settings.home)
-            there.open()
-            sizes = there.sizes()
-            self._exchange_keys(own, there, sizes)
-            if self._is_copied(own, there, sizes):
-                self._become_another(own)
-                self.done = self.done._replace(more=True)
-                return
-            self._show(own, there, sizes)
-            sizes = self._erase_open_logs(own, there, sizes)
-            if takes_in:
-                self._take_all(own, there, sizes)
+            with visit_place(place, own, self.work.settings.home) as there:
+                if not self._exchange(own, there, takes_in=takes_in):
+                    return
         except StoreError:
             raise
         except (ReverieError, OSError) as err:
             trouble = str(err)
             self.done = self.done.plus(DeviceReport(troubles=(trouble,), more=self.done.more))
         self._note_visit(place, trouble)
+
+    def _exchange(self, own: OwnLog, there: Place, *, takes_in: bool) -> bool:
+        """Show a place that was opened what is new, and take in what lies there; False if this
+        home is another device from now on.
+        """
+        sizes = there.sizes()
+        self._exchange_keys(own, there, sizes)
+        if self._is_copied(own, there, sizes):
+            self._become_another(own)
+            self.done = self.done._replace(more=True)
+            return False
+        self._show(own, there, sizes)
+        sizes = self._erase_open_logs(own, there, sizes)
+        if takes_in:
+            self._take_all(own, there, sizes)
+        return True
 
     def _exchange_keys(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> None:
         """Take in what the others' key files say, and show this home's."""
@@ -412,6 +443,14 @@ class DeviceStep:
             )
         )
 
+    def _finish_erasing(self) -> None:
+        """Purge the words that messages of other devices no longer hold."""
+        texts = load_erasing(self.store)
+        if texts:
+            self.job.purge_said(texts)
+            with self.store.transaction():
+                drop_erasing(self.store, texts)
+
     def _note(self, device: str, where: str, why: str) -> None:
         """Keep what is wrong with a device's log."""
         peers = load_peers(self.store)
@@ -451,6 +490,8 @@ def renew_log(work: WorkContext, own: OwnLog) -> OwnLog:
             spaces=own.spaces,
             is_sealed=own.is_sealed,
             open_logs=own.open_logs,
+            talk=own.talk,
+            talk_after=own.talk_after,
         )
         save_own(work.store, fresh)
     files = own_folder(work.settings.home)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from reverie.core.model import Filter, Memory, index_memories
+from reverie.core.model import Event, Filter, Memory, index_memories
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
 from reverie.sync.device_logs.batch_file import (
@@ -26,6 +26,7 @@ from reverie.sync.device_logs.batch_file import (
 from reverie.sync.device_logs.folding import tell_new
 from reverie.sync.device_logs.home_keys import KEYS_GONE, load_keys
 from reverie.sync.device_logs.local_changes import (
+    add_waiting,
     edges_from,
     is_wanted,
     merge_names,
@@ -47,14 +48,30 @@ from reverie.sync.device_logs.log_state import (
 from reverie.sync.device_logs.marks import marks_to_json
 from reverie.sync.device_logs.sealer import CannotOpen, Sealer
 from reverie.sync.device_logs.space_names import to_logs
+from reverie.sync.device_logs.talk import (
+    HAS_TALK,
+    MESSAGE_VERBS,
+    KnownTalk,
+    find_key,
+    is_included,
+    is_telling_due,
+    is_wanted_talk,
+    load_talk,
+    note_talk,
+    size_of,
+    tell_talk,
+)
 from reverie.sync.outbox import take_within_bytes
-from reverie.sync.wire_format import memory_to_wire
+from reverie.sync.wire_format import MAX_BATCH_BYTES, memory_to_wire
 
 ENTRIES_PER_FILE = 1_000
 # A snapshot is made after so many files, and when they hold so many times as much as the last one.
 MAX_FILES = 128
 MAX_GROWTH = 3
 SMALL_LOG_BYTES = 1_000_000
+TALK_EVENTS = 200  # that are looked at for one file
+TALK_SECONDS = 300.0  # that what was said waits for what follows it
+TALK_AT = "talk:"  # before the last event of a snapshot that has come to what was said
 # Seconds after which what was only used is written, if nothing else goes before.
 USE_SECONDS = 600.0
 
@@ -79,6 +96,8 @@ class OwnLogWriter:
                 done, written = self._write_snapshot(own)
             else:
                 done, written = self._write_waiting(own, with_used=with_used)
+                if not written:
+                    done, written = self._write_talk(own, at_once=with_used)
             if done != own:
                 save_own(self.store, done)
         if done.since != own.since:
@@ -97,8 +116,69 @@ class OwnLogWriter:
             or own.must_compact
             or waiting.ids
             or waiting.gone
+            or waiting.said
             or (waiting.used and abs(self.work.now - waiting.since) >= USE_SECONDS)
+            or self._next_talk(own, at_once=False)
         )
+
+    def _next_talk(self, own: OwnLog, *, at_once: bool) -> list[Event]:
+        """The next events that hold what was said, if any of it is told, and is old enough to go
+        with what followed it.
+        """
+        if not own.talk:
+            return []
+        found = self.store.events(after=own.talk_after, verbs=MESSAGE_VERBS, limit=TALK_EVENTS)
+        is_due = bool(found) and self.work.now - found[0].at >= TALK_SECONDS
+        return found if at_once or is_due else []
+
+    def _write_talk(self, own: OwnLog, *, at_once: bool) -> tuple[OwnLog, int]:
+        """What was said since the last time, and what of it says less than it did."""
+        waiting = load_waiting(self.store)
+        again = [self._event_of(key) for key in waiting.said[:TALK_EVENTS]]
+        page = self._next_talk(own, at_once=at_once)
+        if not waiting.said and not page:
+            return own, 0
+        save_waiting(self.store, waiting._replace(said=waiting.said[TALK_EVENTS:]))
+        entries = list(self._tell_said(own, filter(None, again), again=True))
+        told, after = self._fit_talk(own, page)
+        own = own._replace(talk_after=after or own.talk_after)
+        entries += told
+        return (self._write(own, entries) if entries else own), len(entries) or 1
+
+    def _event_of(self, key: str) -> Event | None:
+        known = load_talk(self.store, key)
+        return self.store.event(known.events[0]) if known else None
+
+    def _fit_talk(
+        self, own: OwnLog, page: Sequence[Event], *, again: bool = False
+    ) -> tuple[list[dict[str, Any]], int]:
+        """(entries of as many events as one file may hold, the last event that was looked at)."""
+        entries: list[dict[str, Any]] = []
+        size = after = 0
+        for event in page:
+            for entry in self._tell_said(own, [event], again=again):
+                entries.append(entry)
+                size += size_of(entry)
+            after = event.seq
+            if size > MAX_BATCH_BYTES // 2:
+                break
+        return entries, after
+
+    def _tell_said(
+        self, own: OwnLog, events: Iterable[Event], *, again: bool
+    ) -> Iterator[dict[str, Any]]:
+        """Entries of what some events hold, if it is to be told; `again`: though it was."""
+        relays = len(own.places) > 1
+        for event in events:
+            is_known = bool(find_key(self.store, event.seq))
+            is_asked = is_included(own.talk, event.space)
+            if not (is_known or is_asked) or not is_wanted_talk(event, self.work.settings):
+                continue
+            key, known = note_talk(self.store, own.spaces, event)
+            if known.is_told and not again and not known.was_erased:
+                continue
+            if is_telling_due(event, known, own.talk, relays=relays):
+                yield tell_talk(self.store, own.spaces, event, key, known)
 
     def _write_waiting(self, own: OwnLog, *, with_used: bool) -> tuple[OwnLog, int]:
         waiting = load_waiting(self.store)
@@ -154,9 +234,16 @@ class OwnLogWriter:
         if is_first:
             # What is purged while it is written asks for another one.
             own = own._replace(snapshot=own.number + 1, snapshot_after="", must_compact=False)
-        page, after = self._page(own.snapshot_after)
         entries = [*map(tell_gone, list_gone(self.store))] if is_first else []
-        entries += self._tell(own, (memory for memory in page if self._is_told(memory)))
+        after: str | None
+        if own.snapshot_after.startswith(TALK_AT):
+            told, after = self._talk_again(own, int(own.snapshot_after.removeprefix(TALK_AT)))
+            entries += told
+        else:
+            page, after = self._page(own.snapshot_after)
+            entries += self._tell(own, (memory for memory in page if self._is_told(memory)))
+            # After all memories comes what was said, if any of it ever came into a log.
+            after = f"{TALK_AT}0" if after is None and self.store.meta(HAS_TALK) else after
         is_last = after is None
         own = self._write(own, entries, kind=SNAPSHOT, begins=own.snapshot, is_last=is_last)
         if is_last:
@@ -167,6 +254,18 @@ class OwnLogWriter:
                 snapshot_end=own.number,
             ), len(entries)
         return own._replace(snapshot_after=after or ""), len(entries) or 1
+
+    def _talk_again(self, own: OwnLog, after: int) -> tuple[list[dict[str, Any]], str | None]:
+        """(entries of what was said and told, as it is now; where to go on, None at the end)."""
+        page = self.store.events(after=after, verbs=MESSAGE_VERBS, limit=TALK_EVENTS)
+        keys = list(filter(None, (find_key(self.store, event.seq) for event in page)))
+        before = {key: load_talk(self.store, key) for key in keys}
+        entries, last = self._fit_talk(own, page, again=True)
+        # Who has read all before a snapshot passes over it: what says less is told after it.
+        told = {key: load_talk(self.store, key) for key in keys}
+        erased = [key for key, one in told.items() if one and has_changed(before[key], one)]
+        add_waiting(self.store, (), said=erased)
+        return entries, f"{TALK_AT}{last}" if page else None
 
     def _page(self, after: str) -> tuple[list[Memory], str | None]:
         """The next of all memories, and where to go on; None at the end."""
@@ -244,6 +343,11 @@ def is_to_be_told(known: KnownMarks | None, *, relays: bool) -> bool:
     return known is None or (relays and not known.is_told)
 
 
+def has_changed(before: KnownTalk | None, after: KnownTalk) -> bool:
+    """True if what was said says less than it did."""
+    return before is not None and before.version != after.version
+
+
 def tell_gone(number: str) -> dict[str, Any]:
     """The entry of a memory that was purged."""
     return {"gone": number}
@@ -262,4 +366,4 @@ def own_sizes(files: LogFolder, own: OwnLog) -> dict[int, int]:
 def count_waiting(store: Store) -> int:
     """How many memories wait to be written into the own log."""
     waiting = load_waiting(store)
-    return len(merge_names(waiting.ids, waiting.used)) + len(waiting.gone)
+    return len(merge_names(waiting.ids, waiting.used)) + len(waiting.gone) + len(waiting.said)

@@ -17,9 +17,9 @@ from reverie.sync.device_logs.age_keys import (
     public_of,
     seal_by_code,
 )
+from reverie.sync.device_logs.batch_file import REQUEST
 from reverie.sync.device_logs.home_keys import (
     KEYS_GONE,
-    REQUEST,
     HomeKeys,
     load_keys,
     save_keys,
@@ -41,7 +41,7 @@ from reverie.sync.device_logs.key_ring import (
 )
 from reverie.sync.device_logs.log_folder import PlaceAway
 from reverie.sync.device_logs.log_state import OwnLog, load_own, load_peers
-from reverie.sync.device_logs.log_step import open_place, renew_log
+from reverie.sync.device_logs.log_step import renew_log, visit_place
 
 NOT_SEALED = (
     "The logs of this memory are not sealed. To seal them: reverie sync remove PLACE, then "
@@ -121,9 +121,8 @@ def read_key_files(own: OwnLog, home: Path) -> dict[str, bytes]:
     away: list[PlaceAway] = []
     for place in own.places:
         try:
-            there = open_place(place, own, home)
-            there.open()
-            found |= dict(list_key_files(own.device, there, there.sizes()))
+            with visit_place(place, own, home) as there:
+                found |= dict(list_key_files(own.device, there, there.sizes()))
         except PlaceAway as err:
             away.append(err)
     if own.places and len(away) == len(own.places):

@@ -37,13 +37,15 @@ from reverie.sync.device_logs.local_changes import (
     RECEIVED,
     add_waiting,
     edges_from,
+    is_own_word,
     note_local_changes,
     tell_first,
 )
-from reverie.sync.device_logs.log_reading import PeerLog, has_nothing_new, note_read
+from reverie.sync.device_logs.log_reading import PeerLog, has_nothing_new, note_outside, note_read
 from reverie.sync.device_logs.log_state import (
     CURSOR,
     KnownMarks,
+    OwnLog,
     is_gone,
     load_links,
     load_marks,
@@ -57,6 +59,7 @@ from reverie.sync.device_logs.log_state import (
 )
 from reverie.sync.device_logs.marks import marks_from_json
 from reverie.sync.device_logs.space_names import to_here
+from reverie.sync.device_logs.talk import TalkEntry, TalkIntake, read_talk_entry
 from reverie.sync.merge_rules import build_retirement
 from reverie.sync.wire_format import ID_START, id_of, memory_from_wire, number_of
 
@@ -82,11 +85,12 @@ class ReadEntries(NamedTuple):
     tellings: tuple[Telling, ...] = ()
     gone: tuple[str, ...] = ()  # numbers
     troubles: tuple[str, ...] = ()
+    talk: tuple[TalkEntry, ...] = ()
 
 
 def read_entries(entries: Iterable[Any]) -> ReadEntries:
     """What the entries of a file say; what of them cannot be read is told and passed over."""
-    tellings, gone, troubles = [], [], []
+    tellings, gone, troubles, talk = [], [], [], []
     for entry in entries:
         values: Mapping[str, Any] = entry if isinstance(entry, Mapping) else {}
         try:
@@ -95,10 +99,12 @@ def read_entries(entries: Iterable[Any]) -> ReadEntries:
             elif "memory" in values:
                 memory = memory_from_wire(values["memory"])
                 tellings.append(Telling(memory, marks_from_json(values.get("marks"))))
+            elif "said" in values:
+                talk.append(read_talk_entry(values["said"]))
             # Others are of a later Reverie, and for it.
         except BadInput as err:
             troubles.append(str(err))
-    return ReadEntries(tuple(tellings), tuple(gone), tuple(troubles))
+    return ReadEntries(tuple(tellings), tuple(gone), tuple(troubles), tuple(talk))
 
 
 def check_number(value: object) -> str:
@@ -106,6 +112,11 @@ def check_number(value: object) -> str:
     if not isinstance(value, str) or not 10 <= len(value) <= 64 or not value.isalnum():
         raise BadInput(f"{str(value)[:40]!r} is no number of a memory")
     return value
+
+
+def is_mine(space: str) -> bool:
+    """True for a space of the user's own, which is all that logs of devices speak of."""
+    return space.partition("/")[0] == ME
 
 
 class Intake:
@@ -127,19 +138,56 @@ class Intake:
                 return TakenIn()
             note_local_changes(self.store, own, self.work.settings, self.work.now)
             fold = Fold(self)
+            outside: set[str] = set()
+            apart = self._list_apart([memory.id for memory, _ in read.tellings])
             for memory, marks in read.tellings:
                 here = to_here(own.spaces, memory.space)
+                if not is_mine(here) or memory.id in apart:
+                    outside.add(here)
+                    continue
                 fold.add(Telling(memory._replace(space=here), marks))
             fold.apply(device)
+            talk = self._take_talk(own, device, read.talk)
+            outside |= {
+                one.space for one in read.talk if not is_mine(to_here(own.spaces, one.space))
+            }
             peers = load_peers(self.store)
             known = peers.get(device) or PeerLog(device)
-            peers[device] = note_read(known, batch, self.work.now)
+            peers[device] = note_outside(note_read(known, batch, self.work.now), outside)
             save_peers(self.store, peers.values())
-        return TakenIn(fold.new, fold.revised, purged, tuple(fold.conflicts), read.troubles)
+        return TakenIn(
+            fold.new + talk[0],
+            fold.revised + talk[1],
+            purged,
+            tuple(fold.conflicts),
+            read.troubles,
+        )
+
+    def _list_apart(self, ids: Sequence[str]) -> set[str]:
+        """Of these memories those that lie here in a space that is not the user's own alone, or are
+        others' words, and of which no log ever spoke: no log has a say in them.
+        """
+        return {
+            one.id
+            for one in self.store.get(ids)
+            if not is_own_word(one) and load_marks(self.store, one.id) is None
+        }
+
+    def _take_talk(self, own: OwnLog, device: str, entries: Sequence[TalkEntry]) -> tuple[int, int]:
+        """Take in what was said in sessions; how much of it is new, and how much says less."""
+        taking = TalkIntake(self.store, own.spaces, device)
+        for entry in entries:
+            here = to_here(own.spaces, entry.space)
+            if is_mine(here) and not self.work.settings.is_off(here, entry.session):
+                taking.take(entry, relays=self.relays)
+        add_waiting(self.store, (), said=taking.told)
+        return taking.new, taking.revised
 
     def _purge_gone(self, gone: Sequence[str]) -> int:
         """Erase here what was erased elsewhere, and keep in mind that it was."""
         fresh = [number for number in gone if not is_gone(self.store, number)]
+        apart = self._list_apart([id_of(number) for number in fresh])
+        fresh = [number for number in fresh if id_of(number) not in apart]
         if not fresh:
             return 0
         with self.store.transaction():

@@ -1,18 +1,20 @@
 """Commands that keep this memory the same on a user's machines: reverie sync, sync add, …"""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from reverie import Mind
-from reverie.core.errors import BadInput, NotFound
+from reverie.core.errors import BadInput, NotFound, Unauthenticated
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.login_commands import (
     describe_status,
     describe_sync,
     log_in,
+    obtain_key,
     sync_with_progress,
 )
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
@@ -69,6 +71,12 @@ def sync_now(
 def add_place(
     cli: CliContext,
     where: Annotated[str, "FOLDER|GIT|SERVER", "A folder, a git repository, or https://server."],
+    sealed: Annotated[
+        bool, typer.Option("--sealed", help="A server keeps sealed files and can read none.")
+    ] = False,
+    key: Annotated[
+        str, typer.Option("--key", help="Your key to the server; “-” reads it from stdin.")
+    ] = "",
     name: Annotated[
         str, typer.Option("--as", help="What the others call this machine (default: its name).")
     ] = "",
@@ -80,18 +88,49 @@ def add_place(
 
     A folder is one that something else carries: Syncthing, iCloud, Dropbox, a mounted bucket. Say
     the same on each machine. Everything of `me` is shared; what came from a team is not. With
-    reverie[sealed] installed, only machines that you paired can read what lies there.
+    reverie[sealed] installed, only machines that you paired can read what lies there. A server
+    without --sealed is a team's: you log in to it.
     """
-    if is_server(where):
-        log_in(cli, where)
+    if is_server(where) and not sealed:
+        log_in(cli, where, key)
         return
+    check_options(where, sealed=sealed, plain=plain, key=key)
+    token = find_server_key(cli, where, key) if is_server(where) else ""
     with cli.open_mind() as mind:
-        place = mind.devices.add(where, name=name, sealed=wants_sealed(plain=plain))
+        wanted = True if sealed else wants_sealed(plain=plain)
+        place = mind.devices.add(where, name=name, sealed=wanted, key=token)
         done = sync_devices(cli, mind)
         hand_to_worker(cli, mind)
     for line in describe_added(place, plain=plain):
         cli.note(line)
     cli.answer({"place": place, "devices": done}, describe_devices(done))
+
+
+def check_options(where: str, *, sealed: bool, plain: bool, key: str) -> None:
+    """BadInput for options that do not go together."""
+    if sealed and plain:
+        raise BadInput("Say --sealed or --plain, not both")
+    if key and not is_server(where):
+        raise BadInput("--key is for a server: reverie sync add https://server --sealed --key -")
+
+
+def find_server_key(cli: CliContext, where: str, key: str) -> str:
+    """The key that was given, or that a person gets by a code; "" where the home has one."""
+    from reverie.sync.credentials import load_place_key
+    from reverie.sync.device_logs.age_keys import load_age
+    from reverie.sync.server_client import ServerClient, parse_server_url
+    from reverie.sync.team_server import find_key
+
+    load_age()
+    url = parse_server_url(where).url
+    if not key:
+        # One that was revoked, or has run out, is replaced by a new one.
+        with suppress(Unauthenticated):
+            known = load_place_key(cli.settings.home, url) or find_key(cli.settings, url)
+            with closing(ServerClient(url, known)) as client:
+                client.whoami()
+            return known
+    return obtain_key(cli, url, key, "", "", "default")
 
 
 def wants_sealed(*, plain: bool) -> bool | None:
@@ -220,9 +259,17 @@ def remove_place(
     Nothing is erased, here or there.
     """
     with cli.open_mind() as mind:
-        is_left = is_server(where)
+        is_left = is_server(where) and not has_place(mind, where)
         gone = leave_server(mind, where) if is_left else mind.devices.remove(where).where
     cli.answer({"removed": gone}, f"No longer in step through {gone}.")
+
+
+def has_place(mind: Mind, where: str) -> bool:
+    """True if a server keeps sealed files of this memory."""
+    from reverie.sync.server_client import parse_server_url
+
+    found = mind.devices.status()
+    return found is not None and parse_server_url(where).url in {one.where for one in found.places}
 
 
 def leave_server(mind: Mind, where: str) -> str:
@@ -241,12 +288,22 @@ def leave_server(mind: Mind, where: str) -> str:
 def join_spaces(
     cli: CliContext,
     there: Annotated[str, "SPACE", "As it came from the other machine: me/demo-3f2a91."],
+    include: Annotated[
+        str, typer.Option("--with", metavar="talk|none", help="Tell the others its talk too.")
+    ] = "",
 ) -> None:
-    """Take another machine's space for this project's.
+    """Take another machine's space for this project's; --with: what of a space is told.
 
     A project's space is named after the path of its folder. Where that differs between machines,
     say once, on one of them, which space of the other is this project's, or --space.
+
+    With --with talk, what was said in the space's sessions is told to your other machines too, and
+    what is said from now on; --with none ends it. The index of code is not: each machine makes its
+    own from the files.
     """
+    if include:
+        include_in_logs(cli, there, include)
+        return
     with cli.open_mind() as mind:
         moved = mind.devices.join_spaces(there, cli.space)
         hand_to_worker(cli, mind)
@@ -254,6 +311,22 @@ def join_spaces(
         {"there": there, "here": cli.space, "moved": moved},
         f"{there} is {cli.space} here: {moved:,} memories moved.",
     )
+
+
+def include_in_logs(cli: CliContext, space: str, include: str) -> None:
+    """Have the talk of a space told too, or no longer."""
+    what = [one.strip() for one in include.split(",") if one.strip() not in ("", "none")]
+    with cli.open_mind() as mind:
+        talk = mind.devices.include(space, what)
+        hand_to_worker(cli, mind)
+    cli.answer({"talk": talk}, describe_talk(talk))
+
+
+def describe_talk(talk: Sequence[str]) -> str:
+    """Which talk is told."""
+    if not talk:
+        return "told to the others: memories; no talk, no index of code"
+    return f"told to the others: memories, and the talk of {', '.join(talk)}; no index of code"
 
 
 @commands.add("status", spaced=False)
@@ -311,6 +384,7 @@ def describe_machines(found: "DevicesStatus") -> Iterator[str]:
         yield from (f"  {line}" for line in describe_pairing(found.pairing))
     if found.has_open_log:
         yield "  What this machine wrote before lies open until it is paired; then it is taken away"
+    yield f"  {describe_talk(found.talk)}"
     for place in found.places:
         yield describe_place(place)
     for other in found.others:
