@@ -149,6 +149,8 @@ def isolated_environment(monkeypatch, request):
         "REVERIE_LLM_KEY",
         "ANTHROPIC_API_KEY",
         "OPENAI_API_KEY",
+        "REVERIE_PASSPHRASE",
+        "XDG_RUNTIME_DIR",
     ):
         monkeypatch.delenv(name, raising=False)
 

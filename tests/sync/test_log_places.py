@@ -16,14 +16,13 @@ import pytest
 from reverie.access import KeyScope, Limits, Right
 from reverie.access.callers import operator_of
 from reverie.access.tenant_export import export_tenant
+from reverie.core.age_sealing import new_secret, public_of, seal_to
 from reverie.core.clock import now
 from reverie.core.errors import BadInput, HeldByLaw, NotFound
 from reverie.core.model import Filter
 from reverie.sync.credentials import load_place_keys, save_place_key
-from reverie.sync.device_logs.age_keys import new_secret, public_of, seal_to
-from reverie.sync.device_logs.batch_file import HEAD, MAGIC, key_file_name
+from reverie.sync.device_logs.batch_file import HEAD, MAGIC, RING, key_file_name
 from reverie.sync.device_logs.git_place import GitPlace
-from reverie.sync.device_logs.home_keys import RING
 from reverie.sync.device_logs.log_folder import LogFolder, PlaceAway
 from reverie.sync.device_logs.server_place import ServerPlace
 from reverie.sync.server_client import ServerClient

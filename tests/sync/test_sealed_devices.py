@@ -510,4 +510,4 @@ def test_a_key_with_a_wrong_letter_is_told_in_a_sentence(homes):
     held = json.loads(keys.read_text())
     held["secret"] = held["secret"][:-6] + "QQQQQQ"
     keys.write_text(json.dumps(held))
-    assert "in the file device-keys of this home is damaged" in run(homes.root, "laptop", "sync")
+    assert "in its file device-keys" in run(homes.root, "laptop", "sync")

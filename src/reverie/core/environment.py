@@ -1,6 +1,6 @@
 """What the environment says before any settings are read.
 
-The home, whether that is a sandbox, and whether memory is off.
+The home, whether that is a sandbox, whether it is encrypted, and whether memory is off.
 
 The half of `config` that a hook has time for: `config` brings `pathlib`, which costs a fifth of a
 hook.
@@ -9,6 +9,7 @@ hook.
 import errno
 import os
 
+ENCRYPTION_FILE = "encryption.json"  # in a home that is encrypted at rest
 SANDBOX_NAME = ".sandbox"  # the folder in a home that stands in for it while things are tried out
 # The process that started this one, read as early as can be: a server ends with its client.
 PARENT_PID = os.getppid()
@@ -94,6 +95,21 @@ def quiet_child_environment() -> dict[str, str]:
     left_out = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", *SESSION_VARIABLES)
     kept = {name: value for name, value in os.environ.items() if name not in left_out}
     return {**kept, "REVERIE_OFF": "1"}
+
+
+def is_encrypted(home: str | os.PathLike[str]) -> bool:
+    """True if a home is encrypted at rest."""
+    return os.path.exists(os.path.join(home, ENCRYPTION_FILE))
+
+
+def runtime_folder() -> str:
+    """The folder of this login that the system empties when it ends; "" where there is none."""
+    return os.environ.get("XDG_RUNTIME_DIR", "")
+
+
+def home_passphrase() -> str:
+    """The passphrase of an encrypted home, for services that nobody can ask; "" if not given."""
+    return os.environ.get("REVERIE_PASSPHRASE", "")
 
 
 def has_variable(name: str) -> bool:

@@ -23,7 +23,9 @@ ReverieError
 │   ├── StoreDamaged        the database file is not readable
 │   ├── StoreReadOnly       the home cannot be written
 │   ├── StoreFull           the disk is full
-│   └── NewerStore          written by a newer version of Reverie
+│   ├── NewerStore          written by a newer version of Reverie
+│   └── HomeLockedError     the home is encrypted, and its key is not to be had
+├── CannotOpen              something sealed was sealed for others, or altered
 ├── ModelUnavailable        the embedding model's weights are not to be had
 ├── EmbedderUnavailable     a remote embedder does not answer
 ├── ModelAway               the language model is not to be had just now
@@ -158,6 +160,14 @@ class NewerStore(StoreError):
     """This memory store was written by a newer Reverie. Upgrade with: pip install --upgrade
     reverie.
     """
+
+
+class HomeLockedError(StoreError):
+    """This memory is encrypted and locked. Unlock it with: reverie data unlock"""
+
+
+class CannotOpen(ReverieError):
+    """Something sealed cannot be opened with the keys of this machine."""
 
 
 class ModelUnavailable(ReverieError):

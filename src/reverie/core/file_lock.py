@@ -53,3 +53,13 @@ def lock_open_file(file: int) -> None:
         import fcntl
 
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def share_open_file(file: int) -> None:
+    """Lock an open file together with others that share it, until it is closed. OSError if somebody
+    has it alone; never waits. On Windows, which has no such locks, it does nothing.
+    """
+    if sys.platform != "win32":
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core import clock
-from reverie.core.atomic_file import sync_folder, write_atomically
+from reverie.core.atomic_file import sync_folder
 from reverie.core.errors import StoreBusy
 from reverie.core.file_lock import take_lock
+from reverie.core.private_files import read_private_bytes, write_private_bytes
 
 if TYPE_CHECKING:
     from reverie.pipeline.event_reader import WorkContext
@@ -58,7 +59,8 @@ def note_intention(work: WorkContext, todo: ScrubIntention) -> None:
     """Write down what is about to be scrubbed, on the disk before this returns."""
     if has_place(work):
         written = json.dumps(todo._asdict()).encode()
-        write_atomically(intention_file(work.settings.home), written, mode=0o600)
+        home = work.settings.home
+        write_private_bytes(home, intention_file(home), written)
 
 
 def name_store(work: WorkContext) -> str:
@@ -70,8 +72,9 @@ def read_intention(work: WorkContext) -> ScrubIntention | None:
     """The scrub of this store that is to be finished; None if there is none."""
     if not has_place(work):
         return None
+    home = work.settings.home
     try:
-        written = json.loads(intention_file(work.settings.home).read_bytes())
+        written = json.loads(read_private_bytes(home, intention_file(home)))
         texts = tuple(map(str, written["texts"]))
         found = ScrubIntention(texts, bool(written["copies"]), str(written["store"]))
     except FileNotFoundError:

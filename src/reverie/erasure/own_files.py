@@ -10,6 +10,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from reverie.core.errors import CannotOpen
+from reverie.core.private_files import (
+    SEALED_HEADER,
+    open_bytes,
+    open_lines,
+    seal_bytes,
+    seal_lines,
+)
 from reverie.erasure.intention import NAME as INTENTION
 from reverie.mirror.file_exchange import read_bytes_if_present, stat_look, swap_file
 from reverie.mirror.mirror_folder import MirrorFolder
@@ -33,7 +41,15 @@ MAX_REREADS = 5
 # lines of a file among which one of JSON is looked for
 MAX_PROBED_LINES = 50
 # These are in the home, and yet the user's.
-USER_FILES = ("config.toml", "installed", "mcp-token", "server-key", "place-keys", "device-keys")
+USER_FILES = (
+    "config.toml",
+    "encryption.json",
+    "installed",
+    "mcp-token",
+    "server-key",
+    "place-keys",
+    "device-keys",
+)
 # Of these, backups, versions and the logs of devices are gone through by other means; a cache is
 # nobody's words.
 EXCLUDED_FOLDERS = ("backups", "versions", "cache", *LOG_FOLDERS)
@@ -85,7 +101,7 @@ def scrub_files(
     paths = list(dict.fromkeys((*iter_own_files(work), *shares)))
     for done, path in enumerate(paths, 1):
         progress("Looking through the files", done, len(paths))
-        kinds, is_clean = scrub_file(path, clean, write=write)
+        kinds, is_clean = scrub_file(path, clean, work.settings.home, write=write)
         for kind, times in sorted(kinds.items()):
             finds.append(ScrubFinding("file", clean.scrub_text(str(path))[0], kind, times))
         if not is_clean:
@@ -111,18 +127,23 @@ def note_page_look(folder: MirrorFolder, name: str) -> None:
 def scrub_file(
     path: Path,
     clean: TextCleaner,
+    home: Path,
     *,
     write: bool,
 ) -> tuple[Counter[str], bool]:
     """(what a file holds, counted by kind; False if it was not read, or was to be written and could
-    not).
+    not). What is sealed in an encrypted home is opened, and sealed again.
     """
     for _ in range(MAX_REREADS):
         try:
             data = read_bytes_if_present(path)
             if data is None or is_oversized(path):
                 return Counter(), data is None
-            cleaned, kinds = scrub_bytes(data, clean)
+            plain = open_private_data(home, data)
+            cleaned, kinds = scrub_bytes(plain, clean)
+            if plain != data:
+                is_log = not data.startswith(SEALED_HEADER)
+                cleaned = (seal_lines if is_log else seal_bytes)(home, cleaned)
             if not kinds or not write or swap_file(path, cleaned, data) is not None:
                 return kinds, True
             if read_bytes_if_present(path) is None:
@@ -130,6 +151,14 @@ def scrub_file(
         except OSError:
             return Counter(), False
     return kinds, False
+
+
+def open_private_data(home: Path, data: bytes) -> bytes:
+    """What a file of the home holds; a sealed one that is none of ours stays as it is."""
+    try:
+        return open_lines(home, open_bytes(home, data))
+    except CannotOpen:
+        return data
 
 
 def is_oversized(path: Path) -> bool:

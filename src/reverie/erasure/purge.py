@@ -28,6 +28,7 @@ from reverie.core import clock
 from reverie.core.errors import StoreBusy, StoreError
 from reverie.core.kinds import RECORD_KINDS
 from reverie.core.model import Memory
+from reverie.core.private_files import read_private_bytes
 from reverie.erasure.intention import hold_erasure_lock
 from reverie.erasure.own_files import (
     is_oversized,
@@ -308,7 +309,7 @@ def remove_hook_files(hooks: Path, repeats: Callable[[bytes], bool]) -> None:
     laid_ready = ("sessions/*.block*", "sessions/*.plan*", "guards/*", "news/*")
     for path in chain.from_iterable(map(hooks.glob, laid_ready)):
         with suppress(OSError, ValueError):
-            text = "\n".join(iter_strings(json.loads(path.read_bytes())))
+            text = "\n".join(iter_strings(json.loads(read_private_bytes(hooks.parent, path))))
             if repeats(text.encode("utf-8", "replace")):
                 path.unlink()
 

@@ -311,7 +311,7 @@ def iter_user_files(work: WorkContext, clean: TextScrubber) -> Iterator[Path]:
     home = work.settings.home
     settings = (home / "config.toml", *sorted((home / "installed").rglob("*")))
     for path in (*filter(Path.is_file, settings), *iter_searched_files(work)):
-        if scrub_file(path, clean, write=False)[0]:
+        if scrub_file(path, clean, home, write=False)[0]:
             yield path
 
 
@@ -330,5 +330,6 @@ def iter_searched_files(work: WorkContext) -> Iterator[Path]:
 
 def find_versions_holding(work: WorkContext, clean: TextScrubber) -> list[Path]:
     """Versions of the user's files that hold a secret; named by their hash, they go as a whole."""
-    versions = file_versions.versions_folder(work.settings.home).glob("*/*")
-    return [path for path in sorted(versions) if scrub_file(path, clean, write=False)[0]]
+    home = work.settings.home
+    versions = sorted(file_versions.versions_folder(home).glob("*/*"))
+    return [path for path in versions if scrub_file(path, clean, home, write=False)[0]]

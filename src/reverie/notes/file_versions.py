@@ -1,6 +1,7 @@
 """What a file was before Reverie wrote to it, byte for byte, and writing a file atomically.
 
-A version is kept in the home under the hash of its bytes, readable by its owner only: it is the
+A version is kept in the home under the hash of its bytes, readable by its owner only (sealed, where
+the home is encrypted): it is the
 user's file as it was, secrets and all. The event log says which file had which bytes when, so
 versions can be listed and brought back. Nothing is ever thrown away here but by a purge, and that
 only of the mirror's own pages.
@@ -13,10 +14,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from reverie.core.atomic_file import make_private_folder, write_atomically
+from reverie.core.atomic_file import make_private_folder
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import Event
 from reverie.core.privacy_policy import Policy
+from reverie.core.private_files import read_private_bytes, write_private_bytes
 from reverie.privacy import MARK_PATTERN, redact
 
 # the verb of events that tell of a file written
@@ -57,14 +59,14 @@ def keep_version(home: Path, data: bytes) -> str:
     place = versions_folder(home) / name[:2] / name
     if not place.is_file():
         make_private_folder(place.parent)
-        write_atomically(place, data, mode=0o600)
+        write_private_bytes(home, place, data)
     return name
 
 
 def read_version(home: Path, name: str) -> bytes:
     """The bytes of a version. Raises NotFound if they are gone or damaged."""
     try:
-        data = (versions_folder(home) / name[:2] / name).read_bytes()
+        data = read_private_bytes(home, versions_folder(home) / name[:2] / name)
     except FileNotFoundError as err:
         raise NotFound(f"The version {name} is not in {versions_folder(home)} any more") from err
     # what is damaged must not be put in the place of a file
@@ -85,7 +87,7 @@ def erase_versions(
         whose.setdefault(event.payload.get("before"), []).append(str(event.payload.get("path")))
     left = []
     for place in sorted(versions_folder(home).glob("*/*")):
-        if not repeats(place.read_bytes()):
+        if not repeats(read_private_bytes(home, place)):
             continue
         # two files may have had the same bytes: one of them is reason enough to keep them
         if place.name in whose and all(map(ours, whose[place.name])):

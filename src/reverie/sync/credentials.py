@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from reverie.core.atomic_file import write_atomically
 from reverie.core.errors import BadInput
+from reverie.core.private_files import read_private_bytes, write_private_bytes
 
 FILE = "server-key"
 PLACES_FILE = "place-keys"
@@ -40,7 +40,7 @@ def load_credentials(home: Path) -> Credentials | None:
     """The server and key of a home; None for none. BadInput if the file cannot be read."""
     path = credentials_file(home)
     try:
-        values = json.loads(path.read_text("utf-8"))
+        values = json.loads(read_private_bytes(home, path))
         return Credentials(str(values["url"]), str(values["key"]))
     except FileNotFoundError:
         return None
@@ -51,7 +51,7 @@ def load_credentials(home: Path) -> Credentials | None:
 def save_credentials(home: Path, credentials: Credentials) -> None:
     """Keep a key."""
     data = json.dumps(credentials._asdict()).encode()
-    write_atomically(credentials_file(home), data, mode=0o600)
+    write_private_bytes(home, credentials_file(home), data)
 
 
 def remove_credentials(home: Path) -> None:
@@ -71,7 +71,7 @@ def load_place_keys(home: Path) -> dict[str, str]:
     """The keys to servers that keep sealed files, by address."""
     path = Path(home) / PLACES_FILE
     try:
-        values = json.loads(path.read_text("utf-8"))
+        values = json.loads(read_private_bytes(home, path))
         return {str(url): str(key) for url, key in values.items()}
     except FileNotFoundError:
         return {}
@@ -88,7 +88,7 @@ def save_place_key(home: Path, url: str, key: str) -> None:
         known[url] = key
     path = Path(home) / PLACES_FILE
     if known:
-        write_atomically(path, json.dumps(known).encode(), mode=0o600)
+        write_private_bytes(home, path, json.dumps(known).encode())
     else:
         with suppress(FileNotFoundError):
             path.unlink()

@@ -38,12 +38,14 @@ from reverie.interfaces.cli.commands import (
     activity_commands,
     code_commands,
     data_commands,
+    encrypt_commands,
     episode_commands,
     erasure_commands,
     file_commands,
     guard_commands,
     import_command,
     install_commands,
+    key_commands,
     learn_command,
     login_commands,
     map_command,
@@ -87,6 +89,7 @@ EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
     (errors.StoreReadOnly, 7, "store read-only"),
     (errors.StoreFull, 8, "disk full"),
     (errors.NewerStore, 9, "store of a newer version"),
+    (errors.HomeLockedError, 14, "encrypted, and locked"),
     (errors.StoreError, 10, "other trouble with the store"),
     (errors.PortTaken, 13, "port in use"),
     (errors.ReverieError, 11, "model or extra missing"),
@@ -363,12 +366,19 @@ def save_traceback(err: Exception, words: Sequence[str]) -> str:
     import traceback
 
     from reverie.core.atomic_file import make_private_folder, write_atomically
+    from reverie.core.environment import is_encrypted
     from reverie.privacy import redact
 
-    # A traceback quotes source lines and values: a text that was being kept may stand in it.
-    safe, _ = redact("".join(traceback.format_exception(err)))
     try:
-        path = find_named_home(words) / "trouble.txt"
+        home = find_named_home(words)
+        path = home / "trouble.txt"
+        # A traceback quotes source lines and values: a text that was being kept may stand in it.
+        # An encrypted home keeps the lines of the program alone, for a person is to read them.
+        quoted = not is_encrypted(home)
+        lines = (
+            traceback.format_exception(err) if quoted else traceback.format_tb(err.__traceback__)
+        )
+        safe, _ = redact("".join(lines))
         make_private_folder(path.parent)
         write_atomically(path, safe.encode("utf-8", "backslashreplace"), mode=0o600)
     except (OSError, RuntimeError):  # no home, or a `~name` that is nobody's
@@ -454,6 +464,8 @@ TABLES = {
     "activity": (activity_commands.commands, terminal_commands.commands, sql_command.commands),
     "data": (
         data_commands.commands,
+        key_commands.commands,
+        encrypt_commands.commands,
         import_command.commands,
         mirror_commands.commands,
         erasure_commands.commands,

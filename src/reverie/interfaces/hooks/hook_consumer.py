@@ -318,7 +318,7 @@ class HookConsumer:
         self._tasks.end_session(self._open_session(spooled).task, session, spooled.space)
         # After what was said before it, and before the files go.
         self._record("session_end", spooled)
-        for what in ("json", "block", "plan", "shown", "given", "known", "unended"):
+        for what in ("json", "block", "plan", "shown", "given", "known", "unended", "locked"):
             remove_file(self.files.session_file(session, what))
         self._close_session(session)
 

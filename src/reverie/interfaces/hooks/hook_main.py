@@ -102,7 +102,6 @@ def main(words: Sequence[str]) -> None:
         sys.meta_path.append(SitePackagesFinder)
     # Two threads may want to answer, and the host reads one line.
     once = threading.Lock()
-
     is_taken_as_text = False
 
     def say(value: Mapping[str, Any]) -> None:
@@ -172,14 +171,9 @@ def answer_event(
     if len(given) <= MAX_INPUT_BYTES:
         payload = json.loads(given)
     else:
-        from reverie.interfaces.hooks.oversized_event import parse_beginning
+        from reverie.interfaces.hooks.oversized_event import take_beginning
 
-        payload = parse_beginning(given, host)
-        taken = "only its beginning is" if payload else "not"
-        name = payload.get(host.event_field, "an event")
-        files.log_trouble(
-            f"{name}: larger than {MAX_INPUT_BYTES // 1_000_000} MB, {taken} taken in"
-        )
+        payload = take_beginning(given, host, files, MAX_INPUT_BYTES)
     event = read_host_event(host, payload)
     if event is None or not environment.is_switched_on():
         return {}
@@ -194,12 +188,19 @@ def answer_event(
     is_first = files.last(host_name) is None
     files.mark_seen(host_name)
     call = HookCall(event, note, files, now, withheld=([],))
+    name = payload[host.event_field]
+    if environment.is_encrypted(files.home):
+        from reverie.interfaces.hooks.locked_home import answer_locked
+
+        locked = answer_locked(call, host, name, spool_without_answer)
+        if locked is not None:
+            return locked
     plan = ""
     # Some hosts read no context at some events: "-" asks whether this one would.
     if event.kind in kinds.TOOL_KINDS:
-        before = next((name for name, one in host.events.items() if one == kinds.TOOL_BEFORE), "")
+        before = next((key for key, one in host.events.items() if one == kinds.TOOL_BEFORE), "")
         call = call._replace(
-            reads=bool(host.answer(payload[host.event_field], "-")),
+            reads=bool(host.answer(name, "-")),
             late=not host.answer(before, "-"),
         )
         if call.reads:
@@ -207,25 +208,27 @@ def answer_event(
             call = call._replace(said=take_block_at_work(call))
     elif event.kind == kinds.PROMPT:
         plan = take_plan(call)
-    stop: Mapping[str, Any] = {}
-    name = payload[host.event_field]
-    if event.kind == kinds.TOOL_BEFORE:
-        call, stop = with_stop(call, host, name)
+    call, stop = with_stop(call, host, name)
     answer = ANSWER_HANDLERS[event.kind](call)
     text = "\n".join(filter(None, (call.said.text, answer, plan)))
     if text:
         files.mark_seen(f"{host_name}_gave")
-    if note.idle > 0:
-        from reverie.interfaces.worker_start import wake_worker
-
-        with suppress(OSError):
-            wake_worker(files.home, files.lock)
+    wake_worker_of(note, files)
     said = host.answer(name, fit_answer(text)) if text else {}
     shown = {}
     if note.notices and host.show(name, "-"):
         line = tell_person(call, text, is_first=is_first)
         shown = host.show(name, line) if line else {}
     return {**merge_answers(said, stop), **shown} if stop or shown else said
+
+
+def wake_worker_of(note: SessionNote, files: HookFiles) -> None:
+    """Start a worker, where the settings want one."""
+    if note.idle > 0:
+        from reverie.interfaces.worker_start import wake_worker
+
+        with suppress(OSError):
+            wake_worker(files.home, files.lock)
 
 
 def tell_person(call: HookCall, text: str, *, is_first: bool) -> str:
@@ -243,6 +246,8 @@ def tell_person(call: HookCall, text: str, *, is_first: bool) -> str:
 
 def with_stop(call: HookCall, host: HostAgent, name: str) -> tuple[HookCall, Mapping[str, Any]]:
     """The call before a tool with what stops it, and what to answer the host then."""
+    if call.event.kind != kinds.TOOL_BEFORE:
+        return call, {}
     table = call.files.read_warnings(call.note.space)
     if table is None:  # the worker has not written it yet
         from reverie.interfaces.hooks.prompt_lookup import prepare_warnings

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from reverie.interfaces.hooks.hook_event import PROMPT
+from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.hosts.host_agent import HostAgent
 
 # Bytes that are looked at, of many megabytes: parsing all of them takes too long.
@@ -40,3 +41,14 @@ def find_text_value(text: str, name: str) -> str:
         except ValueError:
             continue
     return ""
+
+
+def take_beginning(
+    given: bytes, host: HostAgent, files: HookFiles, max_bytes: int
+) -> dict[str, Any]:
+    """What is read of a message that is larger than `max_bytes`; the log tells of it."""
+    payload = parse_beginning(given, host)
+    taken = "only its beginning is" if payload else "not"
+    name = payload.get(host.event_field, "an event")
+    files.log_trouble(f"{name}: larger than {max_bytes // 1_000_000} MB, {taken} taken in")
+    return payload

@@ -6,6 +6,7 @@
     sessions/<session>.given   what went with its prompts, and when, a line each     by the hook
     sessions/<session>.known   digests of the secrets that it gave away        by hooks and by MCP
     sessions/<session>.unended that its end never came was told                     by the hook
+    sessions/<session>.locked  that the home is locked was told                     by the hook
     news/<space>.json          what was learned since somebody was told              by the worker
     guards/<space>.json        what to say before a tool runs (`WarningTable`)       by the worker
     spool/<name>.json          an event that waits (`SpooledEvent`), by name         by the hook
@@ -18,7 +19,9 @@
     worker.lock                held by the worker for as long as it lives, which it names
     trouble.log                what went wrong, the newest MAX_LOG_BYTES or so
 
-Every file is written whole and then renamed to its name, so that nobody reads half of one.
+Every file is written whole and then renamed to its name, so that nobody reads half of one. In an
+encrypted home what holds texts is sealed (`core.private_files`): events, blocks, plans, news, what
+to say before tools, and the lines of the log.
 """
 
 # Not `from __future__ import annotations`: a NamedTuple would compile each of them once more.
@@ -31,6 +34,7 @@ from zlib import crc32
 
 from reverie.core import clock
 from reverie.core.atomic_file import make_private_folder, open_private, write_atomically
+from reverie.core.private_files import read_private_bytes, seal_lines, write_private_bytes
 from reverie.interfaces.hooks.hook_event import (
     HookBlock,
     HookEvent,
@@ -108,7 +112,10 @@ class HookFiles(NamedTuple):
                 "withheld": list(block.withheld),
                 "waited": round(max(waited, 0.0), 3),
             }
-            write_json_object(held, (read_json_object(held) or {}) | said)
+            # While the home is locked it cannot be read, and must not be replaced by less.
+            event = read_json_object(held)
+            if event is not None:
+                write_json_object(held, event | said)
         os.replace(held, f"{held.removesuffix('.held')}.json")
 
     def list_events(self) -> list[str]:
@@ -288,8 +295,13 @@ class HookFiles(NamedTuple):
         with suppress(FileNotFoundError):
             if os.stat(self.log).st_size > MAX_LOG_BYTES:
                 os.replace(self.log, f"{self.log}.1")
-        with open_to_append(self.log) as file:
-            file.write(line)
+        try:
+            data = seal_lines(self.home, line.encode("utf-8", "backslashreplace"))
+        except Exception as err:
+            # How the home is encrypted cannot be read: the words are left out, not written plainly.
+            data = f"{line.partition(' ')[0]} could not be sealed: {type(err).__name__}\n".encode()
+        with open(self.log, "ab", opener=open_private) as log:
+            log.write(data)
 
 
 def open_to_append(path: str) -> IO[str]:
@@ -324,33 +336,57 @@ def is_abandoned(path: str) -> bool:
         return False
 
 
+def home_of(path: str) -> str:
+    """The home of a file of hooks."""
+    return path.rpartition("/hooks/")[0]
+
+
+def is_sealed_file(path: str) -> bool:
+    """True for a file that holds texts, which an encrypted home keeps sealed. Notes of sessions and
+    what they gave away hold none, and are needed while it is locked.
+    """
+    folder = path.rpartition("/")[0]
+    return not folder.endswith("/sessions") or not path.endswith((".json", ".known"))
+
+
 def write_json_object(path: str, value: Mapping[str, Any]) -> None:
     """Write a file, whole or not at all."""
     # ASCII, so that a lone surrogate in a host's text is no error.
     data = json.dumps(value).encode("ascii")
-    # A prompt waits for this, and flushing to the disk takes some 7 ms.
     try:
-        write_atomically(
-            path,
-            data,
-            mode=0o600,
-            durable=False,
-        )
+        write_hook_file(path, data)
     except FileNotFoundError:
         make_private_folder(os.path.dirname(path))
-        write_atomically(
-            path,
-            data,
-            mode=0o600,
-            durable=False,
-        )
+        write_hook_file(path, data)
+
+
+def write_hook_file(path: str, data: bytes) -> None:
+    """Write a file into a folder that is there."""
+    # A prompt waits for this, and flushing to the disk takes some 7 ms.
+    if is_sealed_file(path):
+        write_private_bytes(home_of(path), path, data, durable=False)
+    else:
+        write_atomically(path, data, mode=0o600, durable=False)
 
 
 def read_json_object(path: str) -> dict[str, Any] | None:
-    """What a file holds; None if it is not there or holds no object."""
+    """What a file holds; None if it is not there, holds no object, or is sealed and the home is
+    locked.
+    """
+    from reverie.core.errors import ReverieError
+
     try:
-        with open(path, "rb") as file:
-            found = json.loads(file.read())
+        return load_json_object(path)
+    except ReverieError:
+        return None
+
+
+def load_json_object(path: str) -> dict[str, Any] | None:
+    """What a file holds; None if it is not there or holds no object. HomeLockedError for a sealed
+    one while the home is locked, CannotOpen if it was sealed for another.
+    """
+    try:
+        found = json.loads(read_private_bytes(home_of(path), path))
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None
@@ -363,8 +399,10 @@ def read_record(path: str, kind: type[Record]) -> Record | None:
 
 
 def read_spooled_event(path: str) -> SpooledEvent:
-    """The event that a file holds; ValueError or TypeError for what is none."""
-    found = read_json_object(path)
+    """The event that a file holds; ValueError or TypeError for what is none. Errors of what is
+    sealed are those of `load_json_object`.
+    """
+    found = load_json_object(path)
     if found is None:
         raise ValueError("is no JSON object")
     return to_record({**found, "event": to_record(found, HookEvent)}, SpooledEvent)

@@ -43,6 +43,11 @@ def compose_status(session: str, files: HookFiles) -> str:
         return "reverie: off here"
     if note.held_out:
         return "reverie: silent here (proof)"
+    if environment.is_encrypted(files.home):
+        from reverie.core.private_files import is_locked
+
+        if is_locked(files.home):
+            return "reverie: locked (reverie data unlock)"
     given = len(files.given_times(session).keys() | files.shown_ids(session))
     waiting = len(files.list_events())
     parts = [f"{given} given" if given else "", f"{waiting} waiting" if waiting > 20 else ""]

@@ -21,13 +21,15 @@ from reverie.consolidation.pass_iteration import MAX_TRIES
 from reverie.context_window import format_time_ago
 from reverie.core import clock, config, environment
 from reverie.core.config import Settings
-from reverie.core.errors import ReverieError, StoreDamaged
+from reverie.core.errors import HomeLockedError, ReverieError, StoreDamaged, StoreError
 from reverie.core.model import Filter, visible_spaces
+from reverie.core.private_files import open_lines
 from reverie.erasure import unfinished
 from reverie.interfaces.cli.terminal_output import count_noun
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.hosts import HOST_MODULES, load_host, load_hosts
 from reverie.interfaces.install import hook_line, trial_run
+from reverie.interfaces.install.encryption_findings import examine_encryption
 from reverie.interfaces.install.installations import find_other_installations
 from reverie.interfaces.install.settings_findings import (
     DoctorFinding,
@@ -108,6 +110,7 @@ def examine_memory(settings: Settings, space: str) -> Iterator[DoctorFinding]:
         return
     yield from examine_disk(home)
     yield from examine_readers(home)
+    yield from examine_encryption(home)
     # Without models: neither is needed to look, and loading one takes a second.
     try:
         with reverie.open_as_found(settings=settings._replace(embedder="none", llm="")) as mind:
@@ -118,6 +121,8 @@ def examine_memory(settings: Settings, space: str) -> Iterator[DoctorFinding]:
         yield report_fault(
             f"The memory cannot be opened: {err}", "Try: reverie data verify --repair"
         )
+    except HomeLockedError:
+        pass  # told with the key
     except (ReverieError, OSError) as err:
         yield report_fault(f"The memory cannot be opened: {err}")
     if is_model_missing(settings):
@@ -544,8 +549,11 @@ def logged_at(line: str) -> float:
 
 
 def read_log_lines(path: Path) -> list[str]:
-    """The lines of a file; none where there is none that can be read."""
+    """The lines of the log of hooks; none where there is none that can be read, or the home is
+    locked.
+    """
     try:
-        return path.read_text("utf-8", "replace").splitlines()
-    except OSError:
+        lines = open_lines(path.parent.parent, path.read_bytes())
+    except (OSError, StoreError):
         return []
+    return lines.decode("utf-8", "replace").splitlines()

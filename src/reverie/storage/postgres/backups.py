@@ -12,7 +12,7 @@ from reverie.storage import GENERATION
 from reverie.storage.postgres.connection import TenantConnection
 from reverie.storage.postgres.row_import import load_rows
 from reverie.storage.postgres.write_changes import SET_META, bump_generation
-from reverie.storage.sqlite import SqliteStore
+from reverie.storage.sqlite import SqliteStore, database_library
 
 if TYPE_CHECKING:
     from reverie.storage.sqlite.code_index import SqliteCodeIndex
@@ -73,22 +73,17 @@ def open_backup(source: Path, folder: Path) -> SqliteStore:
 
     Raises BadInput for what is no backup and StoreDamaged for a damaged one.
     """
-    import sqlite3
-    from contextlib import closing
-
     from reverie.storage.sqlite.connection import connect_read_only, translate_error
     from reverie.storage.sqlite.restore_backup import check_backup_source
 
     ready = folder / "restoring.db"
     create_private_file(ready)
     try:
-        with (
-            connect_read_only(source, immutable=False) as old,
-            closing(sqlite3.connect(ready, isolation_level=None)) as new,
-        ):
+        key = database_library.find_database_key(source)
+        with connect_read_only(source, immutable=False, key=key) as old:
             check_backup_source(old, source)
-            old.backup(new)
-    except sqlite3.Error as err:
+            database_library.copy_database(old, key, ready, None)
+    except database_library.Error as err:
         raise translate_error(err, str(source)) from err
     store = SqliteStore(f"sqlite:///{ready}")
     problems = [problem for problem in store.verify(repair=True) if not problem.repaired]

@@ -1,13 +1,12 @@
 """The embedded backend: one SQLite file, or `:memory:`.
 
 `SqliteStore` says who may do what when (connections, transactions); the modules beside it do it.
-Python's own sqlite3 must do: no extensions. A file that cannot be read raises StoreDamaged when it
-is opened; `repair_store(url)` mends it.
+Python's own sqlite3 must do, or SQLCipher in an encrypted home (`database_library`): no extensions.
+A file that cannot be read raises StoreDamaged when it is opened; `repair_store(url)` mends it.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
@@ -20,7 +19,7 @@ from reverie.core.atomic_file import create_private_file
 from reverie.core.errors import BadInput, StoreDamaged, StoreError, StoreReadOnly
 from reverie.core.model import Change, Event
 from reverie.storage import Names, Problem, Stats
-from reverie.storage.sqlite import write_changes
+from reverie.storage.sqlite import database_library, write_changes
 from reverie.storage.sqlite.candidate_search import SqliteSearch
 from reverie.storage.sqlite.connection import SqliteConnections, translate_error
 from reverie.storage.sqlite.schema_migration import LATEST, migrate, version
@@ -63,10 +62,11 @@ class SqliteStore(SqliteSearch, SqliteScrubbing):
     keeps_indexes_beside: ClassVar[bool] = True
     vector_precision: ClassVar[float] = 0.0
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, key: bytes | None = None) -> None:
+        """`key` is that of a copy in memory; a file has that of the home it lies in."""
         self.url = url
         self.path = path_from_url(url)
-        self._db = SqliteConnections(self.path)
+        self._db = SqliteConnections(self.path, key)
         self._writes = 0
         self._shards: dict[str, tuple[ShardCache, Connection]] = {}
         self._searched_model = ""
@@ -80,7 +80,7 @@ class SqliteStore(SqliteSearch, SqliteScrubbing):
                 )
             if taken != LATEST:
                 migrate(self._db.writer)
-        except sqlite3.Error as err:
+        except database_library.Error as err:
             self._db.close()
             raise translate_error(err, self.path) from err
         except StoreError:
@@ -285,7 +285,7 @@ class SqliteStore(SqliteSearch, SqliteScrubbing):
         )
 
     def copy(self) -> SqliteStore:
-        copy = SqliteStore("sqlite://:memory:")
+        copy = SqliteStore("sqlite://:memory:", self._db.key)
         with self._db.snapshot() as db:
             db.backup(copy.connections.writer)
         copy._origin = self
@@ -300,12 +300,12 @@ class SqliteStore(SqliteSearch, SqliteScrubbing):
         try:
             with (
                 self._db.snapshot() as db,
-                closing(sqlite3.connect(half, isolation_level=None)) as copy,
+                closing(database_library.connect(half, self._db.key)) as copy,
             ):
                 db.backup(copy)
                 copy.execute("pragma journal_mode = delete")  # one file, whole by itself
             half.replace(target)
-        except sqlite3.Error as err:
+        except database_library.Error as err:
             raise translate_error(err, str(target)) from err
         finally:
             half.unlink(missing_ok=True)
@@ -315,7 +315,7 @@ class SqliteStore(SqliteSearch, SqliteScrubbing):
 
         if self.path == ":memory:":
             raise BadInput("A store in memory cannot be restored; open one on disk")
-        restore_database(self.path, source, partial(self.backup, kept))
+        restore_database(self.path, self._db.key, source, partial(self.backup, kept))
         self._writes += 1
 
     def dump(self, log: bool = True) -> Iterator[dict[str, Any]]:
@@ -366,18 +366,19 @@ def repair_store(
     path = Path(path_from_url(url))
     if not path.exists():
         raise StoreDamaged(f"There is no file at {path}")
+    key = database_library.find_database_key(path)
     damaged = path.with_name(f"{path.name}.damaged-{stamp}")
     half = path.with_name(path.name + ".part")
     half.unlink(missing_ok=True)
     create_private_file(half)
     try:
-        problems = salvage_database(half, path, list(backups))
+        problems = salvage_database(half, path, list(backups), key)
         for tail in ("-wal", "-shm", ""):
             part = path.with_name(path.name + tail)
             if part.exists():
                 part.rename(damaged.with_name(damaged.name + tail))
         half.replace(path)
-    except sqlite3.Error as err:
+    except database_library.Error as err:
         raise translate_error(err, str(path)) from err
     finally:
         half.unlink(missing_ok=True)

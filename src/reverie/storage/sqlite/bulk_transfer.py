@@ -6,7 +6,6 @@ Importing is idempotent: what is already there is left alone.
 from __future__ import annotations
 
 import base64
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from sqlite3 import Connection
 from typing import Any
@@ -21,6 +20,7 @@ from reverie.storage.row_codec import (
     to_json,
     to_memory,
 )
+from reverie.storage.sqlite import database_library
 from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.reading import EVENT_COLUMNS
 from reverie.storage.sqlite.row_repair import accept_losses
@@ -111,17 +111,18 @@ def load_rows(db: Connection, rows: Iterable[Row]) -> dict[str, int]:
     return counts
 
 
-# What a row that was cut off or altered leads to.
-BAD_ROW_ERRORS = (
-    KeyError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    ReverieError,
-    sqlite3.IntegrityError,
-    sqlite3.InterfaceError,
-    sqlite3.ProgrammingError,
-)
+def list_row_errors() -> tuple[type[Exception], ...]:
+    """What a row that was cut off or altered leads to."""
+    return (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ReverieError,
+        *database_library.IntegrityError,
+        *database_library.InterfaceError,
+        *database_library.ProgrammingError,
+    )
 
 
 def import_row(importer: RowImporter, row: Any) -> str | None:
@@ -137,7 +138,7 @@ def import_row(importer: RowImporter, row: Any) -> str | None:
     importer.db.execute("savepoint row")
     try:
         is_new = import_typed(importer, row)
-    except BAD_ROW_ERRORS:
+    except list_row_errors():
         importer.db.execute("rollback to row")
         return REFUSED
     finally:

@@ -17,6 +17,7 @@ from typing import Any
 
 from reverie.core.atomic_file import create_private_file, make_private_folder
 from reverie.core.clock import sleep, ticks
+from reverie.core.environment import is_encrypted
 from reverie.core.errors import (
     StoreBusy,
     StoreDamaged,
@@ -25,6 +26,9 @@ from reverie.core.errors import (
     StoreGone,
     StoreReadOnly,
 )
+from reverie.storage.sqlite import database_library
+from reverie.storage.sqlite.encrypted_pages import looks_encrypted
+from reverie.storage.sqlite.home_gate import HomeGate
 
 # Seconds to wait for other processes. Transactions are short, so this is ample.
 BUSY_TIMEOUT = 60.0
@@ -41,8 +45,14 @@ ERROR_CLASSES: tuple[tuple[int, type[StoreError]], ...] = (
     (sqlite3.SQLITE_NOTADB, StoreDamaged),
 )
 
+WRONG_KEY = (
+    "This memory file cannot be decrypted: it was encrypted with another key than its home now "
+    "has, or its beginning is damaged. Bring back the encryption.json that belongs to it; or let "
+    "`reverie data verify --repair` look whether it is damage"
+)
 
-def execute_when_free(db: sqlite3.Connection, statement: str) -> None:
+
+def execute_when_free(db: Connection, statement: str) -> None:
     """Execute a statement for which SQLite itself does not wait, once no other process is in its
     way.
     """
@@ -50,7 +60,7 @@ def execute_when_free(db: sqlite3.Connection, statement: str) -> None:
     while True:
         try:
             db.execute(statement)
-        except sqlite3.OperationalError as err:
+        except database_library.OperationalError as err:
             code = getattr(err, "sqlite_errorcode", 0)
             if code & 0xFF != sqlite3.SQLITE_BUSY or ticks() > end:
                 raise
@@ -67,19 +77,33 @@ def translate_error(err: sqlite3.Error, path: str) -> StoreError:
     for known, error_class in ERROR_CLASSES:
         # The low byte of SQLite's extended code is the primary one.
         if code is not None and code & 0xFF == known:
+            if code & 0xFF == sqlite3.SQLITE_NOTADB and needs_another_key(path):
+                return StoreDamaged(f"{WRONG_KEY} ({path})")
             default = " ".join((error_class.__doc__ or "").split())
             return error_class(f"{default} ({path}: {err})")
     return StoreError(f"The memory store could not do that: {err} ({path})")
 
 
-def connect_read_only(path: Path, *, immutable: bool) -> closing[Connection]:
+def needs_another_key(path: str) -> bool:
+    """True for a file that is no database because it was not decrypted."""
+    home = database_library.home_of_database(path)
+    if home is not None and is_encrypted(home):
+        return database_library.is_encrypted_database(path)
+    return Path(path).is_file() and looks_encrypted(Path(path))
+
+
+def connect_read_only(
+    path: Path, *, immutable: bool, key: bytes | None = None
+) -> closing[Connection]:
     """A connection to a file that is only read, closed after the block.
 
     An immutable file is one that nobody is writing. It is read without locks, and no journal is
-    left beside it.
+    left beside it. A file that is plain is opened as such, whatever the key.
     """
     options = "mode=ro&immutable=1" if immutable else "mode=ro"
-    return closing(sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True))
+    target = f"{path.absolute().as_uri()}?{options}"
+    key = database_library.key_of_file(path, key)
+    return closing(database_library.connect(target, key, uri=True))
 
 
 def fetch_value(db: Connection, sql: str, *args: object) -> Any:
@@ -98,9 +122,12 @@ def identify_file(path: str) -> tuple[int, int] | None:
 
 
 class SqliteConnections:
-    """The connections of this process to one database."""
+    """The connections of this process to one database.
 
-    def __init__(self, path: str) -> None:
+    `key` is that of a database in memory; a file has that of the home it lies in.
+    """
+
+    def __init__(self, path: str, key: bytes | None = None) -> None:
         self.path = path
         # In memory, and where nothing can be written, reader and writer are one connection.
         self.private = path == ":memory:"
@@ -111,14 +138,20 @@ class SqliteConnections:
         self._local = threading.local()
         self._readers: dict[threading.Thread, Connection] = {}
         self._extras: list[Connection] = []
-        self.writer = self._open_writer()
+        self._gate = HomeGate(None if self.private else database_library.home_of_database(path))
+        try:
+            self.key = key if self.private else database_library.find_database_key(path)
+            self.writer = self._open_writer()
+        except BaseException:
+            self._gate.leave()
+            raise
         self._file = None if self.private else identify_file(path)
 
     def _connect(self, target: str, uri: bool = False) -> Connection:
-        db = sqlite3.connect(
+        db = database_library.connect(
             target,
+            self.key,
             timeout=BUSY_TIMEOUT,
-            isolation_level=None,
             check_same_thread=False,
             uri=uri,
             cached_statements=256,
@@ -144,7 +177,7 @@ class SqliteConnections:
             db.execute("pragma secure_delete = on")
         except OSError as err:
             return self._open_read_only(err)
-        except sqlite3.Error as err:
+        except database_library.Error as err:
             if db is not None:
                 db.close()
             meaning = translate_error(err, self.path)
@@ -182,7 +215,7 @@ class SqliteConnections:
         for mode in ("mode=ro", "mode=ro&immutable=1"):
             try:
                 return self._connect(f"{url}?{mode}", uri=True)
-            except sqlite3.Error as broken:
+            except database_library.Error as broken:
                 reason = translate_error(broken, self.path)
             if not isinstance(reason, StoreReadOnly) or self._has_journal_entries():
                 break
@@ -217,7 +250,7 @@ class SqliteConnections:
                     yield self.writer
             else:
                 yield self.reader()
-        except sqlite3.Error as err:
+        except database_library.Error as err:
             raise translate_error(err, self.path) from err
 
     @contextmanager
@@ -240,7 +273,7 @@ class SqliteConnections:
                 if not self.private and identify_file(self.path) != self._file:
                     raise StoreGone
                 self.writer.execute("commit")
-            except sqlite3.Error as err:
+            except database_library.Error as err:
                 raise translate_error(err, self.path) from err
             finally:
                 self._owner = 0
@@ -250,6 +283,11 @@ class SqliteConnections:
                     # Twice: Ctrl-C may have interrupted the first, and an open transaction blocks
                     # everybody else.
                     self._roll_back_orphan()
+
+    def library_version(self) -> tuple[int, ...]:
+        """The version of SQLite that reads this database."""
+        with self._lock:
+            return database_library.library_version(self.writer)
 
     def is_in_transaction(self) -> bool:
         """True within `writing` of this thread."""
@@ -268,7 +306,7 @@ class SqliteConnections:
     def _roll_back_orphan(self) -> None:
         """Roll back a transaction without owner: it failed, or its rollback was interrupted."""
         # What broke the transaction is already on its way up.
-        with suppress(sqlite3.Error):
+        with suppress(*database_library.Error):
             if not self._owner and self.writer.in_transaction:
                 self.writer.execute("rollback")
 
@@ -287,7 +325,7 @@ class SqliteConnections:
         try:
             db = self._connect(self.path)
             db.execute("pragma query_only = on")
-        except sqlite3.Error as err:
+        except database_library.Error as err:
             raise translate_error(err, self.path) from err
         return db
 
@@ -299,7 +337,7 @@ class SqliteConnections:
                 if self.private:
                     self._roll_back_orphan()
                 yield
-        except sqlite3.Error as err:
+        except database_library.Error as err:
             raise translate_error(err, self.path) from err
 
     @contextmanager
@@ -315,7 +353,7 @@ class SqliteConnections:
             db.execute("select count(*) from sqlite_master").fetchone()
             yield db
             db.execute("rollback")
-        except sqlite3.Error as err:
+        except database_library.Error as err:
             raise translate_error(err, self.path) from err
         finally:
             db.close()
@@ -323,7 +361,7 @@ class SqliteConnections:
     def checkpoint(self) -> bool:
         """Move the journal into the file and empty it. False if readers do not allow it now."""
         # What fails now is done by the next checkpoint.
-        with self._lock, suppress(sqlite3.Error):
+        with self._lock, suppress(*database_library.Error):
             if not self.private and not self._owner:
                 self.writer.execute("pragma busy_timeout = 1000")
                 busy = fetch_value(self.writer, "pragma wal_checkpoint(truncate)")
@@ -343,7 +381,7 @@ class SqliteConnections:
         try:
             with self._lock:
                 self.writer.execute("vacuum")
-        except sqlite3.Error:
+        except database_library.Error:
             return False
         return self.checkpoint()
 
@@ -365,3 +403,4 @@ class SqliteConnections:
                 db.close()
             self._extras.clear()
             self._readers.clear()
+            self._gate.leave()

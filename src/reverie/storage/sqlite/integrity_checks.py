@@ -17,6 +17,7 @@ from reverie.storage import Problem
 from reverie.storage.derived_texts import tag_node, to_words_body
 from reverie.storage.row_checksums import EVENT, MEMORY
 from reverie.storage.row_codec import COLUMNS, to_memory
+from reverie.storage.sqlite import database_library
 from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.row_repair import find_lost_memories, restore_rows
 from reverie.storage.sqlite.sealed_rows import find_altered_rows
@@ -122,7 +123,7 @@ def check_words(db: Connection, repair: bool) -> Iterator[Problem]:
     if not wrong:
         try:
             db.execute("insert into words (words) values ('integrity-check')")
-        except sqlite3.DatabaseError as err:
+        except database_library.DatabaseError as err:
             # SQLite counts this check as writing, which a read-only file refuses.
             if err.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
                 wrong.append((0, f"index: {err}"))
@@ -243,16 +244,16 @@ def verify_database(db: Connection, repair: bool, backups: Sequence[Path] = ()) 
     problems: list[Problem] = []
     if repair:
         # A file with broken pages is salvaged, and this is done there.
-        with suppress(sqlite3.DatabaseError):
+        with suppress(*database_library.DatabaseError):
             problems += restore_rows(db, backups)
     for check in CHECKS:
         try:
             problems += check(db, repair)
-        except sqlite3.DatabaseError as err:
+        except database_library.DatabaseError as err:
             # A text that is none comes without a code.
             code = getattr(err, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
             is_plain = code & 0xFF == sqlite3.SQLITE_ERROR
-            if isinstance(err, sqlite3.OperationalError) and not is_plain:
+            if isinstance(err, database_library.OperationalError) and not is_plain:
                 # Busy, full, read-only: not the file's fault. A missing table is.
                 raise
             what = check.__name__.removeprefix("check_")

@@ -10,7 +10,6 @@ are blanked as events are.
 """
 
 import json
-import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from sqlite3 import Connection
@@ -36,7 +35,7 @@ from reverie.storage.purge_texts import (
 )
 from reverie.storage.row_checksums import EVENT, MEMORY
 from reverie.storage.row_codec import to_column, to_json
-from reverie.storage.sqlite import text_scan
+from reverie.storage.sqlite import database_library, text_scan
 from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.sealed_rows import seal_rows
 from reverie.storage.sqlite.sql_conditions import split_batches, sql_placeholders
@@ -106,7 +105,7 @@ def delete_words_for_good(db: Connection) -> None:
     """Have FTS5 take deleted words out of its segments at once, where this SQLite can; else they
     stay there until `compact` has merged the segments.
     """
-    if sqlite3.sqlite_version_info >= text_scan.DELETES_WORDS:
+    if database_library.library_version(db) >= text_scan.DELETES_WORDS:
         db.execute("insert into words (words, rank) values ('secure-delete', 1)")
 
 

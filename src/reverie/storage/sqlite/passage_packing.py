@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reverie.core.atomic_file import replace_file, write_beside
+from reverie.core.environment import is_encrypted
 from reverie.storage.arrays import Floats, Ints
 from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.passage_vectors import (
@@ -146,7 +147,13 @@ def remove_snapshots(path: str, but: str = "") -> bool:
 
 
 def needs_packing(db: Connection, path: str, model: str) -> bool:
-    """True if there is no good file though there should be one, or much changed since."""
+    """True if there is no good file though there should be one, or much changed since.
+
+    Never in an encrypted home: vectors tell what was said, and a file that is searched in its
+    mapping cannot be sealed.
+    """
+    if is_encrypted(Path(path).parent.parent):
+        return False
     state = read_packing_state(db)
     if state.model != model:
         return False

@@ -16,6 +16,7 @@ from sqlite3 import Connection
 from reverie.core.atomic_file import create_private_file
 from reverie.core.clock import ticks
 from reverie.core.errors import BadInput, StoreBusy, StoreDamaged
+from reverie.storage.sqlite import database_library
 from reverie.storage.sqlite.connection import connect_read_only, fetch_value, translate_error
 from reverie.storage.sqlite.integrity_checks import verify_database
 from reverie.storage.sqlite.schema_migration import migrate
@@ -25,10 +26,11 @@ MAX_WAIT = 30.0  # seconds for other processes to finish writing
 
 def restore_database(
     path: str,
+    key: bytes | None,
     source: Path,
     keep: Callable[[], None],
 ) -> None:
-    """Make the database at `path` a copy of `source`.
+    """Make the database at `path`, which has this key, a copy of `source`, which may be plain.
 
     `keep` copies the old content, while nobody else can write. Raises BadInput for what is no
     backup, StoreDamaged for a damaged one; then nothing is changed and `keep` was not called.
@@ -37,10 +39,11 @@ def restore_database(
     half.unlink(missing_ok=True)
     create_private_file(half)
     try:
-        with closing(sqlite3.connect(half, isolation_level=None)) as ready:
-            with connect_read_only(source, immutable=False) as old:
-                check_backup_source(old, source)
-                old.backup(ready)
+        source_key = database_library.key_of_file(source, key)
+        with connect_read_only(source, immutable=False, key=source_key) as old:
+            check_backup_source(old, source)
+            database_library.copy_database(old, source_key, half, key)
+        with closing(database_library.connect(half, key)) as ready:
             migrate(ready)
             problems = verify_database(ready, repair=True)
             unrepaired = [problem for problem in problems if not problem.repaired]
@@ -49,8 +52,8 @@ def restore_database(
                     f"{source} is damaged ({unrepaired[0].message}). "
                     "Nothing was altered; try an older one"
                 )
-            overwrite_database(path, ready, keep)
-    except sqlite3.Error as err:
+            overwrite_database(path, key, ready, keep)
+    except database_library.Error as err:
         raise translate_error(err, path) from err
     finally:
         for tail in ("", "-wal", "-shm", "-journal"):
@@ -59,6 +62,7 @@ def restore_database(
 
 def overwrite_database(
     path: str,
+    key: bytes | None,
     ready: Connection,
     keep: Callable[[], None],
 ) -> None:
@@ -81,19 +85,13 @@ def overwrite_database(
         elif not kept:
             kept = True
             keep()
-            with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            with closing(database_library.connect(path, key)) as db:
                 ready.execute(
                     "insert or replace into meta (name, value) values ('generation', ?)",
                     (next_generation(db),),
                 )
 
-    with closing(
-        sqlite3.connect(
-            path,
-            isolation_level=None,
-            timeout=1.0,
-        )
-    ) as db:
+    with closing(database_library.connect(path, key, timeout=1.0)) as db:
         ready.backup(
             db,
             pages=1,
@@ -107,7 +105,13 @@ def check_backup_source(old: Connection, source: Path) -> None:
     list_tables = "select name from sqlite_master where type = 'table'"
     try:
         tables = {name for (name,) in old.execute(list_tables)}
-    except sqlite3.DatabaseError as err:
+    except database_library.DatabaseError as err:
+        if database_library.is_encrypted_database(source):
+            raise BadInput(
+                f"{source} is no backup of Reverie's, or one that was encrypted with another key "
+                "than this memory has. Restore it into a home that has its key: "
+                "reverie data encrypt --recovery"
+            ) from err
         raise BadInput(f"{source} is no backup of Reverie's: {err}") from err
     if not {"memory", "event", "edge", "change"} <= tables:
         raise BadInput(f"{source} is no backup of Reverie's. `reverie data backup` makes them")

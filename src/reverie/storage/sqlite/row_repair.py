@@ -5,7 +5,6 @@ and is done again. What no backup has is named, one by one: a memory whose histo
 it, an event whose number is missing. A purge deletes both, so it is never told of what was purged.
 """
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from reverie.storage import Problem
 from reverie.storage.row_checksums import EVENT, MEMORY, SummedTable, is_whole_row
 from reverie.storage.row_codec import FIELDS, from_json, from_plain, to_column, to_json
+from reverie.storage.sqlite import database_library
 from reverie.storage.sqlite.connection import connect_read_only, fetch_value
 from reverie.storage.sqlite.sealed_rows import find_altered_rows, seal_rows
 from reverie.storage.sqlite.write_changes import refresh_derived
@@ -51,8 +51,9 @@ def open_backups(paths: Sequence[Path]) -> Iterator[list[Connection]]:
     with ExitStack() as stack:
         found = []
         for path in paths:
-            with suppress(sqlite3.Error, OSError):
-                backup = stack.enter_context(connect_read_only(path, immutable=True))
+            with suppress(*database_library.Error, OSError):
+                key = database_library.find_database_key(path)
+                backup = stack.enter_context(connect_read_only(path, immutable=True, key=key))
                 backup.execute("select count(*) from memory").fetchone()
                 found.append(backup)
         yield found
@@ -69,7 +70,7 @@ def read_backup_row(
     sql = f"select {stored}, {table.key}, {table.columns} from {table.name} where {column} = ?"
     try:
         row = backup.execute(sql, (value,)).fetchone()
-    except sqlite3.Error:
+    except database_library.Error:
         return None
     return row[1:] if row and is_whole_row(row[0], row[2:]) else None
 
@@ -170,7 +171,7 @@ def restore_lost_rows(db: Connection, backups: Sequence[Connection]) -> Iterator
         take_missing(db, backup, "change")
     came = []
     for backup in backups:
-        with suppress(sqlite3.Error):
+        with suppress(*database_library.Error):
             for (id,) in backup.execute("select id from memory order by num").fetchall():
                 known = fetch_value(db, "select 1 from memory where id = ?", id)
                 if known is None and restore_memory(db, id, backups):
@@ -189,7 +190,7 @@ def take_missing(db: Connection, backup: Connection, table: str) -> int:
     """Insert the rows of a backup's table whose key is not there. Returns how many came."""
     taken = 0
     # As far as the backup can be read.
-    with suppress(sqlite3.Error):
+    with suppress(*database_library.Error):
         names = [name for _, name, *_ in backup.execute(f"pragma table_info({table})")]
         columns, marks = ", ".join(names), ", ".join("?" * len(names))
         sql = f"insert or ignore into {table} ({columns}) values ({marks})"

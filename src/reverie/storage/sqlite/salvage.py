@@ -2,7 +2,8 @@
 
 Rows are read table by table; where a page is broken, the range of row numbers is halved until only
 the rows on that page are lost. A file whose first page is broken is read with that of a backup, or
-with a header made anew: whichever reads most. What is lost is taken from the backups and brought up
+with a header made anew: whichever reads most; of an encrypted file nothing is readable without its
+first page. What is lost is taken from the backups and brought up
 to date from the log (`row_repair`).
 """
 
@@ -14,8 +15,16 @@ from contextlib import closing, suppress
 from pathlib import Path
 from sqlite3 import Connection
 
+from reverie.core.errors import StoreError
 from reverie.storage import UNLOGGED, Problem
+from reverie.storage.sqlite import database_library
 from reverie.storage.sqlite.connection import connect_read_only
+from reverie.storage.sqlite.database_library import is_encrypted_database
+from reverie.storage.sqlite.encrypted_pages import (
+    has_whole_page,
+    looks_encrypted,
+    write_mended_copy,
+)
 from reverie.storage.sqlite.integrity_checks import rebuild_words, verify_database
 from reverie.storage.sqlite.row_repair import (
     open_backups,
@@ -44,16 +53,25 @@ def salvage_database(
     path: Path,
     damaged: Path,
     backups: list[Path],
+    key: bytes | None = None,
 ) -> list[Problem]:
-    """Make a new database at `path` from `damaged` and, for what is lost, the backups."""
+    """Make a new database at `path` from `damaged` and, for what is lost, the backups.
+
+    `key` is that of the home, if it is encrypted. StoreError for a file that it does not decrypt.
+    """
+    check_decryptable(damaged, key)
     problems = [Problem("file", "the file was damaged; a copy of it is kept", repaired=True)]
     with (
-        closing(sqlite3.connect(path, isolation_level=None)) as fresh,
+        closing(database_library.connect(path, key)) as fresh,
         open_backups(backups) as olds,
     ):
         migrate(fresh)
         fresh.execute("begin immediate")
-        lost = copy_readable(damaged, fresh, backups)
+        lost = (
+            copy_readable(damaged, fresh, backups)
+            if key is None
+            else copy_decryptable(damaged, fresh, key)
+        )
         if lost:
             message = f"could not be read: {', '.join(lost)}"
             problems.append(Problem("file", message))
@@ -69,6 +87,43 @@ def salvage_database(
         fresh.execute("insert or replace into meta (name, value) values (?, 'yes')", (UNLOGGED,))
         fresh.execute("commit")
     return problems
+
+
+def check_decryptable(damaged: Path, key: bytes | None) -> None:
+    """Raise StoreError for a file that is encrypted with another key, or whose key is missing: a
+    repair would put an empty memory in its place.
+    """
+    if key is not None and not has_whole_page(damaged, key):
+        raise StoreError(
+            f"{damaged} cannot be decrypted with the key of its home: it is of another key, or "
+            "damaged from its beginning. Nothing was changed. Bring back the encryption.json that "
+            "belongs to it, or a backup: reverie data backup --restore FILE"
+        )
+    if key is None and is_encrypted_database(damaged) and looks_encrypted(damaged):
+        raise StoreError(
+            f"{damaged} is encrypted, and encryption.json is not in its home. Nothing was changed. "
+            "Bring that file back from a copy of the home, or make it anew from your recovery "
+            "key: reverie data key --recovery"
+        )
+
+
+def copy_decryptable(damaged: Path, fresh: Connection, key: bytes) -> list[str]:
+    """Copy every canonical row of an encrypted file whose pages are as they were sealed. Returns
+    what was lost, in words.
+    """
+    with tempfile.TemporaryDirectory(dir=damaged.parent) as folder:
+        mended = Path(folder) / "mended.db"
+        write_mended_copy(damaged, key, mended)
+        journal = damaged.with_name(f"{damaged.name}-wal")
+        if journal.exists():
+            shutil.copyfile(journal, mended.with_name(f"{mended.name}-wal"))
+        with connect_read_only(mended, immutable=False, key=key) as old:
+            old.text_factory = decode_damaged
+            try:
+                old.execute("select count(*) from sqlite_master").fetchone()
+            except database_library.Error as err:
+                return [f"the whole file ({err})"]
+            return copy_tables(old, fresh)
 
 
 def fill_small_tables(fresh: Connection, olds: Sequence[Connection], *, whole: bool) -> None:
@@ -88,7 +143,7 @@ def copy_readable(damaged: Path, fresh: Connection, backups: Sequence[Path]) -> 
         try:
             old.execute("select count(*) from memory").fetchone()
             old.execute("select count(*) from sqlite_master").fetchone()
-        except sqlite3.Error as err:
+        except database_library.Error as err:
             reason = str(err)
         else:
             return copy_tables(old, fresh)
@@ -104,7 +159,7 @@ def copy_readable(damaged: Path, fresh: Connection, backups: Sequence[Path]) -> 
                 old.text_factory = decode_damaged
                 try:
                     old.execute("select count(*) from sqlite_master").fetchone()
-                except sqlite3.Error:
+                except database_library.Error:
                     continue
                 found = copy_tables(old, fresh)
         if fresh.execute("select count(*) from memory").fetchone()[0] > tried:
@@ -169,7 +224,7 @@ def insert_row(
     names = [name for _, name, *_ in fresh.execute(f"pragma table_info({table})")][: len(row)]
     sql = f"insert or ignore into {table} ({', '.join(names)}) values ({marks})"
     # What does not fit, such as a text that is missing, is damaged too.
-    with suppress(sqlite3.IntegrityError, sqlite3.InterfaceError):
+    with suppress(*database_library.IntegrityError, *database_library.InterfaceError):
         fresh.execute(sql, row)
 
 
@@ -201,7 +256,7 @@ def read_until_broken(
     """Rows as far as they can be read; None where that ends early."""
     try:
         yield from old.execute(sql)
-    except sqlite3.Error:
+    except database_library.Error:
         yield None
 
 
@@ -216,7 +271,7 @@ def iter_readable_rows(
     for source in (table, f"{table} indexed by {index}"):
         try:
             low, high = old.execute(f"select min({key}), max({key}) from {source}").fetchone()
-        except sqlite3.Error:
+        except database_library.Error:
             continue
         if low is not None:
             yield from iter_row_range(old, table, key, low, high)
@@ -235,7 +290,7 @@ def iter_row_range(
     sql = f"select * from {table} where {key} between ? and ? order by {key}"
     try:
         rows = old.execute(sql, (low, high)).fetchall()
-    except sqlite3.Error:
+    except database_library.Error:
         if low >= high:
             yield None
             return

@@ -4,7 +4,6 @@ A row whose key changes is inserted under the new key; a row that is there alrea
 """
 
 import re
-import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from sqlite3 import Connection
@@ -12,6 +11,7 @@ from typing import Any
 
 from reverie.storage.row_checksums import SUMMED_TABLES
 from reverie.storage.scrub_scan import ScrubFinding, ScrubStep, TextCleaner
+from reverie.storage.sqlite import database_library
 from reverie.storage.sqlite.connection import (
     SqliteConnections,
     connect_read_only,
@@ -79,7 +79,12 @@ class SqliteScrubbing:
 
             with self._db.reading() as db:
                 words = list_unused_words(db, texts)
-            if self._db.checkpoint() and not is_text_left(Path(self.path), (*texts, *words)):
+            is_readable = self._db.key is None  # the bytes of an encrypted file tell nothing
+            if (
+                self._db.checkpoint()
+                and is_readable
+                and not is_text_left(Path(self.path), (*texts, *words))
+            ):
                 return ()
         return () if self._db.compact() else (Path(self.path),)
 
@@ -87,7 +92,7 @@ class SqliteScrubbing:
         """Merge the segments of words, in which an older FTS5 leaves deleted ones, into one: as
         "optimize" does, but others may write in between. Not within a transaction.
         """
-        is_needless = sqlite3.sqlite_version_info >= DELETES_WORDS
+        is_needless = self._db.library_version() >= DELETES_WORDS
         if is_needless or self._db.read_only or self._db.is_in_transaction():
             return
         pages = -MERGED_PAGES  # the first step puts all segments on one level
@@ -111,13 +116,14 @@ def list_unused_words(db: Connection, texts: Collection[str]) -> list[str]:
 def scan_copy(path: Path, clean: TextCleaner) -> Iterator[ScrubFinding]:
     """See `scrub_scan.scan_database_copy`."""
     try:
-        with connect_read_only(path, immutable=True) as db:
+        key = database_library.find_database_key(path)
+        with connect_read_only(path, immutable=True, key=key) as db:
             after: After | None = (0, ())
             while after is not None:
                 step = scan_rows(db, clean, after, 1_000, write=False)
                 yield from step.finds
                 after = step.after
-    except sqlite3.Error as err:
+    except database_library.Error as err:
         raise translate_error(err, str(path)) from err
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from reverie.core.clock import ticks
 from reverie.core.model import Filter
 from reverie.storage import Names
+from reverie.storage.sqlite import database_library
 from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.sql_conditions import SqlConditions, build_filter_conditions
 
@@ -44,7 +45,7 @@ def query_deadline(db: Connection, within: float | None) -> Iterator[None]:
     db.set_progress_handler(lambda: ticks() > end, STEPS_BETWEEN_CHECKS)
     try:
         yield
-    except sqlite3.OperationalError as err:
+    except database_library.OperationalError as err:
         if err.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
             raise
     finally:

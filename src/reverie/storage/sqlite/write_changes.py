@@ -4,7 +4,6 @@ The previous values go to `change`, beside the event that caused them: history a
 there. The word index, tag edges and vector queue follow a memory's text in the same transaction.
 """
 
-import sqlite3
 from collections.abc import Collection, Mapping
 from sqlite3 import Connection
 from typing import Any, NamedTuple
@@ -27,6 +26,7 @@ from reverie.storage.row_codec import (
     to_plain,
     to_row,
 )
+from reverie.storage.sqlite import database_library
 from reverie.storage.sqlite.connection import fetch_value
 
 INSERT_EVENT = (
@@ -151,7 +151,7 @@ def insert_memory(db: Connection, memory: Memory) -> None:
     try:
         row = to_row(memory)
         num = db.execute(INSERT_MEMORY, (*row, checksum_row(row))).lastrowid
-    except sqlite3.IntegrityError as err:
+    except database_library.IntegrityError as err:
         raise Conflict(f"There is already a memory with the id {memory.id}") from err
     db.execute(INSERT_WORDS, (num, to_words_body(memory)))
     db.execute(INSERT_PENDING, (num,))

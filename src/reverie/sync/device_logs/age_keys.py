@@ -1,20 +1,16 @@
-"""age, as far as the logs of devices need it: X25519 keys, and the code that two screens share.
+"""The code that two screens share, by which a device of the sealed logs is paired.
 
-The library (`pyrage`) is an extra and is imported at the first use. Keys are text, as age writes
-them: a secret one begins with AGE-SECRET-KEY-1, a public one with age1.
+What seals is `core.age_sealing`.
 """
 
 from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable
-from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
 
-from reverie.core.errors import BadInput, ExtraMissing
-from reverie.sync.device_logs.sealer import CannotOpen
+from reverie.core.age_sealing import open_by_passphrase, seal_by_passphrase
+from reverie.core.errors import BadInput, CannotOpen
 
 # Without letters and digits that look alike on a screen. Eight of them are 40 bits, and age makes
 # each guess cost about a second.
@@ -22,10 +18,6 @@ CODE_LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 CODE_LENGTH = 9
 
 
-DAMAGED_KEY = (
-    "A key in the file device-keys of this home is damaged. Bring the file back from a copy, or "
-    "remove it and pair this machine again: reverie sync add PLACE"
-)
 SECRET_KEY = re.compile(r"AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}")
 PUBLIC_KEY = re.compile(r"age1[02-9ac-hj-np-z]{58}")
 
@@ -43,52 +35,6 @@ def is_public_key(text: object) -> bool:
 def has_age() -> bool:
     """True if the extra is installed."""
     return find_spec("pyrage") is not None
-
-
-def load_age() -> Any:
-    """The library; ExtraMissing if it is not installed."""
-    try:
-        return import_module("pyrage")
-    except ImportError as err:
-        raise ExtraMissing(
-            "Sealed logs need an optional dependency. Install it with: "
-            "pip install 'reverie[sealed]'"
-        ) from err
-
-
-def new_secret() -> str:
-    """A new secret key."""
-    return str(load_age().x25519.Identity.generate())
-
-
-def public_of(secret: str) -> str:
-    """The public key that belongs to a secret one; BadInput if it is none."""
-    age = load_age()
-    try:
-        return str(age.x25519.Identity.from_str(secret.strip()).to_public())
-    except age.IdentityError as err:
-        raise BadInput("That is no key of age: it begins with AGE-SECRET-KEY-1") from err
-
-
-def seal_to(publics: Iterable[str], plain: bytes) -> bytes:
-    """What only those who hold one of the secret keys can read."""
-    age = load_age()
-    try:
-        recipients = [age.x25519.Recipient.from_str(one) for one in publics]
-    except age.RecipientError as err:
-        raise BadInput(DAMAGED_KEY) from err
-    return bytes(age.encrypt(plain, recipients))
-
-
-def open_with(secret: str, sealed: bytes) -> bytes:
-    """What was sealed to a key; CannotOpen if it was sealed to others, or altered."""
-    age = load_age()
-    try:
-        return bytes(age.decrypt(sealed, [age.x25519.Identity.from_str(secret)]))
-    except age.IdentityError as err:
-        raise BadInput(DAMAGED_KEY) from err
-    except age.DecryptError as err:
-        raise CannotOpen("was sealed for others, or altered") from err
 
 
 def new_code() -> str:
@@ -109,13 +55,12 @@ def clean_code(typed: str) -> str:
 
 def seal_by_code(code: str, plain: bytes) -> bytes:
     """What only those who know the code can read and can have written; takes about a second."""
-    return bytes(load_age().passphrase.encrypt(plain, code))
+    return seal_by_passphrase(code, plain)
 
 
 def open_by_code(code: str, sealed: bytes) -> bytes:
     """What was sealed by a code; CannotOpen if it was another. Takes about a second."""
-    age = load_age()
     try:
-        return bytes(age.passphrase.decrypt(sealed, code))
-    except age.DecryptError as err:
+        return open_by_passphrase(code, sealed)
+    except CannotOpen as err:
         raise CannotOpen("was sealed by another code, or altered") from err

@@ -17,8 +17,9 @@ import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from reverie.core.errors import ReverieError
-from reverie.sync.device_logs.sealer import AGE, CannotOpen, Sealer
+from reverie.core.errors import CannotOpen, ReverieError
+from reverie.core.private_files import SEALED_HEADER
+from reverie.sync.device_logs.sealer import Sealer
 
 MAGIC = b"RVLOG1\r\n"
 HEAD = struct.Struct(f">{len(MAGIC)}sQ32s")
@@ -110,8 +111,8 @@ def is_sealed_file(name: str, data: bytes) -> bool:
     """
     if parse_name(name):
         magic, sealed = data[: len(MAGIC)], data[HEAD.size :]
-        return magic == MAGIC and sealed.startswith(AGE)
-    starts = (RING + AGE, REQUEST + AGE)
+        return magic == MAGIC and sealed.startswith(SEALED_HEADER)
+    starts = (RING + SEALED_HEADER, REQUEST + SEALED_HEADER)
     return key_file_owner(name) is not None and data.startswith(starts)
 
 

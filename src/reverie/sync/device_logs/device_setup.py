@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from reverie.core.age_sealing import load_age
 from reverie.core.config import ME
 from reverie.core.errors import BadInput, NotFound, ServerAway
 from reverie.core.model import UNDECIDED_RELATIONS
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
 from reverie.sync.credentials import load_place_key, save_place_key
-from reverie.sync.device_logs.age_keys import load_age
 from reverie.sync.device_logs.batch_file import key_file_owner, owner_of
 from reverie.sync.device_logs.home_keys import load_keys
 from reverie.sync.device_logs.log_folder import FOLDER as LOG_FOLDER

@@ -12,8 +12,8 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from reverie.core.atomic_file import write_atomically
-from reverie.core.errors import BadInput
+from reverie.core.errors import BadInput, CannotOpen
+from reverie.core.private_files import SEALED_HEADER, read_private_bytes, write_private_bytes
 from reverie.sync.device_logs.age_keys import is_public_key, is_secret_key
 from reverie.sync.device_logs.batch_file import RING
 from reverie.sync.device_logs.key_ring import (
@@ -25,7 +25,7 @@ from reverie.sync.device_logs.key_ring import (
     seal_batch,
     seal_ring,
 )
-from reverie.sync.device_logs.sealer import AGE, LIES_OPEN, CannotOpen, PlainSealer, Sealer
+from reverie.sync.device_logs.sealer import LIES_OPEN, PlainSealer, Sealer
 
 FILE = "device-keys"
 UNPAIRED = "This machine is not paired yet: reverie sync pair says how"
@@ -55,7 +55,7 @@ def load_keys(home: Path) -> HomeKeys | None:
     """The keys of a home; None if it seals nothing. BadInput if the file cannot be read."""
     path = Path(home) / FILE
     try:
-        values = json.loads(path.read_text("utf-8"))
+        values = json.loads(read_private_bytes(home, path))
         ring = values["ring"]
         keys = HomeKeys(
             str(values["secret"]),
@@ -96,7 +96,7 @@ def save_keys(home: Path, keys: HomeKeys) -> None:
         "file": base64.b64encode(keys.file).decode(),
         "heard": list(keys.heard),
     }
-    write_atomically(Path(home) / FILE, json.dumps(values).encode(), mode=0o600)
+    write_private_bytes(home, Path(home) / FILE, json.dumps(values).encode())
 
 
 def save_ring(home: Path, keys: HomeKeys, ring: KeyRing) -> HomeKeys:
@@ -134,7 +134,7 @@ class RingSealer:
         removal = ring.find_removal(device)
         if removal is not None and number > removal.upto:
             raise CannotOpen(f"was written by {removal.name}, which was removed: it is not read")
-        if not sealed.startswith(AGE):
+        if not sealed.startswith(SEALED_HEADER):
             raise CannotOpen(LIES_OPEN)
         if removal is None and ring.find(device) is None:
             raise CannotOpen("is by a machine that is not paired: it is not read")

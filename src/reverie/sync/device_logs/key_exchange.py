@@ -10,10 +10,11 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from reverie.core.errors import ReverieError
+from reverie.core.age_sealing import public_of
+from reverie.core.errors import CannotOpen, ReverieError
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
-from reverie.sync.device_logs.age_keys import is_public_key, open_by_code, public_of
+from reverie.sync.device_logs.age_keys import is_public_key, open_by_code
 from reverie.sync.device_logs.batch_file import REQUEST, RING, key_file_name, key_file_owner
 from reverie.sync.device_logs.home_keys import (
     HomeKeys,
@@ -31,7 +32,6 @@ from reverie.sync.device_logs.key_ring import (
 )
 from reverie.sync.device_logs.log_folder import Place
 from reverie.sync.device_logs.log_state import OwnLog, load_own, save_own
-from reverie.sync.device_logs.sealer import CannotOpen
 
 NOT_FOR_HERE = (
     "its keys cannot be opened here: it is none of your devices, or this machine was removed. "

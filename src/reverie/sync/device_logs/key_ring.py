@@ -17,8 +17,8 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from reverie.sync.device_logs.age_keys import new_secret, open_with, public_of, seal_to
-from reverie.sync.device_logs.sealer import CannotOpen
+from reverie.core.age_sealing import new_secret, open_with, public_of, seal_to
+from reverie.core.errors import CannotOpen
 
 FORMAT = 1
 

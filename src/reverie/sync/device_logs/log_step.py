@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reverie.core import clock
-from reverie.core.errors import ReverieError, StoreBusy, StoreError
+from reverie.core.errors import CannotOpen, ReverieError, StoreBusy, StoreError
 from reverie.pipeline.event_reader import WorkContext
 from reverie.pipeline.leases import hold_lease
 from reverie.sync.device_logs.batch_file import (
@@ -51,7 +51,7 @@ from reverie.sync.device_logs.log_state import (
     save_peers,
 )
 from reverie.sync.device_logs.own_log import OwnLogWriter, own_sizes
-from reverie.sync.device_logs.sealer import CannotOpen, PlainSealer, Sealer
+from reverie.sync.device_logs.sealer import PlainSealer, Sealer
 from reverie.sync.device_logs.take_in import Intake, Purge
 from reverie.sync.device_logs.talk import drop_erasing, load_erasing
 from reverie.sync.sync_step import pause_after

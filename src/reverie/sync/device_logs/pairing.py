@@ -6,17 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from reverie.core.age_sealing import load_age, new_secret, public_of
 from reverie.core.errors import BadInput, NotFound
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
-from reverie.sync.device_logs.age_keys import (
-    clean_code,
-    load_age,
-    new_code,
-    new_secret,
-    public_of,
-    seal_by_code,
-)
+from reverie.sync.device_logs.age_keys import clean_code, new_code, seal_by_code
 from reverie.sync.device_logs.batch_file import REQUEST
 from reverie.sync.device_logs.home_keys import (
     KEYS_GONE,

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from reverie.core.errors import ReverieError
+from reverie.core.errors import CannotOpen
+from reverie.core.private_files import SEALED_HEADER
 
-AGE = b"age-encryption.org/v1"  # how everything that age sealed begins
 SEALED = (
     "is sealed, and the logs of this memory are not: reverie sync remove PLACE, then add it again "
     "to be paired"
 )
 LIES_OPEN = "is not sealed: whoever has the place can read it, and it is not read here"
-
-
-class CannotOpen(ReverieError):
-    """A file of the devices' logs cannot be opened with the keys of this machine."""
 
 
 class Sealer(Protocol):
@@ -39,6 +35,6 @@ class PlainSealer:
 
     def open(self, sealed: bytes, _device: str, _number: int) -> bytes:
         """The bytes as they are; CannotOpen if somebody sealed them."""
-        if sealed.startswith(AGE):
+        if sealed.startswith(SEALED_HEADER):
             raise CannotOpen(SEALED)
         return sealed

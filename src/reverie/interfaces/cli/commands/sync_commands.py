@@ -116,8 +116,8 @@ def check_options(where: str, *, sealed: bool, plain: bool, key: str) -> None:
 
 def find_server_key(cli: CliContext, where: str, key: str) -> str:
     """The key that was given, or that a person gets by a code; "" where the home has one."""
+    from reverie.core.age_sealing import load_age
     from reverie.sync.credentials import load_place_key
-    from reverie.sync.device_logs.age_keys import load_age
     from reverie.sync.server_client import ServerClient, parse_server_url
     from reverie.sync.team_server import find_key
 

@@ -1,0 +1,86 @@
+"""Sealing with age (X25519, ChaCha20-Poly1305, scrypt): to a public key, or by a passphrase.
+
+Whoever seals to a key needs only its public half. The library (`pyrage`) is an extra and is
+imported at the first use. Keys are text, as age writes them: a secret one begins with
+AGE-SECRET-KEY-1, a public one with age1. What is sealed begins with
+`private_files.SEALED_HEADER`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+from reverie.core.errors import BadInput, CannotOpen, ExtraMissing
+
+SECRET_PREFIX = "AGE-SECRET-KEY-1"
+DAMAGED_KEY = (
+    "A key that this home keeps (in its file device-keys, or encryption.json) is damaged. Bring "
+    "the file back from a copy. device-keys may also be removed, and this machine paired again: "
+    "reverie sync add PLACE"
+)
+
+
+def load_age() -> Any:
+    """The library; ExtraMissing if it is not installed."""
+    try:
+        return import_module("pyrage")
+    except ImportError as err:
+        raise ExtraMissing(
+            "Sealing needs an optional dependency. Install it with: pip install 'reverie[sealed]', "
+            "or 'reverie[encrypted]' for an encrypted memory"
+        ) from err
+
+
+def new_secret() -> str:
+    """A new secret key."""
+    return str(load_age().x25519.Identity.generate())
+
+
+def public_of(secret: str) -> str:
+    """The public key that belongs to a secret one; BadInput if it is none."""
+    age = load_age()
+    try:
+        return str(age.x25519.Identity.from_str(secret.strip()).to_public())
+    except age.IdentityError as err:
+        raise BadInput(f"That is no key of age: it begins with {SECRET_PREFIX}") from err
+
+
+def seal_to(publics: Iterable[str], plain: bytes) -> bytes:
+    """What only those who hold one of the secret keys can read."""
+    age = load_age()
+    try:
+        recipients = [age.x25519.Recipient.from_str(one) for one in publics]
+    except age.RecipientError as err:
+        raise BadInput(DAMAGED_KEY) from err
+    return bytes(age.encrypt(plain, recipients))
+
+
+def open_with(secret: str, sealed: bytes) -> bytes:
+    """What was sealed to a key; CannotOpen if it was sealed to others, or altered."""
+    age = load_age()
+    try:
+        return bytes(age.decrypt(sealed, [age.x25519.Identity.from_str(secret)]))
+    except age.IdentityError as err:
+        raise BadInput(DAMAGED_KEY) from err
+    except age.DecryptError as err:
+        raise CannotOpen("was sealed for others, or altered") from err
+
+
+def seal_by_passphrase(passphrase: str, plain: bytes) -> bytes:
+    """What only those who know the passphrase can read; takes about a second, as each guess does
+    (scrypt, whose work factor stands in what is sealed).
+    """
+    return bytes(load_age().passphrase.encrypt(plain, passphrase))
+
+
+def open_by_passphrase(passphrase: str, sealed: bytes) -> bytes:
+    """What was sealed by a passphrase; CannotOpen if it was another, or altered. Takes about a
+    second.
+    """
+    age = load_age()
+    try:
+        return bytes(age.passphrase.decrypt(sealed, passphrase))
+    except age.DecryptError as err:
+        raise CannotOpen("was sealed by another passphrase, or altered") from err

@@ -1,0 +1,132 @@
+"""How the key of an encrypted home is to be kept: chosen by options, and asked for.
+
+No passphrase and no recovery key is ever an argument of a command, so no history of a shell and no
+list of processes has it: they are typed unseen, or come from the environment or from stdin.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from reverie.core import clock, environment, key_ways, unlocked_key
+from reverie.core.errors import BadInput
+from reverie.core.home_key import HomeEncryption, HomeKey
+from reverie.core.key_ways import KEY_FILE, KEYRING, PASSPHRASE, KeyWay
+
+PassphraseOption = Annotated[
+    bool,
+    typer.Option(
+        "--passphrase", help="Keep the key by a passphrase, asked for, or REVERIE_PASSPHRASE."
+    ),
+]
+KeyFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file", metavar="PATH", help="Keep the key by a file elsewhere, such as on a stick."
+    ),
+]
+KeyringOption = Annotated[
+    bool, typer.Option("--keyring", help="Keep the key by the keyring of this login.")
+]
+
+NOTHING_CHOSEN = (
+    "Say how the key is to be kept: --passphrase, --key-file PATH or --keyring. More than one is "
+    "fine: each by itself is enough"
+)
+
+
+class KeyChoice(NamedTuple):
+    """The ways in which a user wants the key kept."""
+
+    passphrase: bool = False
+    key_file: Path | None = None
+    keyring: bool = False
+
+
+def keep_key(home: Path, key: HomeKey, recipient: str, choice: KeyChoice) -> tuple[KeyWay, ...]:
+    """The ways that were chosen, made ready; BadInput if none was. A passphrase is asked for, and
+    the key then is unlocked for this login.
+    """
+    if not any(choice):
+        raise BadInput(NOTHING_CHOSEN)
+    ways = []
+    if choice.key_file is not None:
+        ways.append(key_ways.seal_with_key_file(key.files, choice.key_file, home))
+    if choice.keyring:
+        # The name by which an unlocked home is known too.
+        name = HomeEncryption(recipient, "").name
+        ways.append(key_ways.seal_with_keyring(key.files, name))
+    if choice.passphrase:
+        ways.append(key_ways.seal_with_passphrase(key.files, read_new_passphrase()))
+        unlock_if_locked(HomeEncryption(recipient, "").name, key)
+    return tuple(ways)
+
+
+def unlock_if_locked(name: str, key: HomeKey) -> None:
+    """Unlock a home for this login, for its passphrase was typed just now; where there is no memory
+    for that, it stays locked.
+    """
+    if unlocked_key.read_unlocked(name, clock.now()) is None:
+        with suppress(BadInput, OSError):
+            unlocked_key.save_unlocked(name, key.files, None)
+
+
+def read_new_passphrase() -> str:
+    """A passphrase for the future: typed twice unseen, or from the environment or stdin."""
+    return read_unseen("A new passphrase", "reverie data key --passphrase < FILE", twice=True)
+
+
+def read_passphrase() -> str:
+    """The passphrase of a home: typed unseen, or from the environment or stdin."""
+    return read_unseen("The passphrase", "reverie data unlock < FILE")
+
+
+def read_unseen(what: str, example: str, *, twice: bool = False) -> str:
+    """A passphrase; BadInput where nobody can be asked and none is given."""
+    if given := environment.home_passphrase():
+        return given
+    if not sys.stdin.isatty():
+        line = sys.stdin.readline().rstrip("\r\n")
+        if not line:
+            raise BadInput(f"Nothing came on stdin. Try: {example}, or set REVERIE_PASSPHRASE")
+        return line
+    try:
+        return str(typer.prompt(what, hide_input=True, confirmation_prompt=twice, err=True))
+    except typer.Abort as err:
+        # Ctrl-C or Ctrl-D at the prompt: nothing was done yet.
+        raise KeyboardInterrupt from err
+
+
+def read_recovery_key() -> str:
+    """The recovery key: typed unseen, or from stdin."""
+    if sys.stdin.isatty():
+        try:
+            return str(typer.prompt("The recovery key", hide_input=True, err=True)).strip()
+        except typer.Abort as err:
+            raise KeyboardInterrupt from err
+    line = sys.stdin.readline().strip()
+    if not line:
+        raise BadInput("Nothing came on stdin. Try: reverie data unlock --recovery < FILE")
+    return line
+
+
+def describe_recovery(key: HomeKey) -> Iterator[str]:
+    """What to tell the user of the recovery key, this one time."""
+    yield (
+        "If passphrase, key file or keyring is lost, this key opens the memory. Write it down; it "
+        "is not shown again:"
+    )
+    yield f"  {key.files}"
+
+
+def describe_way(way: KeyWay) -> str:
+    """How the key is kept, in words."""
+    return {
+        PASSPHRASE: "by a passphrase",
+        KEY_FILE: f"by the key file {way.place}",
+        KEYRING: f"by the keyring of this login ({key_ways.KEYRING_SERVICE}, {way.place})",
+    }.get(way.kind, way.kind)

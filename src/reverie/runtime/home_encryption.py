@@ -1,0 +1,124 @@
+"""Encrypting a home at rest, and decrypting it: its databases, then its other files.
+
+The databases change all at once (`home_conversion`), in the moment when `encryption.json` comes or
+goes. The other files are converted one by one: when encrypting after that moment, when decrypting
+before it, so that whoever has the home can read all of it at any time. What a kill leaves undone is
+done when the command is repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from reverie.core.config import Settings
+from reverie.core.environment import is_encrypted
+from reverie.core.errors import BadInput, Conflict
+from reverie.core.home_key import (
+    HomeEncryption,
+    HomeKey,
+    read_home_key,
+    remove_encryption,
+    write_encryption,
+)
+from reverie.storage.side_files import convert_side_files
+from reverie.storage.sqlite.database_library import load_sqlcipher
+from reverie.storage.sqlite.home_conversion import (
+    ConversionReport,
+    alone_in_home,
+    convert_databases,
+)
+
+REPLICAS = "servers"  # the folder of replicas, which are homes of their own
+
+Progress = Callable[[str, int, int | None], object]
+
+
+class EncryptionReport(NamedTuple):
+    """What was encrypted, or decrypted."""
+
+    databases: tuple[Path, ...]
+    side_files: int
+    # Files that stay as they were: copies that cannot be read, and damaged databases.
+    left: tuple[Path, ...]
+    # Homes within this one, which are encrypted by themselves.
+    other_homes: tuple[Path, ...] = ()
+    mirror: Path | None = None  # the folder of pages, which nobody encrypts
+
+
+def check_has_databases(settings: Settings) -> None:
+    """Raise BadInput for a memory whose database is not a file of its home."""
+    if settings.store.startswith(("postgresql:", "postgres:")):
+        raise BadInput(
+            "This memory is kept in PostgreSQL, which encrypts nothing by itself: what there is is "
+            "the encryption of the server's disk (LUKS, or your provider's setting)"
+        )
+    if settings.store:
+        raise BadInput(
+            f"This memory is kept outside of its home: {settings.url}. Only what lies in the home "
+            "is encrypted. Move it there: reverie data migrate --to FOLDER"
+        )
+
+
+def encrypt_home(
+    settings: Settings,
+    key: HomeKey,
+    encryption: HomeEncryption | None,
+    progress: Progress,
+) -> EncryptionReport:
+    """Encrypt a home with a key, which `encryption` says how it is kept; or, without that, what is
+    still plain in a home that has this key already.
+
+    StoreBusy if other processes have the home open, ExtraMissing without SQLCipher; then nothing
+    was changed.
+    """
+    check_has_databases(settings)
+    load_sqlcipher()
+    home = settings.home
+    with alone_in_home(home):
+        if encryption is not None and is_encrypted(home):
+            raise Conflict("Somebody else has just encrypted this memory. Nothing was changed")
+
+        def switch() -> None:
+            if encryption is not None:
+                write_encryption(home, encryption)
+
+        done = convert_databases(home, None, key.database, switch, progress)
+        progress("sealing other files", 0, None)
+        sealed = convert_side_files(home, key)
+    return report_conversion(settings, done, sealed)
+
+
+def decrypt_home(settings: Settings, progress: Progress) -> EncryptionReport:
+    """Decrypt a home, and forget its key.
+
+    BadInput if it is not encrypted; HomeLockedError if its key is not to be had; StoreBusy if other
+    processes have it open.
+    """
+    check_has_databases(settings)
+    home = settings.home
+    key = read_home_key(home)
+    if key is None:
+        raise BadInput(f"This memory is not encrypted: {home}")
+    with alone_in_home(home):
+        progress("opening other files", 0, None)
+        opened = convert_side_files(home, None, former=key)
+        done = convert_databases(
+            home, key.database, None, lambda: remove_encryption(home), progress
+        )
+        # What a hook sealed meanwhile.
+        opened += convert_side_files(home, None, former=key)
+    return report_conversion(settings, done, opened)
+
+
+def report_conversion(
+    settings: Settings, done: ConversionReport, side_files: int
+) -> EncryptionReport:
+    """What was done, with the homes within this one."""
+    replicas = sorted((settings.home / REPLICAS).glob("*/reverie.db"))
+    encrypted = is_encrypted(settings.home)
+    others = tuple(path.parent for path in replicas if is_encrypted(path.parent) is not encrypted)
+    mirror = settings.mirror_root
+    pages = mirror if mirror is not None and mirror.is_dir() else None
+    return EncryptionReport(done.converted, side_files, done.left, others, pages)

@@ -1,0 +1,427 @@
+# mypy: no-check-untyped-defs
+"""An encrypted home in use: by hooks, commands, MCP and the worker; locked and unlocked."""
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from reverie.core import config, key_ways
+from reverie.core.atomic_file import write_atomically
+from reverie.core.home_key import (
+    describe_key,
+    new_home_key,
+    read_encryption,
+    read_home_key,
+    write_encryption,
+)
+from reverie.core.private_files import SEALED_HEADER
+from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.install.hook_line import launcher_path
+from reverie.interfaces.worker_start import is_worker_alive
+from reverie.storage.side_files import convert_side_files, find_plain_side_files
+from tests.support.helpers import run_command, toy_home, wait_until
+
+PASSPHRASE = "three herons at noon"
+ODD = "quixzarf"  # in every text that is said, kept or failed with
+RECIPE = f"{ODD}ö"  # as JSON escapes it, it is another row of bytes
+
+
+@pytest.fixture(autouse=True)
+def runtime(tmp_path, monkeypatch):
+    """The folder of a login, and what processes need to find this package."""
+    folder = tmp_path / "run"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    return folder
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A home that is not encrypted yet, and nothing that is written there to be read."""
+    home = toy_home(tmp_path, mirror="off")
+    monkeypatch.setenv("REVERIE_HOME", str(home))
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    return home
+
+
+def encrypt(home, *, passphrase=""):
+    """Encrypt an empty home, by a passphrase or a key file beside it."""
+    key = new_home_key()
+    way = (
+        key_ways.seal_with_passphrase(key.files, passphrase)
+        if passphrase
+        else key_ways.seal_with_key_file(key.files, home.parent / "key", home)
+    )
+    write_encryption(home, describe_key(key, (way,)))
+    return key
+
+
+def lock(home):
+    """Take the key file away."""
+    (home.parent / "key").rename(home.parent / "key-elsewhere")
+
+
+def unlock(home):
+    """Bring the key file back."""
+    (home.parent / "key-elsewhere").rename(home.parent / "key")
+
+
+def tell(home, event, **fields):
+    """What a hook answers Claude Code, in a process of its own."""
+    payload = {
+        "session_id": "s1",
+        "cwd": str(home.parent / "project"),
+        "hook_event_name": event,
+        **fields,
+    }
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", launcher_path(), "claude-code"],
+        input=json.dumps(payload).encode(),
+        capture_output=True,
+        check=True,
+        env={**os.environ, "REVERIE_HOME": str(home)},
+    )
+    assert not done.stderr, done.stderr
+    return json.loads(done.stdout)
+
+
+def talk(home, session="s1"):
+    """A conversation, as a host tells hooks of it."""
+    bash = {"tool_name": "Bash", "tool_input": {"command": f"make {ODD}"}}
+    tell(home, "SessionStart", source="startup", session_id=session)
+    prompt = f"Remember: the {RECIPE} gateway listens on port 7443, and we use {ODD} for it."
+    tell(home, "UserPromptSubmit", prompt=prompt, session_id=session)
+    tell(home, "PreToolUse", **bash, session_id=session)
+    tell(home, "PostToolUse", **bash, tool_response={"stdout": f"{ODD} built"}, session_id=session)
+    error = f"{ODD}Error: cannot find {RECIPE}"
+    tell(home, "PostToolUseFailure", **bash, error=error, session_id=session)
+    said = f"I have set the {RECIPE} gateway to port 7443."
+    tell(home, "Stop", last_assistant_message=said, session_id=session)
+
+
+def call_mcp(home, tool, **arguments):
+    """What a tool of the MCP server answers, in a process of its own."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    hello |= {"clientInfo": {"name": "test", "version": "1"}}
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments},
+        },
+    ]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "reverie", "mcp", "--space", "me/demo"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "REVERIE_HOME": str(home)},
+        text=True,
+    )
+    server.stdin.writelines(f"{json.dumps(message)}\n" for message in messages)
+    server.stdin.flush()
+    answer = next(row for row in map(json.loads, server.stdout) if row.get("id") == 2)
+    server.communicate()
+    return json.dumps(answer["result"])
+
+
+def use_home(home):
+    """Use a home as people and programs do: hooks, commands, MCP, the worker."""
+    talk(home)
+    run_command("remember", f"The {RECIPE} key is in the safe.", "--space", "me/demo")
+    run_command("remind", f"Renew the {RECIPE} contract", "--in", "3 days", "--space", "me/demo")
+    notes = home.parent / "notes"
+    notes.mkdir(exist_ok=True)
+    (notes / "plan.md").write_text(f"# Plan\n\nThe {RECIPE} plan.\n")
+    run_command("files", "add", str(notes), "--space", "me/demo")
+    run_command("files", "sync", "--space", "me/demo")
+    said = f"More of {RECIPE}."
+    run_command("files", "update", str(notes / "plan.md"), said, "--space", "me/demo")
+    assert "mem_" in call_mcp(home, "remember", text=f"Ann calls the {RECIPE} team on Mondays.")
+    run_command("data", "worker")
+    talk(home, "s2")
+    run_command("recall", ODD, "--space", "me/demo")
+    HookFiles(str(home)).log_trouble(f"an error that quotes {ODD}")
+    run_command("memory", "map", "--space", "me/demo")
+    run_command("data", "backup")
+    # What a worker that lives on lays ready for hooks.
+    run_command(
+        "remember",
+        f"Never run make {RECIPE}.",
+        "--space",
+        config.project_space_of(home.parent / "project"),
+    )
+    tell(home, "UserPromptSubmit", prompt=f"Which port has the {RECIPE} gateway?")
+
+
+def find_word(folder):
+    """The files below a folder that hold the odd word, however it is written."""
+    variants = [ODD.encode(code) for code in ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le")]
+    variants += [ODD.upper().encode(), json.dumps(RECIPE).encode()]
+    return sorted(
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and any(one in path.read_bytes() for one in variants)
+    )
+
+
+def test_no_file_of_an_encrypted_home_tells_what_was_said(place, runtime):
+    """Used by hooks, commands, MCP and the worker, no file of the home and of the login holds a
+    word of it; used in the same way, a plain home does, in each of its rooms.
+    """
+    use_home(place)
+    found = {name.partition("/")[0] for name in find_word(place)}
+    assert found >= {"reverie.db", "hooks", "versions", "cache", "backups"}
+    shutil.rmtree(place)
+    shutil.rmtree(place.parent / "notes")
+    toy_home(place.parent, mirror="off")
+    encrypt(place)
+    use_home(place)
+    assert (find_word(place), find_word(runtime)) == ([], [])
+    assert list(find_plain_side_files(place)) == []
+    assert run_command("list", "--space", "me/demo").output.count(ODD) >= 3
+
+
+def test_hooks_take_in_while_it_is_locked(place):
+    """Nothing of it is lost: after the key is back all was said, and hooks hand over again."""
+    encrypt(place)
+    run_command("remember", "The staging server is called heron.", "--space", "me/demo")
+    lock(place)
+    first = tell(place, "SessionStart", source="startup")
+    assert "locked" in first["systemMessage"] and "reverie data unlock" in first["systemMessage"]
+    assert tell(place, "UserPromptSubmit", prompt=f"We use {ODD} on port 7443.") == {}
+    assert tell(place, "PreToolUse", tool_name="Bash", tool_input={"command": "ls"}) == {}
+    assert tell(place, "Stop", last_assistant_message=f"Noted: {ODD}.") == {}
+    assert find_word(place) == [] and not Path(HookFiles(str(place)).log).exists()
+    waiting = HookFiles(str(place)).list_events()
+    assert len(waiting) == 3
+    done = run_command("data", "worker", code=14)
+    assert "reverie data unlock" in done.stderr
+    assert HookFiles(str(place)).list_events() == waiting
+    assert "reverie data unlock" in call_mcp(place, "remember", text="Herons fly.")
+    unlock(place)
+    run_command("data", "worker")
+    assert HookFiles(str(place)).list_events() == []
+    space = config.project_space_of(place.parent / "project")
+    log = run_command("activity", "log", "--space", space, "--json").output
+    assert log.count(ODD) >= 2
+    said = tell(place, "UserPromptSubmit", prompt=f"Which port does {ODD} have?", session_id="s2")
+    assert "7443" in said["hookSpecificOutput"]["additionalContext"]
+
+
+def test_a_hook_that_lost_the_key_meanwhile_loses_no_event(place):
+    """The key goes while the hook looks for what to say: the event stays as it was written."""
+    encrypt(place)
+    files = HookFiles(str(place))
+    from reverie.interfaces.hooks.hook_event import HookBlock, HookEvent, SpooledEvent
+
+    event = SpooledEvent(HookEvent("prompt", "s1", "/", text=ODD), 1.0, "me/demo", "")
+    held = files.add_event(event, held=True)
+    lock(place)
+    files.release_event(held, HookBlock(ids=["mem_1"]))
+    unlock(place)
+    from reverie.interfaces.hooks.spool import read_spooled_event
+
+    assert read_spooled_event(files.list_events()[0]).event.text == ODD
+
+
+def test_a_damaged_encryption_file_lets_nothing_out(place):
+    """A hook answers, and what it cannot seal it does not write: not even into the log."""
+    encrypt(place)
+    (place / "encryption.json").write_text("{")
+    assert "systemMessage" not in tell(place, "UserPromptSubmit", prompt=f"We use {ODD}.")
+    HookFiles(str(place)).log_trouble(f"an error that quotes {ODD}")
+    assert find_word(place) == []
+    assert "could not be sealed: StoreDamaged" in Path(HookFiles(str(place)).log).read_text()
+    assert "How this memory is encrypted cannot be read" in run_command("doctor", code=1).output
+
+
+def test_lock_ends_the_worker(place):
+    """It has the key; hooks go on without it."""
+    config.save_settings(config.load_settings(place), idle=600.0)
+    encrypt(place)
+    tell(place, "UserPromptSubmit", prompt=f"We use {ODD}.")
+    files = HookFiles(str(place))
+    wait_until(lambda: is_worker_alive(files.lock) and not files.list_events())
+    said = run_command("data", "lock").output
+    assert not is_worker_alive(files.lock) and "The key file is there" in said
+
+
+def test_the_status_line_says_that_it_is_locked(place):
+    """Instead of what memory did."""
+    from reverie.interfaces.hooks.status_line import compose_status
+
+    encrypt(place)
+    tell(place, "SessionStart", source="startup")
+    assert compose_status("s1", HookFiles(str(place))) == "reverie"
+    lock(place)
+    assert compose_status("s1", HookFiles(str(place))) == "reverie: locked (reverie data unlock)"
+
+
+def test_unlock_and_lock(place, runtime):
+    """A passphrase unlocks for this login, a wrong one does not, and lock takes the key away."""
+    encrypt(place, passphrase=PASSPHRASE)
+    told = run_command("remember", "Herons fly.", "--space", "me/demo", code=14).stderr
+    assert told.strip().endswith("Unlock it with: reverie data unlock")
+    wrong = run_command("data", "unlock", stdin="three herons at moon\n", code=2)
+    assert "not the passphrase" in wrong.stderr and not [*runtime.rglob("*.key")]
+    assert "Nothing came on stdin" in run_command("data", "unlock", stdin="", code=2).stderr
+    done = run_command("data", "unlock", "--for", "8h", stdin=f"{PASSPHRASE}\n").output
+    assert done.startswith("Unlocked until ")
+    run_command("remember", "Herons fly.", "--space", "me/demo")
+    state = json.loads(run_command("data", "key", "--json").output)
+    assert (state["ways"], state["unlocked"]) == ([{"way": "passphrase", "place": ""}], True)
+    assert "Locked." in run_command("data", "lock").output
+    assert not [*runtime.rglob("*.key")]
+    run_command("recall", "herons", "--space", "me/demo", code=14)
+
+
+def test_the_recovery_key_unlocks(place):
+    """Where the key file is lost; another key does not."""
+    key = encrypt(place)
+    run_command("remember", "Herons fly.", "--space", "me/demo")
+    lock(place)
+    other = run_command("data", "unlock", "--recovery", stdin=f"{new_home_key().files}\n", code=2)
+    assert "not the recovery key" in other.stderr
+    none = run_command("data", "unlock", "--recovery", stdin="heron\n", code=2)
+    assert "AGE-SECRET-KEY-1" in none.stderr
+    run_command("data", "unlock", "--recovery", stdin=f"{key.files}\n")
+    assert "Herons fly." in run_command("list", "--space", "me/demo").output
+
+
+def test_a_moved_key_file_unlocks(place):
+    """It is said where it is now."""
+    encrypt(place)
+    lock(place)
+    run_command("data", "unlock", "--key-file", str(place.parent / "key-elsewhere"))
+    run_command("remember", "Herons fly.", "--space", "me/demo")
+
+
+def test_ways_are_added_and_given_up(place, tmp_path, monkeypatch):
+    """The key stays the same, and never is there no way to it."""
+    key = encrypt(place)
+    run_command("remember", "Herons fly.", "--space", "me/demo")
+    run_command("data", "key", "--passphrase", stdin=f"{PASSPHRASE}\n")
+    run_command("data", "key", "--remove", "key-file")
+    last = run_command("data", "key", "--remove", "passphrase", code=2, stdin=f"{PASSPHRASE}\n")
+    assert "only way" in last.stderr
+    monkeypatch.setenv("REVERIE_PASSPHRASE", PASSPHRASE)
+    assert read_home_key(place) == key
+    run_command("data", "key", "--key-file", str(tmp_path / "stick"))
+    assert [way.kind for way in read_encryption(place).ways] == ["passphrase", "key-file"]
+    assert "no way of keeping" in run_command("data", "key", "--remove", "hat", code=2).stderr
+    assert "Herons fly." in run_command("list", "--space", "me/demo").output
+
+
+def test_a_lost_encryption_file_is_made_anew(place, tmp_path):
+    """By the recovery key, and by no other."""
+    key = encrypt(place)
+    run_command("remember", "Herons fly.", "--space", "me/demo")
+    before = (place / "encryption.json").read_bytes()
+    (place / "encryption.json").unlink()
+    words = ("data", "key", "--recovery", "--key-file", str(tmp_path / "new"))
+    other = run_command(*words, stdin=f"{new_home_key().files}\n", code=2)
+    assert "does not open" in other.stderr and not (place / "encryption.json").exists()
+    run_command(*words, stdin=f"{key.files}\n")
+    assert read_encryption(place).recipient in before.decode()
+    assert "Herons fly." in run_command("list", "--space", "me/demo").output
+
+
+def test_a_plain_home_has_nothing_to_unlock(place):
+    """It says so, and makes no file."""
+    for words in (("key",), ("unlock",), ("lock",), ("key", "--passphrase")):
+        assert "not encrypted" in run_command("data", *words, code=2).stderr
+    assert not (place / "encryption.json").exists()
+
+
+def test_ctrl_c_at_the_passphrase(place, runtime):
+    """Nothing is shown of it, nothing is kept, and the exit code is that of an interrupt."""
+    encrypt(place, passphrase=PASSPHRASE)
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(sys.executable, [sys.executable, "-m", "reverie", "data", "unlock"])
+    shown = b""
+    while b"passphrase" not in shown:
+        shown += os.read(terminal, 1_000)
+    os.write(terminal, b"three her\x03")
+    with suppress(OSError):  # the other end is closed
+        while chunk := os.read(terminal, 1_000):
+            shown += chunk
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) in (130, -signal.SIGINT)
+    assert b"three" not in shown and b"Traceback" not in shown
+    assert not [*runtime.rglob("*.key")]
+
+
+# Conversion
+
+
+def write_side_files(home):
+    """What lies beside the databases of a home that was used."""
+    use_home(home)
+    write_atomically(home / "device-keys", ODD.encode(), mode=0o600)
+    write_atomically(home / "trouble.txt", ODD.encode(), mode=0o600)
+
+
+def read_side_files(home):
+    """Their content by name, databases and what only marks something left out."""
+    return {
+        str(path.relative_to(home)): path.read_bytes()
+        for path in home.rglob("*")
+        if path.is_file() and ".db" not in path.name and path.name != "trouble.txt"
+    }
+
+
+def test_side_files_are_sealed_and_opened_again(place):
+    """Byte for byte, however often it is called; a kill in between is made up for."""
+    write_side_files(place)
+    before = read_side_files(place)
+    plain = {name for name in find_word(place) if ".db" not in name}
+    key = new_home_key()
+    (place / "hooks" / "spool" / "one.held").write_bytes(b"")
+    assert convert_side_files(place, key) >= len(plain)
+    assert [name for name in find_word(place) if ".db" not in name] == []
+    sealed = [place / name for name in plain - {"trouble.txt", "hooks/trouble.log"}]
+    assert all(path.read_bytes().startswith(SEALED_HEADER) for path in sealed)
+    assert convert_side_files(place, key) == 0
+    some = sorted(sealed)[0]
+    write_atomically(some, before[str(some.relative_to(place))], mode=0o600)
+    assert convert_side_files(place, key) == 1
+    (place / "hooks" / "spool" / "one.held").unlink()
+    assert convert_side_files(place, None, former=key) >= len(sealed)
+    assert read_side_files(place) == before
+
+
+# What `doctor` says
+
+
+def test_doctor_tells_of_the_key(place):
+    """That it is there, that it is missing, and what lies in the clear."""
+    encrypt(place)
+    run_command("remember", "Herons fly.", "--space", "me/demo")
+    assert "encrypted, and opened by" in run_command("doctor", code=1).output
+    lock(place)
+    tell(place, "UserPromptSubmit", prompt="Herons fly.")
+    locked = run_command("doctor", code=1).output
+    assert "encrypted, and locked" in locked and "1 events wait sealed" in locked
+    assert locked.count("key file of this memory is not there") == 1
+    unlock(place)
+    (place / "hooks" / "spool" / "x.json").write_text(ODD)
+    assert "lie in the clear: hooks/spool/x.json" in run_command("doctor", code=1).output
+    run_command("data", "unlock")
+    assert "in the clear" not in run_command("doctor", code=1).output
+    (place.parent / "key").chmod(0o644)
+    assert "Others on this machine can read the key file" in run_command("doctor", code=1).output
