@@ -119,11 +119,13 @@ def write_model(
 
 @pytest.fixture
 def opened(tmp_path):
-    """Open an embedder and close it at the end."""
+    """Open a model as it is, without the scale of `test_likeness_scale`, and close it at the
+    end.
+    """
     made = []
 
     def open_named(name, **options):
-        made.append(open_embedder(f"onnx:{name}", cache=tmp_path / "cache", **options))
+        made.append(open_embedder(f"onnx:{name}", cache=tmp_path / "cache", **options).inner)
         return made[-1]
 
     yield open_named

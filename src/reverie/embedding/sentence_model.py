@@ -3,7 +3,8 @@
 The model's own files say how a text becomes a vector: the vocabulary and how many tokens of a text
 count, whether the first token, the last, the mean or the largest of all stands for the text, and
 what a question or a passage is preceded by. The identity of the model holds a digest of those
-files: another file is another model, and its vectors are never compared with these.
+files: another file is another model, and its vectors are never compared with these. Its cosines
+are brought onto the scale of the default's (`likeness_scale`).
 
 Opening costs nothing; the first text loads the model, and fetches it where it is the hub's.
 """
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie.core.errors import BadInput, ExtraMissing, ModelUnavailable
 from reverie.embedding import sentence_files
+from reverie.embedding.likeness_scale import ScaledEmbedder
 from reverie.embedding.minilm import CPU, batch_rows, open_session, sanitise_text
 from reverie.text.vocabulary import Vocabulary
 
@@ -281,16 +283,18 @@ def open(
     progress: Progress | None = None,
     offline: bool = False,
     **_unused: Any,
-) -> SentenceModel:
+) -> ScaledEmbedder:
     """The embedder of a folder or of a hub's model; nothing is loaded or fetched yet."""
     if not name:
         raise BadInput("Which model? onnx:FOLDER, onnx:owner/model or onnx:bge-small-en-v1.5")
     folder = sentence_files.find_local_folder(name)
     if folder is not None:
-        return SentenceModel(folder.resolve().name, lambda: folder)
-    hub = sentence_files.parse_hub_name(name)
+        model = SentenceModel(folder.resolve().name, lambda: folder)
+    else:
+        hub = sentence_files.parse_hub_name(name)
 
-    def fetch() -> Path:
-        return sentence_files.ensure_hub_model(hub, cache, progress=progress, offline=offline)
+        def fetch() -> Path:
+            return sentence_files.ensure_hub_model(hub, cache, progress=progress, offline=offline)
 
-    return SentenceModel(hub.name, fetch, lambda: sentence_files.find_fetched(hub, cache))
+        model = SentenceModel(hub.name, fetch, lambda: sentence_files.find_fetched(hub, cache))
+    return ScaledEmbedder(model, cache / "scales")

@@ -23,6 +23,7 @@ from reverie.core.private_files import SEALED_HEADER, SEALED_LINE
 # Below the home. `*.json` of sessions and `*.known` hold no texts.
 SEALED_FILES = (
     "device-keys",
+    "place-keys",
     "server-key",
     "scrubbing.json",
     "hooks/spool/*.json",
