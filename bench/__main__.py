@@ -45,6 +45,7 @@ SUITES = (
     "bench.similar",
     "bench.anchors",
     "bench.purge",
+    "bench.at_rest",
     "bench.device_sync",
     "bench.hooks",
     "bench.web",

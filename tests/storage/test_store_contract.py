@@ -36,8 +36,10 @@ from reverie.storage.candidates import (
     CandidateRequest,
     NeighbourRequest,
 )
+from reverie.storage.sqlite import database_library
 from reverie.testing import NOON, SPACE, make_event, make_memory
 from reverie.text.tokenization import fingerprint_text, tokenize_query
+from tests.support.encrypted_homes import make_encrypted_home
 from tests.support.helpers import run_in_threads
 from tests.support.postgres import fresh_tenant
 
@@ -46,10 +48,16 @@ def make_folder(request):
     return request.getfixturevalue("tmp_path_factory").mktemp("store")
 
 
+def make_encrypted_url(folder):
+    make_encrypted_home(folder / "home")
+    return f"sqlite:///{folder / 'home' / 'reverie.db'}"
+
+
 # Name → the address of a new, empty store, made when a test needs it. It gets pytest's `request`,
 # by which a server's fixture is asked for: nobody starts a server for a test of SQLite.
 BACKENDS = {
     "sqlite file": lambda request: f"sqlite:///{make_folder(request) / 'store.db'}",
+    "sqlite encrypted": lambda request: make_encrypted_url(make_folder(request)),
     "sqlite memory": lambda _request: "sqlite://:memory:",
     "postgresql": lambda request: fresh_tenant(request.getfixturevalue("postgres_url")),
     "citus": lambda request: fresh_tenant(request.getfixturevalue("citus_url")),
@@ -1563,7 +1571,10 @@ def test_a_backup_is_whole_and_refuses_to_overwrite(store, tmp_path):
     kept.
     """
     filled(store)
-    target = tmp_path / "copy.db"
+    # An encrypted copy opens as a store where its home's key is.
+    folder = database_library.home_of_database(store.path) if store.has_file else None
+    target = (folder / "backups" if folder else tmp_path) / "copy.db"
+    target.parent.mkdir(exist_ok=True)
     if not store.has_file:
         with pytest.raises(BadInput):
             store.backup(target)
@@ -1580,7 +1591,7 @@ def test_a_backup_is_whole_and_refuses_to_overwrite(store, tmp_path):
         assert copy.verify() == []
     finally:
         copy.close()
-    assert [p.name for p in tmp_path.glob("copy.db*")] == ["copy.db"]
+    assert [p.name for p in target.parent.glob("copy.db*")] == ["copy.db"]
 
 
 def test_stats_count_everything(store):

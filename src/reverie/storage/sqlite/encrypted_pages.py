@@ -13,7 +13,7 @@ import hmac
 from collections.abc import Iterator
 from pathlib import Path
 
-PAGE_BYTES, SALT_BYTES, IV_BYTES, HMAC_BYTES = 4_096, 16, 16, 64
+PAGE_BYTES, SALT_BYTES, HMAC_BYTES = 4_096, 16, 32
 SALT_MASK, HMAC_ROUNDS = 0x3A, 2  # of SQLCipher 4
 # A page of a plain database has hundreds of zeros, one that is encrypted 16 of 4,096.
 MAX_RANDOM_ZEROS = 64
@@ -39,8 +39,7 @@ def is_sealed_page(page: bytes, number: int, hmac_key: bytes) -> bool:
     if not any(page):
         return True
     covered = page[SALT_BYTES if number == 1 else 0 : -HMAC_BYTES]
-    sealed = hmac.digest(hmac_key, covered + number.to_bytes(4, "little"), "sha512")
-    # The HMAC fills what is left of the page behind the IV.
+    sealed = hmac.digest(hmac_key, covered + number.to_bytes(4, "little"), "sha256")
     return hmac.compare_digest(sealed, page[-HMAC_BYTES:])
 
 
