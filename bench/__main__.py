@@ -46,6 +46,7 @@ SUITES = (
     "bench.anchors",
     "bench.purge",
     "bench.at_rest",
+    "bench.imports",
     "bench.device_sync",
     "bench.hooks",
     "bench.web",

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from contextlib import closing, suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -578,3 +579,17 @@ def test_what_a_failed_rollback_left_open_is_rolled_back_before_anything_else(pa
         if where == "file":
             with closing(sqlite3.connect(path, timeout=1)) as other:
                 other.execute("begin immediate")
+
+
+def test_only_a_transaction_that_is_not_durable_leaves_the_disk_to_later(tmp_path):
+    """While it lasts, and not after an error either; the next one waits for the disk again."""
+    with closing(open_store(f"sqlite:///{tmp_path / 'store.db'}")) as store:
+        level = partial(store._db.writer.execute, "pragma synchronous")
+        normal, full = 1, 2
+        with store.transaction(durable=False):
+            assert level().fetchone() == (normal,)
+        with store.transaction():
+            assert level().fetchone() == (full,)
+        with pytest.raises(KeyboardInterrupt), store.transaction(durable=False):
+            raise KeyboardInterrupt
+        assert level().fetchone() == (full,)

@@ -1889,3 +1889,13 @@ def test_reads_that_belong_together_see_what_is_written_meanwhile(store, other_o
         store.get([one.id])
         raise KeyError
     assert store.get([one.id]) == [one]
+
+
+def test_what_does_not_wait_for_the_disk_is_kept_all_the_same(store):
+    """A transaction that is not durable is seen by all once it is committed, or not at all."""
+    with store.transaction(durable=False):
+        store.apply([Add(make_memory("The kiln is called Wren."))], make_event())
+    with pytest.raises(BadInput), store.transaction(durable=False):
+        store.apply([Add(make_memory("Nobody keeps this."))], make_event())
+        raise BadInput("no")
+    assert [one.text for one in store.browse(Filter(limit=10))] == ["The kiln is called Wren."]

@@ -16,11 +16,13 @@ import pkgutil
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
 import reverie
+from reverie.core.guarded_patterns import GuardedPattern
 from reverie.text.prompt_phrases import list_languages, load_language
 
 # The library has no public way to see what is compiled, nor what an expression is made of.
@@ -55,6 +57,7 @@ class ExpressionCollector:
             for module in self.modules():
                 self.evaluate_places(module)
                 call_cached_functions(module)
+                self.compile_guarded(module)
         finally:
             vars(re)[COMPILER] = plain
 
@@ -89,6 +92,14 @@ class ExpressionCollector:
             except ImportError:  # an extra that is not installed
                 continue
         return found
+
+    def compile_guarded(self, module: ModuleType) -> None:
+        """Compile what is compiled only where its letters stand in a text."""
+        for guarded in find_guarded(vars(module)):
+            where = f"{module.__name__}, guarded"
+            for pattern in (*guarded.alternatives, guarded.pattern):
+                compiled = re.compile(pattern, guarded.flags)
+                self.found.setdefault((compiled.pattern, compiled.flags), (compiled, where))
 
     def evaluate_places(self, module: ModuleType) -> None:
         """Compile what stands as an expression in a module's calls, where it can be known."""
@@ -128,6 +139,15 @@ class ExpressionCollector:
                 if not any(call.lineno <= at <= last for at in seen.get(str(path), ())):
                     unseen.append(f"{path.relative_to(self.own_folder)}: {ast.unparse(call)[:80]}")
         return unseen
+
+
+def find_guarded(values: Any) -> Iterator[GuardedPattern]:
+    """The guarded expressions in tables, however deep."""
+    if isinstance(values, GuardedPattern):
+        yield values
+    elif isinstance(values, dict | list | tuple):
+        for value in values.values() if isinstance(values, dict) else values:
+            yield from find_guarded(value)
 
 
 def expression_calls(module: ModuleType) -> list[ast.Call]:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from reverie.activity.error_lessons import find_error_fixes, list_fix_files
+from reverie.core.guarded_patterns import PatternGuard
 from reverie.core.kinds import INTENTION, LEARNING, NEGATIVE
 from reverie.extraction.agent_conclusions import BorneConclusion, find_borne_conclusions
 from reverie.extraction.extraction_rules import RULES, ExtractionRule
@@ -176,6 +177,7 @@ _BRACKETED = re.compile(r"\[\w{1,60} \{.{0,4000}?\}\]", re.DOTALL)
 
 FLAGS = re.IGNORECASE | re.DOTALL
 _RULES = tuple((rule, re.compile(rule.pattern, FLAGS)) for rule in RULES)
+_RULE_GUARD = PatternGuard(rule.pattern for rule in RULES)
 _REFUSALS = tuple((refusal, re.compile(refusal.pattern, FLAGS)) for refusal in REFUSALS)
 
 
@@ -439,13 +441,15 @@ def match_first_rule(
     """The first rule that a text fits, and the part of it to keep."""
     if len(text) < MIN_LESSON_CHARS:
         return None
+    head = text[: 4 * MAX_LESSON_CHARS]
     # From the top: the order of the table decides.
-    for rule, pattern in _RULES:
+    for number in _RULE_GUARD.select(head):
+        rule, pattern = _RULES[number]
         if rule.after_denial and not (
             context.denied or (context.before and rule.name == "instead")
         ):
             continue
-        match = pattern.fullmatch(text[: 4 * MAX_LESSON_CHARS])
+        match = pattern.fullmatch(head)
         if match is None:
             continue
         what = (match.groupdict().get("what") or text).strip()

@@ -72,12 +72,14 @@ def learn_transcript(
     home: str,
     session: str,
     folder: str = "",
+    *,
+    durable: bool = True,
 ) -> LearnReport:
     """Learn a conversation in OpenAI's or Anthropic's shape, each message perhaps with `at`.
 
     `at` is in seconds since 1970; `folder` is where the agent worked: what is ignored there is not
     kept. Everything is decided on the redacted text, and all of it is one
-    transaction.
+    transaction, `durable` as `Store.transaction` means it.
     """
     given = check_messages(transcript)
     messages: list[HostMessage] = []
@@ -96,7 +98,7 @@ def learn_transcript(
         work.now,
     )
     # One transaction: of two processes that learn the same file, one finds it known.
-    with work.store.transaction():
+    with work.store.transaction(durable=durable):
         name = session or f"transcript-{digest[:12]}"
         session, last_known = choose_session_name(work, home, name, whole)
         earlier = work.store.events(

@@ -11,6 +11,7 @@ languages have phrases of theirs in `text/languages`.
 import re
 from typing import NamedTuple
 
+from reverie.core.guarded_patterns import GuardedPattern, PatternGuard
 from reverie.memory.feelings import INTENSITIES, Feeling
 from reverie.text.learned_phrases import find_feeling
 from reverie.text.own_sentences import separate_sentences
@@ -235,16 +236,8 @@ RULES: tuple[EmotionRule, ...] = (
     ),
 )
 
-_RULES = tuple(
-    (
-        rule,
-        re.compile(
-            "|".join(f"(?:{one})" for one in rule.patterns),
-            re.IGNORECASE,
-        ),
-    )
-    for rule in RULES
-)
+_RULES = tuple((rule, GuardedPattern(rule.patterns)) for rule in RULES)
+_RULE_GUARD = PatternGuard(pattern.pattern for _, pattern in _RULES)
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”|(?<!\w)'[^']*'(?!\w)")
 _SHOUTED = re.compile(r"\b[A-Z]{2,}\b")
 _SPOKEN_TO = re.compile(r"\b(?:YOU|YOUR|I(?= \w)|MY|ME|WHY|STOP|AGAIN)\b")
@@ -292,7 +285,8 @@ def detect_in_sentence(sentence: str) -> Feeling | None:
     plain = _QUOTED.sub(" ", sentence).strip()
     if _REPORTED.search(plain):
         return None
-    for rule, pattern in _RULES:
+    for number in _RULE_GUARD.select(plain):
+        rule, pattern = _RULES[number]
         if met := pattern.search(plain):
             return Feeling(
                 rule.emotion,

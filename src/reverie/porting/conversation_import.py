@@ -78,7 +78,8 @@ class ConversationIntake:
             {"role": one.role, "content": one.text, "at": one.at} for one in record.messages
         ]
         try:
-            learned = learn_transcript(self._work, messages, self._space, session)
+            # The event of the import, which comes last, is durable, and all before it with it.
+            learned = learn_transcript(self._work, messages, self._space, session, durable=False)
         except ReverieError as err:
             return BadRecord(record.where, str(err))
         if learned.known:

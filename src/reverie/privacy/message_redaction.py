@@ -21,6 +21,8 @@ from reverie.text.text_cleaning import clean_text
 
 MAX_ROLE_CHARS = 32
 ASSISTANT, TOOL_ROLES = "assistant", ("tool", "function")
+# Roles that hold no secret, of nearly all messages.
+ROLES = ("user", "system", ASSISTANT, *TOOL_ROLES)
 
 
 def redact_messages(
@@ -112,6 +114,8 @@ def redact_role(role: str, policy: Policy) -> str:
 
     A part of a long one could be half of a secret.
     """
+    if role in ROLES:
+        return role
     role = redact_short_text(role, policy)
     return role if len(role) <= MAX_ROLE_CHARS else "other"
 

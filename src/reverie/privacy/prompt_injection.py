@@ -12,8 +12,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import cache
 from typing import NamedTuple
+
+from reverie.core.guarded_patterns import GuardedPattern, PatternGuard, split_alternatives
+from reverie.core.lazy_patterns import compile_once
 
 MAX_CHARS_CHECKED = 20_000
 HIDDEN_CHARACTERS = "holds characters that nobody sees"
@@ -148,26 +150,20 @@ INJECTION_SIGNS = (
         r"has to|have to|always)\b",
     ),
 )
+MIN_BLOB_CHARS = 80
 _BLOB = (
     r"(?<![A-Za-z0-9+/])(?=[A-Za-z0-9+/]*[0-9+/])(?=[A-Za-z0-9+/]*[a-z])(?=[A-Za-z0-9+/]*[A-Z])"
-    r"[A-Za-z0-9+/]{80,}={0,2}"
+    rf"[A-Za-z0-9+/]{{{MIN_BLOB_CHARS},}}={{0,2}}"
 )
 _HIDDEN = "[\u200b-\u200f\u2060-\u2064\u202a-\u202e\u2066-\u2069\U000e0000-\U000e01ef]"
 
 
-@cache
-def compile_signs() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """(reason, expression) of all signs.
-
-    Compiling takes 15 ms, so it is done only where a text is checked.
-    """
-    return (
-        *(
-            (sign.reason, re.compile(sign.pattern, re.IGNORECASE | re.DOTALL))
-            for sign in INJECTION_SIGNS
-        ),
-        ("holds a block of encoded data", re.compile(_BLOB)),
-    )
+# Each alternative is compiled where a text has some of its letters: all of them take 15 ms.
+_SIGNS = tuple(
+    (sign.reason, GuardedPattern(split_alternatives(sign.pattern), re.IGNORECASE | re.DOTALL))
+    for sign in INJECTION_SIGNS
+)
+_SIGN_GUARD = PatternGuard(sign.pattern for sign in INJECTION_SIGNS)
 
 
 def find_prompt_injection(text: str) -> str:
@@ -181,9 +177,13 @@ def iter_injection_signs(text: str) -> Iterator[str]:
     if len(re.findall(_HIDDEN, head)) > 8:
         yield HIDDEN_CHARACTERS
     plain = unicodedata.normalize("NFKC", re.sub(_HIDDEN, "", head))
-    for reason, pattern in compile_signs():
+    for number in _SIGN_GUARD.select(plain):
+        reason, pattern = _SIGNS[number]
         if pattern.search(plain):
             yield reason
+    has_long_word = max(map(len, plain.split()), default=0) >= MIN_BLOB_CHARS
+    if has_long_word and compile_once(_BLOB).search(plain):
+        yield "holds a block of encoded data"
 
 
 def find_pasted_order(text: str) -> str:

@@ -194,11 +194,15 @@ class Store(ScrubbableStore, Protocol):
     def set_meta(self, name: str, value: str) -> None:
         """Store a small named value."""
 
-    def transaction(self) -> AbstractContextManager[None]:
+    def transaction(self, *, durable: bool = True) -> AbstractContextManager[None]:
         """One exclusive transaction for reading, deciding and writing.
 
         Nobody else writes meanwhile. An error inside rolls everything back. The writing methods
         join it. Keep it short.
+
+        What is committed survives the end of this process, however it ends; a power cut too, which
+        waits for the disk. Without `durable` nobody waits: a power cut may cost it until the next
+        durable commit has been made. For one of many that are done over if need be.
         """
 
     def reading(self) -> AbstractContextManager[None]:

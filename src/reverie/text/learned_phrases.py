@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
+from reverie.core.guarded_patterns import NEVER, GuardedPattern, PatternGuard
 from reverie.text.prompt_phrases import (
     detect_scripts,
     list_languages,
@@ -68,7 +69,6 @@ DENSE_SCRIPTS = frozenset({"han", "kana", "hangul"})
 MIN_CHARS, MAX_CHARS = 12, 240
 MIN_DENSE_CHARS, MAX_DENSE_CHARS = 5, 140
 FEW_WORDS = 2
-NEVER = re.compile(r"(?!)")
 _QUESTION = re.compile(r"[?？؟][\s\W]*\Z|\A\W*¿")
 # What somebody else says, or a document: of a sentence with it only the rest is its writer's.
 _QUOTE = re.compile(r"«[^«»]+»|„[^„“”]+[“”]|“[^“”]+”|\"[^\"]+\"|「[^「」]+」|『[^『』]+』")
@@ -239,33 +239,46 @@ def remove_speech(sentence: str, *, is_dense: bool) -> str:
 
 def iterate_languages(sentence: str) -> Iterator[LearnedPhrases]:
     """The phrases of the languages that a sentence may be in."""
-    return map(load_learned_phrases, iterate_codes(sentence))
+    return map(load_learned_phrases, list_codes(sentence))
 
 
-def iterate_codes(sentence: str) -> Iterator[str]:
+# One sentence is held against section after section.
+@lru_cache(maxsize=64)
+def list_codes(sentence: str) -> tuple[str, ...]:
     """The languages that a sentence may be in, by its script and its commonest words."""
     scripts = detect_scripts(sentence)
     # A sentence with kana is not Chinese; Latin letters occur in sentences of every script.
     written = scripts - {"latin"} or scripts
     if not written:
-        return
-    for code in choose_languages(sentence) if written == {"latin"} else list_languages():
-        if written.issubset(load_language(code)["scripts"]):
-            yield code
+        return ()
+    codes = choose_languages(sentence) if written == {"latin"} else list_languages()
+    return tuple(code for code in codes if written.issubset(load_language(code)["scripts"]))
 
 
 def choose_languages(sentence: str) -> tuple[str, ...]:
     """The languages in Latin letters whose commonest words a sentence has most of."""
     words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?", sentence.lower())
-    counts = {
-        code: sum(word in common for word in words) for code, common in load_common_words().items()
-    }
+    known = index_common_words()
+    counts = dict.fromkeys(load_common_words(), 0)
+    for word in words:
+        for code in known.get(word, ()):
+            counts[code] += 1
     most = max(counts.values(), default=0)
     if not most and len(words) > 2 * FEW_WORDS:
         return ()
     # Two words of a short sentence are often common in several languages.
     enough = most - 1 if most <= FEW_WORDS else most
     return tuple(code for code, count in counts.items() if count >= enough)
+
+
+@lru_cache(maxsize=1)
+def index_common_words() -> dict[str, list[str]]:
+    """The languages of which a word is one of the commonest, by that word."""
+    found: dict[str, list[str]] = {}
+    for code, words in load_common_words().items():
+        for word in words:
+            found.setdefault(word, []).append(code)
+    return found
 
 
 @lru_cache(maxsize=1)
@@ -281,7 +294,8 @@ def load_common_words() -> dict[str, frozenset[str]]:
 
 def find_section(phrases: LearnedPhrases, sentence: str) -> str:
     """The section of one language that a sentence fits; PASSING where that fits too."""
-    for name in STATEMENTS:
+    for number in phrases.statements.select(sentence):
+        name = STATEMENTS[number]
         if not phrases[name].search(sentence):
             continue
         if _QUESTION.search(sentence) or phrases[PASSING].search(sentence):
@@ -290,20 +304,25 @@ def find_section(phrases: LearnedPhrases, sentence: str) -> str:
     return ""
 
 
-class LearnedPhrases(dict[str, re.Pattern[str]]):
-    """The sections of a language file as expressions, each compiled when it is first asked for."""
+class LearnedPhrases(dict[str, GuardedPattern]):
+    """The sections of a language file as expressions, each made when it is first asked for."""
 
     def __init__(self, data: Mapping[str, Any], token: str) -> None:
         super().__init__()
         self._data, self._token = data, token
 
-    def __missing__(self, name: str) -> re.Pattern[str]:
+    @cached_property
+    def statements(self) -> PatternGuard:
+        """Which of STATEMENTS may be met in a sentence."""
+        return PatternGuard(self[name].pattern for name in STATEMENTS)
+
+    def __missing__(self, name: str) -> GuardedPattern:
         within = LISTS.get(name)
         section = self._data.get(within or name, {})
         # What a file says nothing of fits nothing.
         phrases = {"contains": section.get(name, ())} if within else section
         head = _OPENER if name == PASSING else _CLAUSE
-        self[name] = compile_statements(phrases, head=head, token=self._token)
+        self[name] = build_statements(phrases, head=head, token=self._token)
         return self[name]
 
 
@@ -315,25 +334,25 @@ def load_learned_phrases(code: str) -> LearnedPhrases:
     return LearnedPhrases(data, token)
 
 
-def compile_statements(
+def build_statements(
     section: Mapping[str, Sequence[str]], head: str = _CLAUSE, token: str = _TOKEN
-) -> re.Pattern[str]:
+) -> GuardedPattern:
     """One expression for all phrases of a section; `begins` counts behind `head` only, and
     `with_token` where the sentence names something technical and no phrase of `unless` occurs.
 
     A gap between two words may be empty here.
     """
 
-    def compile_all(field: str) -> list[str]:
+    def express_all(field: str) -> list[str]:
         return [to_expression(phrase.replace(" … ", " (… |)")) for phrase in section.get(field, ())]
 
-    begins = [f"{head}{phrase}" for phrase in compile_all("begins")]
-    phrases = [*begins, *compile_all("contains")]
-    if told := compile_all("with_token"):
+    begins = [f"{head}{phrase}" for phrase in express_all("begins")]
+    phrases = [*begins, *express_all("contains")]
+    if told := express_all("with_token"):
         # What is asked for or goes wrong is no fact, whatever it names.
-        unlike = "|".join(compile_all("unless")) or NEVER.pattern
+        unlike = "|".join(express_all("unless")) or NEVER
         phrases.append(rf"\A(?!.*?(?:{unlike}))(?=.*?{token}).*?(?:{'|'.join(told)})")
-    return re.compile("|".join(phrases), re.IGNORECASE) if phrases else NEVER
+    return GuardedPattern(phrases)
 
 
 @lru_cache

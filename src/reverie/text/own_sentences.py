@@ -7,6 +7,7 @@ What a host or Reverie itself put into a message stands between tags and is left
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from reverie.text.borrowed_voices import find_borrowed_start
@@ -29,7 +30,10 @@ _QUOTE = re.compile(r"[\"“](?P<within>[^\"“”\n]{1,1000})[\"”]")
 _HIDDEN = re.compile("\ue000(\\d+)\ue001")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 # Chinese and Japanese write no space behind a full stop.
-_END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+(?=\S)|(?<=[。！？])(?=[^\s。！？」』）”\"'])")
+# The mark comes first, so that places without one are passed over quickly.
+_END = re.compile(r"[.!?…][\"')\]]*\s+(?=\S)|[。！？](?=[^\s。！？」』）”\"'])")
+# Characters of the end of a sentence in which a shortened word would stand.
+MAX_SHORTENED_CHARS = 16
 _MACRO = re.compile(
     r"!\s+(?:in|for|on|at|from|with|inside|to|ever|anywhere|when|here|and|or|macro|calls?|because)"
     r"\b"
@@ -122,6 +126,8 @@ def straighten_quotes(text: str) -> str:
     return text.replace("’", "'").replace("‘", "'")
 
 
+# Feelings and lessons are looked for in the same messages.
+@lru_cache(maxsize=64)
 def separate_sentences(text: str) -> MessageSentences:
     """A message's sentences, its writer's own apart from what is quoted."""
     own: list[str] = []
@@ -266,8 +272,9 @@ def split_sentences(line: str) -> list[str]:
     found: list[str] = []
     start = 0
     for end in _END.finditer(line):
-        is_shortened = _SHORTENED.search(line[start : end.start()])
-        if is_shortened or _MACRO.match(line, end.start() - 1):
+        behind_mark = end.start() + 1
+        tail = line[max(start, behind_mark - MAX_SHORTENED_CHARS) : behind_mark]
+        if _SHORTENED.search(tail) or _MACRO.match(line, end.start()):
             continue
         found.append(line[start : end.end()].strip())
         start = end.end()

@@ -29,6 +29,7 @@ SCRIPTS = {
     "hangul": (("\uac00", "\ud7a3"),),
 }
 """Characters that tell a script, by the name that language files use."""
+_ASCII_LETTER = re.compile("[A-Za-z]")
 PAIRED_SCRIPTS = {"han", "kana", "hangul"}
 """Those of which words are looked for in pairs of letters."""
 
@@ -137,6 +138,9 @@ def split_choice(rest: str) -> tuple[list[str], str]:
 
 def detect_scripts(text: str) -> set[str]:
     """The scripts that occur in a text, by the names of SCRIPTS."""
+    # Most texts are of these letters alone.
+    if text.isascii():
+        return {"latin"} if _ASCII_LETTER.search(text) else set()
     letters = set(text)
     return {
         name

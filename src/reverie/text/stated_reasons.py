@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from reverie.text.function_words import load_function_words
-from reverie.text.learned_phrases import DENSE_SCRIPTS, iterate_codes
+from reverie.text.learned_phrases import DENSE_SCRIPTS, list_codes
 from reverie.text.own_sentences import split_sentences
 from reverie.text.prompt_phrases import detect_scripts, load_language
 from reverie.text.tokenization import STOP_WORDS
@@ -248,7 +248,7 @@ def find_names(text: str) -> list[str]:
 
 def iterate_reason_phrases(sentence: str) -> Iterator[ReasonPhrases]:
     """How reasons are given in the languages that a sentence may be in."""
-    return filter(None, map(load_reason_phrases, iterate_codes(sentence)))
+    return filter(None, map(load_reason_phrases, list_codes(sentence)))
 
 
 @lru_cache

@@ -111,11 +111,11 @@ class CallerStore:
         return load_empty_transcripts()
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, *, durable: bool = True) -> Iterator[None]:
         """As of the store; what was changed in it is in the audit with it or not at all."""
         self._transactions += 1
         try:
-            with self._store.transaction():
+            with self._store.transaction(durable=durable):
                 yield
                 if self._transactions == 1:
                     self._record_changes()

@@ -458,8 +458,10 @@ class PostgresStore(StoreReading, PostgresSearch, PostgresScrubbing):
             db.run(write_changes.SET_META, name=name, value=value)
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        with self._db.writing():
+    def transaction(self, *, durable: bool = True) -> Iterator[None]:
+        with self._db.writing() as db:
+            if not durable:
+                db.execute("set local synchronous_commit = off")
             yield
 
     # Coordination

@@ -212,8 +212,8 @@ class SqliteStore(SqliteSearch, SqliteScrubbing):
             )
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        with self._db.writing():
+    def transaction(self, *, durable: bool = True) -> Iterator[None]:
+        with self._db.writing(durable=durable):
             yield
 
     def reading(self) -> AbstractContextManager[None]:

@@ -254,8 +254,12 @@ class SqliteConnections:
             raise translate_error(err, self.path) from err
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """One transaction: committed at the end, rolled back on any error or interrupt."""
+    def writing(self, *, durable: bool = True) -> Iterator[Connection]:
+        """One transaction: committed at the end, rolled back on any error or interrupt.
+
+        Without `durable` the commit does not wait for the disk; the next one that does brings it
+        there too, since both stand in one journal.
+        """
         with self._lock:
             if self._owner:
                 yield self.writer
@@ -264,6 +268,8 @@ class SqliteConnections:
                 if self.read_only:
                     raise StoreReadOnly
                 self._roll_back_orphan()
+                if not durable:
+                    self.writer.execute("pragma synchronous = normal")
                 # A deferred transaction would fail at once when another process writes first,
                 # and no timeout helps; an immediate one queues up.
                 self._begin()
@@ -283,6 +289,8 @@ class SqliteConnections:
                     # Twice: Ctrl-C may have interrupted the first, and an open transaction blocks
                     # everybody else.
                     self._roll_back_orphan()
+                    if not durable:
+                        self.writer.execute("pragma synchronous = full")
 
     def library_version(self) -> tuple[int, ...]:
         """The version of SQLite that reads this database."""
