@@ -86,7 +86,7 @@ mind.data.purge(kept.id)
     kept, _, _, found, missed, revised, purged = (one["said"] for one in top)
     id = kept["gen_ai.memory.record.id"]
     assert kept["gen_ai.conversation.id"] == "s1" and kept["reverie.surface"] == "python"
-    assert id in found["reverie.memory.ids"] and revised["gen_ai.memory.record.id"] == id
+    assert id in found["reverie.record.ids"] and revised["gen_ai.memory.record.id"] == id
     assert (found["reverie.gate.verdict"], missed["reverie.gate.verdict"]) == (
         "given",
         "nothing found",

@@ -118,7 +118,7 @@ def test_what_a_hook_gave_is_a_span_that_the_worker_sends(agent, collector):
         "gen_ai.memory.record.count": 1,
         "gen_ai.conversation.id": "s1",
         "db.system.name": "sqlite",
-        "reverie.memory.ids": [memory.id],
+        "reverie.record.ids": [memory.id],
         "reverie.gate.verdict": "given",
         "reverie.memory.abstained": False,
     }
@@ -157,7 +157,7 @@ def test_the_worker_tells_of_its_own_work(agent, collector):
     assert {span.name for span in children} == {"upsert_memory"}
     with open_mind(agent.home) as mind:
         learned = {memory.id for memory in mind.browse(space=agent.space)}
-    assert learned and learned & {id for one in children for id in one.said["reverie.memory.ids"]}
+    assert learned and learned & {id for one in children for id in one.said["reverie.record.ids"]}
     assert sum(span.said["gen_ai.memory.record.count"] for span in settled.values()) >= 1
     for child in children:
         assert settled[child.parent].begun <= child.begun <= child.ended
@@ -190,7 +190,7 @@ def test_a_command_and_a_tool_leave_their_spans_to_the_worker(agent, collector):
     assert "opentelemetry.sdk" not in done.stderr and "opentelemetry.trace" not in done.stderr
     wait_until(lambda: collector.find(surface="cli", verb="recall"))
     (span,) = collector.find(surface="cli", verb="recall")
-    assert span.said["reverie.memory.ids"] == [memory.id] and span.ended >= span.begun
+    assert span.said["reverie.record.ids"] == [memory.id] and span.ended >= span.begun
     assert span.said["gen_ai.memory.store.id"] == agent.space
     agent.command("forget", memory.id)
     wait_until(lambda: collector.find(surface="cli", verb="forget"))
@@ -213,7 +213,7 @@ def test_an_mcp_tool_has_a_span(agent, collector):
         room.close()
     wait_until(lambda: collector.find(surface="mcp", verb="recall"))
     (span,) = collector.find(surface="mcp", verb="recall")
-    assert span.name == "search_memory" and span.said["reverie.memory.ids"] == [memory.id]
+    assert span.name == "search_memory" and span.said["reverie.record.ids"] == [memory.id]
 
 
 def test_the_standard_variables_say_where_spans_go(tmp_path, collector):

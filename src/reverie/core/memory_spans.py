@@ -237,7 +237,7 @@ def describe_ids(span: MemorySpan, ids: Sequence[str]) -> None:
     if len(ids) == 1:
         span.set_attribute("gen_ai.memory.record.id", ids[0])
     if ids:
-        span.set_attribute("reverie.memory.ids", list(ids[:MAX_NAMED_IDS]))
+        span.set_attribute("reverie.record.ids", list(ids[:MAX_NAMED_IDS]))
 
 
 def list_answer_ids(answer: Any) -> list[str] | None:

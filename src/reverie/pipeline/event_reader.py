@@ -135,7 +135,7 @@ def make_reader_span(reader: EventReader, report: ReadReport, begun: float) -> S
             "reverie.reader": reader.name,
             "reverie.events.count": report.events,
             "reverie.events.failed": report.failed,
-            "reverie.memory.added": report.added,
+            "reverie.record.added": report.added,
         }
     )
     describe_ids(span, report.changed_ids)

@@ -117,7 +117,7 @@ def describe_result(span: MemorySpan, name: str, answer: Any) -> None:
         span.set_attribute("gen_ai.memory.store.id", answer.space)
     elif name == "learn":
         describe_ids(span, [memory.id for memory in answer.memories])
-        span.set_attribute("reverie.memory.rejected", len(answer.rejected))
+        span.set_attribute("reverie.record.rejected", len(answer.rejected))
     elif name == "settle":
         describe_settling(span, answer)
     elif name == "sleep":
@@ -129,7 +129,7 @@ def describe_result(span: MemorySpan, name: str, answer: Any) -> None:
 def describe_settling(span: MemorySpan, report: Any) -> None:
     """Say what settling did (a `SettleReport`)."""
     span.set_attribute("gen_ai.memory.record.count", report.learned)
-    span.set_attribute("reverie.memory.embedded", report.embedded)
+    span.set_attribute("reverie.record.embedded", report.embedded)
     span.set_attribute("reverie.events.count", report.events)
     span.set_attribute("reverie.events.failed", report.failed)
 
