@@ -10,37 +10,38 @@ are blanked as events are.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from sqlite3 import Connection
 from typing import Any
 
 from reverie.core.doubt import DOUBT
 from reverie.core.kinds import RECORD_KINDS
-from reverie.storage.erased_texts import (
-    PassageEraser,
-    TextPrefilter,
-    blank_sentences,
-    is_distinctive,
-    map_strings,
-)
+from reverie.storage.erased_texts import TextPrefilter
 from reverie.storage.purge_texts import (
-    NOTES_OF_PLACES,
+    RECORD_KINDS_LISTED,
+    CleanValue,
     RepeatPlaces,
-    blank_value,
+    build_event_cleaner,
+    build_id_filter,
     build_prefilter,
+    build_source_cleaners,
+    clean_payload,
     clean_texts,
-    drop_naming_values,
+    collect_repeating_ids,
     list_said,
+    plan_blanked_records,
+    plan_forgotten_change,
+    plan_forgotten_fields,
+    select_holding_events,
+    select_repeating_rows,
 )
 from reverie.storage.row_checksums import EVENT, MEMORY
-from reverie.storage.row_codec import to_column, to_json
 from reverie.storage.sqlite import database_library, text_scan
 from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.sealed_rows import seal_rows
 from reverie.storage.sqlite.sql_conditions import split_batches, sql_placeholders
 from reverie.storage.sqlite.write_changes import DELETE_PENDING, bump_generation
-from reverie.storage.text_tables import TEXT_TABLES, TextTable, clean_row
+from reverie.storage.text_tables import TextTable
 
 OWN_EVENTS = """
     select e.seq, e.verb, e.payload from event e
@@ -143,10 +144,7 @@ def list_holding_events(
     prefilter = build_prefilter(ids, texts)
     held, patterns = text_scan.sql_holds(["payload"], prefilter.find_needles())
     sql = f"select seq, payload from event where seq > ? and payload is not null and {held}"
-    for seq, payload in db.execute(sql, (after, *patterns)):
-        # Nearly every payload fails this test, and parsing them all would take far longer.
-        if prefilter.may_match_json(payload):
-            yield seq
+    return select_holding_events(db.execute(sql, (after, *patterns)), prefilter)
 
 
 def blank_events(
@@ -156,12 +154,7 @@ def blank_events(
     texts: Collection[str],
 ) -> None:
     """Blank texts and ids in all events that hold them."""
-    id_filter = TextPrefilter((id.lower(), id) for id in ids)
-    clean = partial(
-        blank_value,
-        ids=id_filter,
-        texts=PassageEraser(texts),
-    )
+    clean = build_event_cleaner(ids, texts)
     for seq in (*found.events, *tuple(list_holding_events(db, ids, texts, found.seq))):
         payload = fetch_value(db, "select payload from event where seq = ?", seq)
         if payload is not None:
@@ -178,67 +171,37 @@ def blank_records(
     What the user told us to remember elsewhere is another memory, and stays; so do the notes that
     only say where something is.
     """
-    clean = PassageEraser(texts)
     records = {id for (id,) in db.execute(SELECT_RECORDS, RECORD_KINDS)}
-    records -= set(ids)
-    among = ", ".join(f"'{kind}'" for kind in sorted(RECORD_KINDS))
-    tables = {
-        "memory": f"kind in ({among})",
-        "change": f"memory in (select id from memory where kind in ({among}))",
+    conditions = {
+        "memory": f"kind in ({RECORD_KINDS_LISTED})",
+        "change": f"memory in (select id from memory where kind in ({RECORD_KINDS_LISTED}))",
         "meta": "true",
     }
-    for table, old in iter_repeating_rows(db, texts, tables):
-        is_note = table.name == "meta" and old["name"] not in NOTES_OF_PLACES
-        if old[table.named] not in records and not is_note:
-            continue
-        new, kinds = clean_row(table, old, clean)
-        if is_note:
-            new["name"] = old["name"]
-        if kinds:
-            text_scan.write_row(db, table, old, new)
+    rows = iter_repeating_rows(db, texts, conditions)
+    for table, old, new in plan_blanked_records(rows, records - {*ids}, texts):
+        text_scan.write_row(db, table, old, new)
 
 
 def iter_repeating_rows(
     db: Connection,
     texts: Collection[str],
-    tables: Mapping[str, str],
+    conditions: Mapping[str, str],
 ) -> Iterator[tuple[TextTable, dict[str, Any]]]:
     """The rows of these tables that meet their condition and may hold one of the texts."""
-    prefilter = build_prefilter((), texts)
-    needles = prefilter.find_needles()
-    for table in TEXT_TABLES:
-        if table.name not in tables:
-            continue
-        only = tables[table.name]
-        for row in text_scan.read_text_rows(db, table, needles=needles, only=only):
-            strings = (value for value in row.values() if isinstance(value, str))
-            if any(map(prefilter.may_match_json, strings)):
-                yield table, row
+
+    def read_rows(
+        table: TextTable, needles: list[str] | None, only: str
+    ) -> Iterable[dict[str, Any]]:
+        return text_scan.read_text_rows(db, table, needles=needles, only=only)
+
+    return select_repeating_rows(read_rows, texts, conditions)
 
 
 def find_repeating_ids(db: Connection, texts: Collection[str]) -> set[str]:
-    """The ids of memories that hold one of the texts, or held it once, in any field.
-
-    A short text counts only as their text or title: as a tag, say, it is there by chance.
-    """
+    """The ids of memories that hold one of the texts, or held it once, in any field."""
     erased = clean_texts(texts)
-    # Two erasers: of a short text only what was said counts, of a long one every field.
-    every = PassageEraser(erased)
-    distinctive = PassageEraser([text for text in erased if is_distinctive(text)])
-    found = set()
-    for table, row in iter_repeating_rows(db, erased, {"memory": "true", "change": "true"}):
-        if table.name == "memory":
-            versions = [row]
-        else:
-            written = filter(None, (row["before"], row["after"]))
-            versions = [json.loads(version) for version in written]
-        said: list[str] = []
-        for version in versions:
-            said += list_said(version)
-        says_it = any(every.scrub_text(text)[1] for text in said)
-        if says_it or clean_row(table, row, distinctive)[1]:
-            found.add(row[table.named])
-    return found
+    rows = iter_repeating_rows(db, erased, {"memory": "true", "change": "true"})
+    return collect_repeating_ids(rows, erased)
 
 
 def blank_sources(
@@ -250,40 +213,31 @@ def blank_sources(
 
     The sources are the turns that the memories were learned from.
     """
-    clean = PassageEraser(texts)
-    blank_texts = partial(map_strings, clean=clean.blank_passages)
-    blank_statements = partial(map_strings, clean=partial(blank_sentences, clean, texts))
+    clean = build_source_cleaners(texts)
     sources = set()
     for batch in split_batches(ids):
         sql = OWN_EVENTS.format(ids=sql_placeholders(batch))
         for seq, verb, payload in db.execute(sql, batch).fetchall():
             if verb == "learn":
                 sources.add(json.loads(payload).get("event"))
-            rewrite_payload(db, seq, payload, blank_texts)
+            rewrite_payload(db, seq, payload, clean.own)
     for source in sources:
         payload = fetch_value(db, "select payload from event where seq = ?", source)
         if payload:
-            rewrite_payload(db, source, payload, blank_statements)
+            rewrite_payload(db, source, payload, clean.source)
 
 
 def rewrite_payload(
     db: Connection,
     seq: int,
     payload: str,
-    clean: Callable[[Any], Any],
+    clean: CleanValue,
 ) -> None:
     """Write a payload as `clean` makes it, if that differs. What is no JSON is emptied."""
-    try:
-        value = json.loads(payload)
-    except ValueError:
-        cleaned = None
-    else:
-        cleaned = clean(value)
-        if cleaned == value:
-            return
-    written = None if cleaned is None else to_json(cleaned)
-    db.execute("update event set payload = ? where seq = ?", (written, seq))
-    seal_rows(db, EVENT, [seq])
+    cleaned = clean_payload(payload, clean)
+    if cleaned is not None:
+        db.execute("update event set payload = ? where seq = ?", (cleaned.written, seq))
+        seal_rows(db, EVENT, [seq])
 
 
 # Other memories
@@ -293,7 +247,7 @@ def list_naming_memories(db: Connection, ids: Collection[str], after: int = 0) -
     """The numbers of memories that name one of the ids: what took their place, what contradicts
     them, what they are in doubt for.
     """
-    erased = TextPrefilter((id.lower(), id) for id in ids)
+    erased = build_id_filter(ids)
     since = "id in (select memory from change where seq > ?)" if after else "?"
     sql = (
         f"select num, superseded_by, conflicts_with, details from memory where {since} and "
@@ -308,7 +262,7 @@ def list_naming_changes(
     db: Connection, ids: Collection[str], after: int = 0
 ) -> Iterator[tuple[str, int, int]]:
     """The keys of changes that may name one of the ids."""
-    erased = TextPrefilter((id.lower(), id) for id in ids)
+    erased = build_id_filter(ids)
     held, patterns = text_scan.sql_holds(["before", "after"], erased.find_needles())
     yield from db.execute(
         f"select memory, seq, place from change where seq > ? and {held}", (after, *patterns)
@@ -317,22 +271,18 @@ def list_naming_changes(
 
 def forget_ids(db: Connection, found: RepeatPlaces, ids: Collection[str]) -> None:
     """Take erased ids out of the other memories and their history, which can still be undone."""
-    erased = TextPrefilter((id.lower(), id) for id in ids)
+    erased = build_id_filter(ids)
     for num in {*found.memories, *list_naming_memories(db, ids, found.seq)}:
         forget_in_memory(db, num, erased, ids)
     for key in {*found.changes, *list_naming_changes(db, ids, found.seq)}:
         where = "where memory = ? and seq = ? and place = ?"
         row = db.execute(f"select op, before, after from change {where}", key).fetchone()
         op, *versions = row or ("",)
-        named: set[str] = set()
-        for version in filter(None, versions):
-            named.update(erased.find_candidates(version))
-        # An edge to what is erased cannot come back, so there is nothing to undo.
-        if named and op == "link":
+        forgotten = plan_forgotten_change(op, versions, erased)
+        if forgotten and forgotten.is_dropped:
             db.execute(f"delete from change {where}", key)
-        elif named:
-            left_values = [drop_naming_values(version, named) for version in versions]
-            db.execute(FORGET_CHANGE, (*left_values, *key))
+        elif forgotten:
+            db.execute(FORGET_CHANGE, (forgotten.before, forgotten.after, *key))
 
 
 def forget_in_memory(db: Connection, num: int, erased: TextPrefilter, ids: Collection[str]) -> None:
@@ -342,16 +292,7 @@ def forget_in_memory(db: Connection, num: int, erased: TextPrefilter, ids: Colle
     if row is None:
         return
     successor, others, written = row
-    left: dict[str, Any] = {}
-    if successor in ids:
-        left["superseded_by"] = None
-    if others and erased.may_match_json(others):
-        kept = tuple(other for other in json.loads(others) if other not in ids)
-        left["conflicts_with"] = to_column("conflicts_with", kept)
-    details = json.loads(written or "{}")
-    if DOUBT in details and set(erased.find_candidates(to_json(details[DOUBT]))):
-        del details[DOUBT]
-        left["details"] = to_column("details", details)
+    left = plan_forgotten_fields(successor, others, written, erased, ids)
     for name, value in left.items():
         db.execute(f"update memory set {name} = ? where num = ?", (value, num))
     if left:
