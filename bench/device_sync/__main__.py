@@ -1,5 +1,5 @@
 """Whether devices agree after random histories, and how long being in step takes:
-`python -m bench.device_sync --histories 10000 --memories 100000`.
+`python -m bench.device_sync --histories 10000 --memories 100000 --real-seconds 300`.
 
 The first sync is that of an empty home with a folder into which another has written so many
 memories; what one change takes is from the moment that its file lies in the folder until the other
@@ -7,6 +7,7 @@ home, whose background thread looks by itself, has it.
 """
 
 import argparse
+import json
 import tempfile
 import threading
 import time
@@ -14,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import reverie
-from bench.common import Texts, percentile, save, table, timed
+from bench.common import RESULTS, Texts, percentile, save, table, timed
 from bench.device_sync.histories import run_histories
+from bench.device_sync.home_machine import run_real_homes
 from reverie.core.config import Settings
 from reverie.core.model import Add, Filter
 from reverie.testing import make_event, make_memory
@@ -88,13 +90,32 @@ def main() -> None:
     asked.add_argument("--histories", type=int, default=10_000)
     asked.add_argument("--memories", type=int, default=100_000)
     asked.add_argument("--first", type=int, default=0, help="the seed of the first history")
+    asked.add_argument(
+        "--real-seconds", type=float, default=300, help="of histories of real homes alone, last"
+    )
+    asked.add_argument(
+        "--only-real", action="store_true", help="leave the other figures as they were"
+    )
     given = asked.parse_args()
+    found: dict[str, Any] = {}
+    if given.only_real:
+        found = json.loads((RESULTS / "device_sync.json").read_text())
+    else:
+        found |= {"agreement": measure_agreement(given.first, given.histories)}
+        found |= {"speed": measure_speed(given.memories)}
     begun = time.perf_counter()
-    held = run_histories(iter(range(given.first, given.first + given.histories)))
-    agreed = {**held, "seconds": round(time.perf_counter() - begun, 1)}
-    speed = measure_speed(given.memories)
-    table([[name, value] for name, value in (agreed | speed).items()], ("what", "figure"))
-    save("device_sync", {"agreement": agreed, "speed": speed})
+    held = run_real_homes(given.real_seconds)
+    found["real_homes"] = {**held, "seconds": round(time.perf_counter() - begun, 1)}
+    figures = found["agreement"] | found["speed"] | held
+    table([[name, value] for name, value in figures.items()], ("what", "figure"))
+    save("device_sync", found)
+
+
+def measure_agreement(first: int, histories: int) -> dict[str, Any]:
+    """Whether devices that are dictionaries agree, which so many histories are made of."""
+    begun = time.perf_counter()
+    held = run_histories(iter(range(first, first + histories)))
+    return {**held, "seconds": round(time.perf_counter() - begun, 1)}
 
 
 if __name__ == "__main__":

@@ -54,6 +54,7 @@ BUDGET = [
     ("hooks", ("storm", "most_workers"), 1, 1),
     ("hooks", ("storm", "left_after"), 0, 0),
     ("device_sync", ("agreement", "histories"), 10_000, 1e9),  # all agreed, or it would have failed
+    ("device_sync", ("real_homes", "histories_by_folder"), 50, 1e9),  # the same of real homes
     ("device_sync", ("speed", "first_write_seconds"), 0.0, 60.0),  # 100,000 memories
     ("device_sync", ("speed", "first_read_seconds"), 0.0, 60.0),
     ("device_sync", ("speed", "change_seconds_longest"), 0.0, 5.0),

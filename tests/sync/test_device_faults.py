@@ -189,6 +189,21 @@ def test_own_files_that_were_removed_or_damaged_come_back(pair):
     assert {file.name: file.read_bytes() for file in left.iterdir()} == before
 
 
+def test_an_own_file_with_a_byte_that_was_altered_comes_back(pair):
+    """Though it has its size, and is not the last: the others could never read it."""
+    laptop, desk, left, right = pair
+    keep(laptop, "One.", "Two.", "Three.")
+    for file in sorted(left.iterdir())[1:]:
+        data = bytearray(file.read_bytes())
+        data[-3] ^= 0x40
+        file.write_bytes(data)
+    laptop.devices.sync()
+    for file in left.iterdir():
+        shutil.copy(file, right)
+    desk.devices.sync()
+    assert texts_of(desk) == ["One.", "Three.", "Two."] and troubles_of(desk) == []
+
+
 def test_a_folder_that_is_not_mounted_is_trouble_and_no_error(pair):
     """It is told and noted, nothing is made in its place, and what waits goes later."""
     laptop, desk, left, right = pair

@@ -269,7 +269,9 @@ class DeviceStep:
         trouble = ""
         try:
             with visit_place(place, own, self.work.settings.home) as there:
-                if not self._exchange(own, there, takes_in=takes_in):
+                # What was damaged in a folder may have the size that it had.
+                reads = place.kind == FOLDER and self.job.everywhere
+                if not self._exchange(own, there, takes_in=takes_in, reads=reads):
                     return
         except StoreError:
             raise
@@ -278,7 +280,14 @@ class DeviceStep:
             self.done = self.done.plus(DeviceReport(troubles=(trouble,), more=self.done.more))
         self._note_visit(place, trouble)
 
-    def _exchange(self, own: OwnLog, there: Place, *, takes_in: bool) -> bool:
+    def _exchange(
+        self,
+        own: OwnLog,
+        there: Place,
+        *,
+        takes_in: bool,
+        reads: bool,
+    ) -> bool:
         """Show a place that was opened what is new, and take in what lies there; False if this
         home is another device from now on.
         """
@@ -288,7 +297,7 @@ class DeviceStep:
             self._become_another(own)
             self.done = self.done._replace(more=True)
             return False
-        self._show(own, there, sizes)
+        self._show(own, there, sizes, reads=reads)
         sizes = self._erase_open_logs(own, there, sizes)
         if takes_in:
             self._take_all(own, there, sizes)
@@ -345,13 +354,23 @@ class DeviceStep:
         """Write a log of one's own from now on; what the old one says is taken in as another's."""
         renew_log(self.work, own)
 
-    def _show(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> None:
-        """Bring the own log at a place in step with that in the home."""
+    def _show(
+        self,
+        own: OwnLog,
+        there: Place,
+        sizes: dict[str, int],
+        *,
+        reads: bool,
+    ) -> None:
+        """Bring the own log at a place in step with that in the home; `reads`: files of the right
+        size are looked into.
+        """
         mine = own_sizes(self.files, own)
         written = False
         for number, size in sorted(mine.items()):
             name = LogName(own.device, number).text
-            if sizes.get(name) != size:
+            is_other = sizes.get(name) != size
+            if is_other or (reads and there.read(name) != self.files.read(name)):
                 there.write(name, self.files.read(name))
                 written = True
         for name in sizes:
