@@ -1,3 +1,4 @@
+# mypy: no-check-untyped-defs
 """A folder, a git repository and a team's server as places of device logs: one contract for all,
 and what only a server promises.
 """
@@ -8,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from http.client import HTTPConnection
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,6 +29,7 @@ from reverie.sync.device_logs.log_folder import LogFolder, PlaceAway
 from reverie.sync.device_logs.server_place import ServerPlace
 from reverie.sync.server_client import ServerClient
 from reverie.testing import memory
+from tests.support.helpers import run_command, toy_home
 from tests.sync.conftest import key_of
 
 EVERYTHING = Filter(active=None, limit=10_000)
@@ -243,9 +246,9 @@ def dump_rows(team):
     """Every row of every table of the tenant, as a dump has it, binary columns as bytes too."""
     from reverie.storage.postgres.access_dump import dump_table, readable_forms, tenant_tables
 
-    with team.control.tables._begin("acme", readable=".", writable=".", as_owner=True) as db:
-        for table in tenant_tables(db):
-            for row in dump_table(db, table):
+    with team.control.tables.governing("acme") as rows:
+        for table in tenant_tables(rows.db):
+            for row in dump_table(rows.db, table):
                 for value in filter(None, row):
                     yield table, readable_forms(value)
 
@@ -333,14 +336,12 @@ def test_a_quota_holds_and_is_told(server_homes, ann):
     laptop = server_homes("laptop")
     sync(laptop)
     ann.team.control.tenants.set_limits("acme", Limits(bytes=1_000), now())
-    ann.team.control._amounts.clear()
     ann.team.control.tables.forget_lookups("acme")
     laptop.remember("The port is 4100.", space="me/demo")
     (trouble,) = laptop.devices.sync().troubles
     assert "as it may" in trouble
     assert laptop.devices.status().places[0].trouble == trouble
     ann.team.control.tenants.set_limits("acme", Limits(bytes=10_000_000), now())
-    ann.team.control._amounts.clear()
     ann.team.control.tables.forget_lookups("acme")
     sync(laptop)
 
@@ -348,7 +349,7 @@ def test_a_quota_holds_and_is_told(server_homes, ann):
 def test_a_server_that_is_away_is_noted_and_tried_again(server_homes, ann, monkeypatch):
     """Nothing is lost meanwhile, and what waited goes by itself."""
     laptop, desk = server_homes("laptop"), server_homes("desk")
-    monkeypatch.setattr(ServerClient, "_open", refuse_connection)
+    monkeypatch.setattr(HTTPConnection, "connect", refuse_connection)
     laptop.remember("The port is 4100.", space="me/demo")
     (trouble,) = laptop.devices.sync().troubles
     assert "does not answer" in trouble and ann.url in trouble
@@ -489,3 +490,51 @@ def test_open_logs_do_not_go_to_a_server(ann, tmp_path):
         with pytest.raises(BadInput, match="only keeps what is sealed"):
             laptop.devices.add(ann.url, sealed=False, key=ann.key)
         assert list_of(ann) == []
+
+
+def test_commands_add_a_server_and_leave_it(ann, tmp_path):
+    """`sync add URL --sealed` with a key on stdin; the second machine is paired; then it is left."""
+
+    def run(home, *words, **more):
+        done = run_command(*words, "--home", str(tmp_path / home / "home"), **more)
+        return done.stdout + done.stderr
+
+    for name in ("laptop", "desk"):
+        toy_home(tmp_path / name)
+    add = ("sync", "add", ann.url, "--sealed", "--key", "-", "--as")
+    assert "not both" in run("laptop", *add, "laptop", "--plain", stdin=ann.key, code=2)
+    refused = run("laptop", *add, "laptop", stdin="rv_acme_no", code=11)
+    assert "does not accept this key" in refused and "--sealed" in refused
+    said = run("laptop", *add, "laptop", stdin=ann.key)
+    assert "It is sealed" in said and "AGE-SECRET-KEY-1" in said and ann.url in said
+    run("laptop", "remember", "The port is 4100.", "--space", "me/demo")
+    code = run("desk", *add, "desk", stdin=ann.key).partition("--accept ")[2].split()[0]
+    assert "desk is paired" in run("laptop", "sync", "pair", "--accept", code)
+    assert "1 new here" in run("desk", "sync")
+    status = run("desk", "sync", "status")
+    assert f"through {ann.url}" in status and "no talk, no index of code" in status
+    assert "the talk of me/demo" in run("laptop", "sync", "space", "me/demo", "--with", "talk")
+    assert "the talk of me/demo" in run("laptop", "sync", "status")
+    assert "each machine" in run("laptop", "sync", "space", "me", "--with", "code", code=2)
+    assert "no talk" in run("laptop", "sync", "space", "me/demo", "--with", "none")
+    for name in ("place-keys", "device-keys"):
+        assert (tmp_path / "desk/home" / name).stat().st_mode & 0o777 == 0o600
+    # Added again, the key that is known does.
+    assert "In step through" in run("desk", "sync", "add", ann.url, "--sealed")
+    assert f"No longer in step through {ann.url}" in run("desk", "sync", "remove", ann.url)
+    assert not (tmp_path / "desk/home/place-keys").exists()
+
+
+def test_a_key_that_was_revoked_is_told_and_what_to_do(server_homes, ann):
+    """Nothing is lost; with another key it goes on."""
+    laptop = server_homes("laptop")
+    key = ann.team.issue("ann")
+    laptop.devices.add(ann.url, name="laptop", key=key)
+    sync(laptop)
+    control = ann.team.control
+    control.keys.revoke(operator_of("acme"), key.split("_")[2], now())
+    laptop.remember("The port is 4100.", space="me/demo")
+    (trouble,) = laptop.devices.sync().troubles
+    assert "does not accept this machine's key" in trouble and "--sealed" in trouble
+    laptop.devices.add(ann.url, name="laptop", key=ann.key)
+    sync(laptop)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reverie.access.actions import AccessActions, audit_entry
 from reverie.access.callers import Caller
@@ -293,10 +293,9 @@ class Governance(AccessActions):
             raise StoreError(f"{len(left)} memories are still there. Nothing else was done.")
         remains = self.tables.find_texts(caller.tenant, texts)
         with self.tables.transaction(caller.tenant) as rows:
+            counts: dict[str, Any] = {"device_files": files} if files else {}
             rows.audit(
-                audit_entry(
-                    caller, "erase", now, count=erased, is_proven=not remains, device_files=files
-                )
+                audit_entry(caller, "erase", now, count=erased, is_proven=not remains, **counts)
             )
         return ErasureReport(
             erased=erased, texts=len(texts), remains=tuple(remains), device_files=files

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reverie.core.age_sealing import load_age
-from reverie.core.config import ME
-from reverie.core.errors import BadInput, NotFound, ServerAway
+from reverie.core.config import ME, Settings
+from reverie.core.errors import BadInput, NotFound, ServerAway, Unauthenticated
 from reverie.core.model import UNDECIDED_RELATIONS
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
@@ -147,11 +147,9 @@ def prepare_server(work: WorkContext, where: str, key: str) -> LogPlace:
     """A server that is to keep sealed files, with its key checked and kept; Unauthenticated without
     one.
     """
-    from reverie.sync.team_server import find_key
-
     load_age()
     url, home = parse_server_url(where).url, work.settings.home
-    known = key.strip() or load_place_key(home, url) or find_key(work.settings, url)
+    known = key.strip() or load_place_key(home, url) or find_place_key(work.settings, url)
     client = ServerClient(url, known)
     try:
         if not client.whoami().get("user"):
@@ -159,10 +157,27 @@ def prepare_server(work: WorkContext, where: str, key: str) -> LogPlace:
                 f"{url} does not say whose key this is: it is no server of this version"
             )
         client.list_files()
+    except Unauthenticated as err:
+        raise Unauthenticated(
+            f"{url} does not accept this key. Check that it was copied whole; it may also have "
+            f"been revoked or have run out. To get a new one: reverie sync add {url} --sealed"
+        ) from err
     finally:
         client.close()
     save_place_key(home, url, known)
     return LogPlace(SERVER, url)
+
+
+def find_place_key(settings: Settings, url: str) -> str:
+    """The key that the home, or the environment, has to a server; Unauthenticated without one."""
+    from reverie.sync.team_server import find_key
+
+    try:
+        return find_key(settings, url)
+    except Unauthenticated as err:
+        raise Unauthenticated(
+            f"There is no key to {url} here. Log in: reverie sync add {url} --sealed"
+        ) from err
 
 
 def add_place(

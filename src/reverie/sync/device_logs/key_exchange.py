@@ -38,6 +38,10 @@ NOT_FOR_HERE = (
     "If neither: reverie sync pair --again"
 )
 NO_KEYS = "its key file has half arrived, or is damaged"
+FORKED = (
+    "machines were removed here and there at the same time, so the two no longer know each other's "
+    "keys. On one of the two: reverie sync pair --again, then accept its code on the other"
+)
 NOT_VOUCHED = "its keys are not vouched for by your devices: they are not used"
 
 
@@ -136,6 +140,10 @@ def take_ring(home: Path, own: OwnLog, keys: HomeKeys, sealed: bytes) -> HomeKey
         joined = join_rings(keys.ring, found.ring)
         return save_ring(home, keys, joined) if joined != keys.ring else keys
     if any(found.is_vouched_by(epoch) for epoch in keys.ring.epochs):
+        # A removed device has the earlier keys too, so such a ring could be made by it in another's
+        # name: whether the two belong together only the user can say, who sees both screens.
+        if found.ring.latest.number >= keys.ring.latest.number:
+            raise CannotOpen(FORKED)
         return keys  # it has not heard of the latest epoch yet
     raise CannotOpen(NOT_VOUCHED)
 

@@ -48,7 +48,11 @@ def log_in(
     token = obtain_key(cli, url, key, join, name, tenant)
     with cli.open_mind() as mind:
         account = mind.team.login(url, token)
-        cli.note(describe_login(account))
+        devices = mind.devices.status()
+        places = devices.places if devices else ()
+        cli.note(
+            describe_login(account, is_sealed=account.url in {place.where for place in places})
+        )
         done = sync_with_progress(cli, mind) if sync else None
         hand_to_worker(cli, mind)
     values = {"url": account.url, "user": account.user, "tenant": account.tenant, "synced": done}
@@ -94,11 +98,14 @@ def read_key(key: str) -> str:
     return key.strip()
 
 
-def describe_login(account: "Account") -> str:
+def describe_login(account: "Account", *, is_sealed: bool = False) -> str:
     """What goes where from now on."""
+    private = "sealed files there, which the server cannot read"
+    if not is_sealed:
+        private = f"~{account.user} there, which nobody else reads"
     return (
         f"This memory is in step with {account.url}, as {account.user}.\n"
-        f"  private  me and all below it: ~{account.user} there, which nobody else reads\n"
+        f"  private  me and all below it: {private}\n"
         "  shared   only spaces that you share: reverie share SPACE; never what is about a person\n"
         "A prompt never waits for the server: this memory stays whole."
     )

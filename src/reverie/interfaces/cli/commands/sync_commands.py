@@ -292,10 +292,10 @@ def join_spaces(
         str, typer.Option("--with", metavar="talk|none", help="Tell the others its talk too.")
     ] = "",
 ) -> None:
-    """Take another machine's space for this project's; --with: what of a space is told.
+    """Join two machines' spaces, or tell a space's talk.
 
     A project's space is named after the path of its folder. Where that differs between machines,
-    say once, on one of them, which space of the other is this project's, or --space.
+    say once, on one of them, which space of the other is taken for this project's, or --space.
 
     With --with talk, what was said in the space's sessions is told to your other machines too, and
     what is said from now on; --with none ends it. The index of code is not: each machine makes its
