@@ -22,10 +22,11 @@ from reverie.core.home_key import (
     read_home_key,
     write_encryption,
 )
-from reverie.core.private_files import SEALED_HEADER
+from reverie.core.private_files import SEALED_HEADER, open_lines, read_private_bytes
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.install.hook_line import launcher_path
 from reverie.interfaces.worker_start import is_worker_alive
+from reverie.notes.file_versions import keep_version
 from reverie.storage.side_files import convert_side_files, find_plain_side_files
 from tests.support.helpers import run_command, toy_home, wait_until
 
@@ -246,6 +247,23 @@ def test_a_damaged_encryption_file_lets_nothing_out(place):
     assert find_word(place) == []
     assert "could not be sealed: StoreDamaged" in Path(HookFiles(str(place)).log).read_text()
     assert "How this memory is encrypted cannot be read" in run_command("doctor", code=1).output
+
+
+def test_a_scrub_reaches_what_is_sealed(place):
+    """It is opened, cleaned and sealed again; a version goes, whole."""
+    encrypt(place)
+    run_command("remember", "Herons fly.", "--space", "me/demo")
+    tell(place, "UserPromptSubmit", prompt=f"We use {ODD} on port 7443.")
+    files = HookFiles(str(place))
+    files.log_trouble(f"an error that quotes {ODD}")
+    version = keep_version(place, f"{ODD}\n".encode())
+    found = run_command("data", "scrub", "--text", "-", "--backups", "--yes", stdin=f"{ODD}\n")
+    [event] = files.list_events()
+    text = read_private_bytes(place, event)
+    log = open_lines(place, Path(files.log).read_bytes())
+    assert b"7443" in text and b"an error that quotes" in log, found.output
+    assert ODD.encode() not in text + log and list(find_plain_side_files(place)) == []
+    assert not [*(place / "versions").glob(f"*/{version}")]
 
 
 def test_lock_ends_the_worker(place):

@@ -27,7 +27,6 @@ from reverie.core.errors import (
     StoreReadOnly,
 )
 from reverie.storage.sqlite import database_library
-from reverie.storage.sqlite.encrypted_pages import looks_encrypted
 from reverie.storage.sqlite.home_gate import HomeGate
 
 # Seconds to wait for other processes. Transactions are short, so this is ample.
@@ -89,6 +88,8 @@ def needs_another_key(path: str) -> bool:
     home = database_library.home_of_database(path)
     if home is not None and is_encrypted(home):
         return database_library.is_encrypted_database(path)
+    from reverie.storage.sqlite.encrypted_pages import looks_encrypted
+
     return Path(path).is_file() and looks_encrypted(Path(path))
 
 
