@@ -9,7 +9,8 @@ A test that fails should be heard of soon, so the cheap ones run first:
 | 2 | files, or other processes |
 | 3 | the real model, real clients of others, or more than a few seconds |
 
-`make test` runs them all in this order; `make test-fast` runs tier 0 alone, within a minute, and
+`python -m pytest` runs them all in this order, `make test` so that two cores are busy to the end: a
+file to a core, and those that take longest (`LONG_FILES`) first. `make test-fast` runs tier 0 alone, within a minute, and
 `python -m pytest --tier 1` those with a store in memory too. Nobody says which tier a test is in: it follows
 from its fixtures and markers (`tier_of` below). So ask for `tmp_path` only where a file is what
 the test is about, use `mind` rather than `home` where a store in memory will do, and mark what takes
@@ -26,6 +27,7 @@ that asks for the model.
 
 import os
 import sys
+import tempfile
 from functools import partial
 from pathlib import Path
 
@@ -47,6 +49,72 @@ from tests.support.postgres import (  # noqa: F401
     spread_database,
 )
 
+# Every write of a memory waits for the disk, which is what a test of it would mostly do. Where there is
+# room in RAM, files of the tests lie there; a `TMPDIR` of one's own, or `--basetemp`, holds instead.
+RAM_FOLDER, ROOM_IN_RAM = "/dev/shm", 6_000_000_000
+
+
+def has_room_in_ram():
+    """True if a folder in RAM takes programs too, and has the room that the tests may need."""
+    try:
+        state = os.statvfs(RAM_FOLDER)
+    except (OSError, AttributeError):
+        return False
+    takes_programs = not state.f_flag & os.ST_NOEXEC and os.access(RAM_FOLDER, os.W_OK)
+    return takes_programs and state.f_bavail * state.f_frsize > ROOM_IN_RAM
+
+
+if "TMPDIR" not in os.environ and has_room_in_ram():
+    os.environ["TMPDIR"] = tempfile.tempdir = RAM_FOLDER
+
+
+# The files that take longest, the longest first: minutes to a quarter of one, on two idle cores
+# (`--durations`). A file too many or too few costs seconds of the whole, not the result.
+LONG_FILES = (
+    "interfaces/test_hosts_e2e.py",
+    "interfaces/web/test_web_every_page.py",
+    "storage/test_crashes.py",
+    "runtime/test_state_machine.py",
+    "storage/test_postgres_isolation.py",
+    "docs/test_docs.py",
+    "interfaces/test_sessions_e2e.py",
+    "interfaces/test_doctor.py",
+    "interfaces/server/test_faults.py",
+    "interfaces/server/test_server_processes.py",
+    "storage/test_citus.py",
+    "storage/test_store_contract.py",
+    "interfaces/test_hook_processes.py",
+    "interfaces/test_mcp.py",
+    "interfaces/test_cli_processes.py",
+    "consolidation/test_sleep.py",
+    "sync/test_sync_faults.py",
+    "interfaces/web/test_web_browser_actions.py",
+    "interfaces/test_install.py",
+    "interfaces/test_cli_replay.py",
+    "interfaces/server/test_team_pages_browser.py",
+    "interfaces/web/test_web_in_step.py",
+    "sync/test_device_properties.py",
+    "mirror/test_mirror_properties.py",
+    "privacy/test_not_remembered.py",
+    "interfaces/test_cli.py",
+    "storage/test_postgres.py",
+    "storage/test_damage_and_limits.py",
+    "erasure/test_kills.py",
+    "interfaces/server/test_server_worker.py",
+    "runtime/test_many_processes.py",
+    "interfaces/test_past_learning.py",
+    "sync/test_sealed_devices.py",
+    "interfaces/test_cli_sandbox.py",
+    "test_architecture.py",
+    "interfaces/server/test_restore_drill.py",
+    "privacy/test_expression_time.py",
+    "activity/test_log_analysis.py",
+    "runtime/test_companion.py",
+    "runtime/test_new_kind.py",
+    "sync/test_sync_properties.py",
+    "erasure/test_erasure_machine.py",
+    "interfaces/test_frameworks.py",
+)
 # The same examples every time: a test that fails only sometimes is a bug of the test.
 settings.register_profile(
     "reverie",
@@ -90,13 +158,27 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_configure(config):
+    """Files go to the cores in our order: by themselves those with the fewest tests, which are the
+    slowest, would come last, and one core would wait for the other.
+    """
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Cheap tests first; those beyond `--tier` not at all."""
+    """Cheap tests first, but long files before all where there are several cores; those beyond
+    `--tier` not at all.
+    """
     most = config.getoption("--tier")
     tiers = {item: tier_of(item) for item in items}
     config.hook.pytest_deselected(items=[item for item in items if tiers[item] > most])
     items[:] = sorted((item for item in items if tiers[item] <= most), key=tiers.__getitem__)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        places = {name: place for place, name in enumerate(LONG_FILES)}
+        folder = Path(__file__).parent
+        items.sort(key=lambda item: places.get(str(item.path.relative_to(folder)), len(places)))
     if config.pluginmanager.hasplugin("rerunfailures"):
         for item in items:
             again = pytest.mark.flaky(reruns=1, condition=partial(may_be_tried_again, item))

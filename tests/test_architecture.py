@@ -5,7 +5,8 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -69,19 +70,30 @@ SOCKETS = {"socket", "urllib.request", "http.client", "httpx", "requests", "http
 SQL_WORDS = ("select ", "insert into ", "update ", "delete from ", "create table ", "pragma ")
 
 
-def modules() -> Iterator[tuple[str, Path, ast.Module]]:
-    for path in sorted(SRC.rglob("*.py")):
-        yield (
+@cache
+def modules() -> tuple[tuple[str, Path, ast.Module], ...]:
+    """Room, path and syntax tree of every module; read once for all tests of this file."""
+    return tuple(
+        (
             path.relative_to(SRC).parts[0].removesuffix(".py"),
             path,
             ast.parse(path.read_text("utf-8")),
         )
+        for path in sorted(SRC.rglob("*.py"))
+    )
 
 
-def imported(tree: ast.Module, path: Path) -> Iterator[str]:
-    """Every module that a file imports, as an absolute dotted name."""
+@pytest.fixture(scope="module", autouse=True)
+def parsed_modules() -> Iterator[None]:
+    """The trees are large, and nobody else's."""
+    yield
+    modules.cache_clear()
+
+
+def imported(nodes: Iterable[ast.AST], path: Path) -> Iterator[str]:
+    """Every module that nodes of a file import, as an absolute dotted name."""
     package = ["reverie", *path.relative_to(SRC).parts[:-1]]
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -97,11 +109,15 @@ def dotted(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-class WithoutTypes(ast.NodeTransformer):
-    """A module without its blocks for type checkers."""
-
-    def visit_If(self, node: ast.If) -> ast.AST | None:
-        return None if dotted(node.test).endswith("TYPE_CHECKING") else self.generic_visit(node)
+def walk_without_types(tree: ast.Module) -> Iterator[ast.AST]:
+    """The nodes of a module but for its blocks for type checkers."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and dotted(node.test).endswith("TYPE_CHECKING"):
+            continue
+        yield node
+        waiting.extend(ast.iter_child_nodes(node))
 
 
 def test_imports_point_downward():
@@ -110,7 +126,7 @@ def test_imports_point_downward():
     for room, path, tree in modules():
         if room == "__init__":
             continue
-        for name in imported(tree, path):
+        for name in imported(ast.walk(tree), path):
             parts = name.split(".")
             used = parts[1] if parts[0] == "reverie" and len(parts) > 1 else ""
             if used in RANK and used != room and RANK[used] >= RANK[room]:
@@ -126,7 +142,7 @@ def test_no_modules_import_each_other():
         names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = (path, tree)
     uses: dict[str, set[str]] = {}
     for module, (path, tree) in names.items():
-        found = set(imported(WithoutTypes().visit(tree), path)) & names.keys()
+        found = set(imported(walk_without_types(tree), path)) & names.keys()
         # `from package import module` names both; only the module is meant.
         owners = {name.rpartition(".")[0] for name in found}
         uses[module] = found - owners - {module}
@@ -194,7 +210,7 @@ def test_only_models_and_remote_embedders_open_sockets():
     offenders = [
         (str(path.relative_to(SRC)), name)
         for room, path, tree in modules()
-        for name in imported(tree, path)
+        for name in imported(ast.walk(tree), path)
         if (name in SOCKETS or name.split(".")[0] in SOCKETS) and room not in allowed
     ]
     assert [] == offenders

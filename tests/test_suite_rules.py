@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,20 @@ MIN_PATIENCE = 60
 OF_NAMED_TUPLES = {"_replace", "_fields", "_asdict", "_make"}
 
 
-def parsed_tests() -> Iterator[tuple[str, ast.Module]]:
-    """Path and syntax tree of every file under tests."""
-    for path in sorted(TESTS.rglob("*.py")):
-        yield str(path.relative_to(TESTS)), ast.parse(path.read_text("utf-8"))
+@cache
+def parsed_tests() -> tuple[tuple[str, ast.Module], ...]:
+    """Path and syntax tree of every file under tests; read once for all rules."""
+    return tuple(
+        (str(path.relative_to(TESTS)), ast.parse(path.read_text("utf-8")))
+        for path in sorted(TESTS.rglob("*.py"))
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def parsed_files() -> Iterator[None]:
+    """The trees are large, and nobody else's."""
+    yield
+    parsed_tests.cache_clear()
 
 
 def private_names(node: ast.AST) -> list[str]:

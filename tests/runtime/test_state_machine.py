@@ -802,7 +802,7 @@ class Reverie(RuleBasedStateMachine):
 
 
 Reverie.TestCase.settings = settings(
-    max_examples=2 * settings().max_examples,
+    max_examples=settings().max_examples,
     stateful_step_count=40,
     suppress_health_check=list(HealthCheck),
 )

@@ -158,3 +158,25 @@ def test_both_versions_are_merged_by_keyboard_alone(visit):
     page.wait_for_selector(".toast:has-text('Merged into: “Port is 443. For tests')")
     assert text_of(mind, id) == "Port is 443. For tests it is 8080."
     assert browser.trouble == []
+
+
+@pytest.mark.e2e
+def test_who_opens_a_form_and_goes_on_at_once_is_not_put_back(visit):
+    """What opens takes the focus, unless one is further already: Enter on the button presses it."""
+    browser = visit()
+    one = browser.mind.remember("Port is 80.", space=SPACE)
+    stays = browser.go(f"/memory/{one.id}").evaluate(
+        """() => {
+          const box = document.querySelector("details.opens");
+          box.querySelector("summary").click();
+          const opened = new Promise((done) => setTimeout(() => done(document.activeElement.tagName), 50));
+          return opened.then((field) => {
+            box.open = false;
+            box.querySelector("summary").click();
+            box.querySelector("button").focus();
+            return new Promise((done) => setTimeout(() => done([field, document.activeElement.tagName]), 50));
+          });
+        }"""
+    )
+    assert stays == ["TEXTAREA", "BUTTON"]
+    assert browser.trouble == []

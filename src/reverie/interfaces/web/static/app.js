@@ -62,7 +62,12 @@
     if (event.target.closest("[data-keys]")) showKeys();
     // What opens is opened to be typed into, by the mouse too.
     const box = event.target.closest("summary")?.parentElement;
-    if (box?.matches("details.opens:not([open])")) setTimeout(() => box.querySelector("textarea, input:not([type=hidden])")?.focus());
+    if (!box?.matches("details.opens:not([open])")) return;
+    setTimeout(() => {
+      // Who was quicker, and is further in it already, stays there.
+      const at = document.activeElement;
+      if (!box.contains(at) || at.matches("summary")) box.querySelector("textarea, input:not([type=hidden])")?.focus();
+    });
   });
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
