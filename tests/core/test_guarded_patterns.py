@@ -14,8 +14,8 @@ from reverie.core.guarded_patterns import (
     list_required_pieces,
     split_alternatives,
 )
+from reverie.extraction.extraction_rules import RULES as EXTRACTION_RULES
 from reverie.extraction.rule_extraction import FLAGS
-from reverie.extraction.rule_extraction import RULES as EXTRACTION_RULES
 from reverie.memory.emotion_detection import RULES as EMOTION_RULES
 from reverie.privacy.prompt_injection import INJECTION_SIGNS
 from reverie.text.learned_phrases import LISTS, PASSING, STATEMENTS, load_learned_phrases

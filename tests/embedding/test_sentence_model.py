@@ -17,6 +17,7 @@ import reverie
 from reverie.core.config import Settings
 from reverie.core.errors import BadInput, ModelUnavailable
 from reverie.embedding import embed_query, open_embedder, sentence_files
+from reverie.embedding.likeness_scale import ScaledEmbedder
 from reverie.embedding.vector_cache import CachedEmbedder, RecentVectors
 from reverie.interfaces.worker import is_embedder_ready, is_model_missing
 from reverie.testing import make_conversation
@@ -125,7 +126,9 @@ def opened(tmp_path):
     made = []
 
     def open_named(name, **options):
-        made.append(open_embedder(f"onnx:{name}", cache=tmp_path / "cache", **options).inner)
+        scaled = open_embedder(f"onnx:{name}", cache=tmp_path / "cache", **options)
+        assert isinstance(scaled, ScaledEmbedder)
+        made.append(scaled.inner)
         return made[-1]
 
     yield open_named

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from reverie.core.errors import CannotOpen
 from reverie.core.model import Event, Filter, Memory, index_memories
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
@@ -46,7 +47,7 @@ from reverie.sync.device_logs.log_state import (
     save_waiting,
 )
 from reverie.sync.device_logs.marks import marks_to_json
-from reverie.sync.device_logs.sealer import CannotOpen, Sealer
+from reverie.sync.device_logs.sealer import Sealer
 from reverie.sync.device_logs.space_names import to_logs
 from reverie.sync.device_logs.talk import (
     HAS_TALK,
