@@ -77,6 +77,8 @@ LONG_FILES = (
     "runtime/test_state_machine.py",
     "storage/test_postgres_isolation.py",
     "docs/test_docs.py",
+    "docs/test_server_guide.py",
+    "interfaces/test_mcp_start.py",
     "interfaces/test_sessions_e2e.py",
     "interfaces/test_doctor.py",
     "interfaces/server/test_faults.py",

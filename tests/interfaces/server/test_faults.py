@@ -27,7 +27,7 @@ from reverie.storage.postgres import PostgresDatabase
 from tests.support.postgres import free_port
 from tests.support.team_server import Team
 
-PATIENCE = 120.0  # seconds until something must have happened by itself
+PATIENCE = 300.0  # seconds until something must have happened by itself
 CLIENTS = 3
 MODEL = ToyEmbedder().model
 
@@ -83,7 +83,7 @@ class Site:
 
     def is_ready(self):
         try:
-            return httpx.get(f"{self.address}/readyz", timeout=5).status_code == 200
+            return httpx.get(f"{self.address}/readyz", timeout=30).status_code == 200
         except httpx.HTTPError:
             return False
 
