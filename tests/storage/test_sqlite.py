@@ -584,7 +584,7 @@ def test_what_a_failed_rollback_left_open_is_rolled_back_before_anything_else(pa
 def test_only_a_transaction_that_is_not_durable_leaves_the_disk_to_later(tmp_path):
     """While it lasts, and not after an error either; the next one waits for the disk again."""
     with closing(open_store(f"sqlite:///{tmp_path / 'store.db'}")) as store:
-        level = partial(store._db.writer.execute, "pragma synchronous")
+        level = partial(store.connections.writer.execute, "pragma synchronous")
         normal, full = 1, 2
         with store.transaction(durable=False):
             assert level().fetchone() == (normal,)
