@@ -89,7 +89,9 @@ def settings() -> str:
         "`REVERIE_HOME` moves the home, `REVERIE_SANDBOX=1` exchanges it for one to try things out,\n"
         "`REVERIE_OFF=1` switches memory off, `REVERIE_OFFLINE=1` forbids fetching,\n"
         "`REVERIE_EMBEDDER`, `REVERIE_API_KEY` and `REVERIE_MCP_TOKEN` override the settings of "
-        "these names."
+        "these names. `REVERIE_PASSPHRASE` opens an encrypted memory where nobody can be asked;\n"
+        "`XDG_RUNTIME_DIR` is where its key lies while it is unlocked "
+        "([how](../how-to/encrypt-key.md)).\n"
     )
     return (
         "# Settings\n\nLines of `config.toml` in the home (`~/.reverie`), or environment variables, which win.\n\n"

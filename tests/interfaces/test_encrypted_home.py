@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.core import config, key_ways
+from reverie.core import clock, config, key_ways, unlocked_key
 from reverie.core.atomic_file import write_atomically
 from reverie.core.home_key import (
     describe_key,
@@ -25,9 +25,13 @@ from reverie.core.home_key import (
 from reverie.core.private_files import SEALED_HEADER, open_lines, read_private_bytes
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.install.hook_line import launcher_path
-from reverie.interfaces.worker_start import is_worker_alive
+from reverie.interfaces.worker_start import is_worker_alive, wake_worker
 from reverie.notes.file_versions import keep_version
-from reverie.storage.side_files import convert_side_files, find_plain_side_files
+from reverie.storage.side_files import (
+    convert_side_files,
+    find_plain_side_files,
+    find_unsealed_files,
+)
 from tests.support.helpers import run_command, toy_home, wait_until
 
 PASSPHRASE = "three herons at noon"
@@ -277,6 +281,35 @@ def test_lock_ends_the_worker(place):
     assert not is_worker_alive(files.lock) and "The key file is there" in said
 
 
+def test_the_worker_ends_when_the_time_is_over(place):
+    """It was unlocked for a while only, and the worker has the key no longer than that."""
+    config.save_settings(config.load_settings(place), idle=600.0)
+    key = encrypt(place, passphrase=PASSPHRASE)
+    name = read_encryption(place).name
+    unlocked_key.save_unlocked(name, key.files, None)
+    tell(place, "UserPromptSubmit", prompt=f"We use {ODD}.")
+    files = HookFiles(str(place))
+    wait_until(lambda: is_worker_alive(files.lock) and not files.list_events())
+    unlocked_key.save_unlocked(name, key.files, clock.now() - 1)
+    wait_until(lambda: not is_worker_alive(files.lock))
+
+
+def test_the_worker_seals_what_lies_in_the_clear(place):
+    """A conversion that was killed left it, or a hook that began before there was a key."""
+    config.save_settings(config.load_settings(place), idle=600.0)
+    key = encrypt(place)
+    keep_version(place, f"{ODD}\n".encode())
+    convert_side_files(place, None, former=key)
+    assert list(find_unsealed_files(place)) and find_word(place)
+    files = HookFiles(str(place))
+    try:
+        wake_worker(files.home, files.lock)
+        wait_until(lambda: not list(find_unsealed_files(place)))
+        assert find_word(place) == []
+    finally:
+        run_command("data", "lock")
+
+
 def test_the_status_line_says_that_it_is_locked(place):
     """Instead of what memory did."""
     from reverie.interfaces.hooks.status_line import compose_status
@@ -355,6 +388,32 @@ def test_a_lost_encryption_file_is_made_anew(place, tmp_path):
     run_command(*words, stdin=f"{key.files}\n")
     assert read_encryption(place).recipient in before.decode()
     assert "Herons fly." in run_command("list", "--space", "me/demo").output
+
+
+def test_what_came_while_the_encryption_file_was_lost_is_sealed_with_it(place, tmp_path):
+    """Nothing says then that the home is encrypted; nothing of it stays in the clear."""
+    key = encrypt(place)
+    run_command("remember", "Herons fly.", "--space", "me/demo")
+    (place / "encryption.json").unlink()
+    tell(place, "UserPromptSubmit", prompt=f"We use {ODD}.")
+    assert find_word(place)
+    words = ("data", "key", "--recovery", "--key-file", str(tmp_path / "new"))
+    run_command(*words, stdin=f"{key.files}\n")
+    assert find_word(place) == []
+    [event] = HookFiles(str(place)).list_events()
+    assert ODD.encode() in read_private_bytes(place, event)
+
+
+def test_a_home_without_its_encryption_file_gets_no_other_key(place, tmp_path):
+    """Whatever is asked of it, it is said what is missing; no key is made that opens nothing."""
+    encrypt(place)
+    run_command("remember", "Herons fly.", "--space", "me/demo")
+    (place / "encryption.json").unlink()
+    other = tmp_path / "other"
+    for words in (("encrypt", "--key-file", str(other)), ("decrypt",), ("unlock",), ("key",)):
+        said = run_command("data", *words, code=2).stderr
+        assert "encryption.json is not in its home" in said and "--recovery" in said
+    assert not (place / "encryption.json").exists() and not other.exists()
 
 
 def test_a_plain_home_has_nothing_to_unlock(place):

@@ -262,6 +262,24 @@ def test_an_interrupt_leaves_the_old_home(plain_home, monkeypatch):
     assert content_of(plain_home) == before
 
 
+def test_an_interrupt_leaves_nothing_of_an_encrypted_home_in_the_clear(encrypted_home, monkeypatch):
+    """Ctrl-C after the files beside the databases were opened: they are sealed again."""
+    from reverie.notes.file_versions import keep_version
+    from reverie.runtime import home_encryption
+
+    keep_version(encrypted_home, b"Herons fly to Zanzibarquartz.")
+
+    def interrupt(*_):
+        assert files_holding(encrypted_home, "Zanzibarquartz")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(home_encryption, "convert_databases", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        decrypt(encrypted_home)
+    assert is_encrypted(encrypted_home)
+    assert files_holding(encrypted_home, "Zanzibarquartz") == []
+
+
 # Others who have the home open
 
 

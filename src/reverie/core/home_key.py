@@ -208,12 +208,24 @@ def read_home_key(home: PathLike, *, ask: bool = True) -> HomeKey | None:
 
 def gives_key_unasked(home: PathLike) -> bool:
     """True if `read_home_key` may have the key of a locked home without a person."""
-    from reverie.core.key_ways import KEY_FILE, KEYRING, PASSPHRASE
+    from reverie.core.key_ways import KEY_FILE
 
     encryption = read_encryption(home)
-    kinds = {way.kind for way in encryption.ways} if encryption else set()
-    return bool(kinds & {KEY_FILE, KEYRING}) or (
-        PASSPHRASE in kinds and bool(environment.home_passphrase())
+    is_in_file = encryption is not None and encryption.find(KEY_FILE) is not None
+    return is_in_file or keeps_key_for_programs(home)
+
+
+def keeps_key_for_programs(home: PathLike) -> bool:
+    """True if the keyring, or a passphrase in the environment, may give the key of a home."""
+    from reverie.core.key_ways import KEYRING, PASSPHRASE
+
+    encryption = read_encryption(home)
+    if encryption is None:
+        return False
+    has_passphrase = bool(environment.home_passphrase())
+    return any(
+        way.kind == KEYRING or (way.kind == PASSPHRASE and has_passphrase)
+        for way in encryption.ways
     )
 
 

@@ -15,8 +15,8 @@ It sends the spans of OpenTelemetry: of what hooks, commands and tools did, and 
 Before it exits it sleeps if that is due (`consolidation.scheduled_sleep`); if only quiet is missing
 for that, it waits with the model unloaded. It exits after `settings.idle` seconds without work (0:
 no worker is ever started), on SIGTERM or SIGINT, when its lease was taken, when its home is gone,
-when config.toml changed (the next worker reads it), and when a newer Reverie has migrated the
-database. Nothing depends on it: texts wait, and words find them meanwhile.
+when config.toml changed (the next worker reads it), when its home was locked, and when a newer
+Reverie has migrated the database. Nothing depends on it: texts wait, and words find them meanwhile.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ from typing import TYPE_CHECKING
 from reverie.consolidation.scheduled_sleep import sleep_if_due
 from reverie.consolidation.sleep_schedule import assess_outlook, is_sleep_coming
 from reverie.core import clock, config
-from reverie.core.errors import ReverieError
+from reverie.core.errors import ReverieError, StoreError
 from reverie.core.file_lock import name_holder, read_holder, take_lock
+from reverie.core.home_key import keeps_key_for_programs
+from reverie.core.private_files import is_locked
 from reverie.interfaces.worker_spans import WorkerSpans
 from reverie.interfaces.worker_start import (
     is_worker_alive,
@@ -51,6 +53,7 @@ from reverie.runtime.settle import (
     run_settle_step,
 )
 from reverie.storage.private_home import remove_leftovers
+from reverie.storage.side_files import seal_plain_files
 
 if TYPE_CHECKING:
     from reverie import Mind
@@ -132,6 +135,7 @@ def run_worker(
         os.nice(5)
     try:
         remove_leftovers(mind.settings.home, clock.now())
+        seal_plain_files(mind.settings.home)
         done = worker.work(idle)
     finally:
         if held is not None:
@@ -257,13 +261,14 @@ class Worker:
         self.tell_trouble(trouble)
 
     def may_continue(self) -> bool:
-        """True until told to stop, while home and settings are those it started with and the
-        database has a known schema.
+        """True until told to stop, while home and settings are those it started with, the key of
+        the home is at hand and the database has a known schema.
         """
         return (
             not self._stop.is_set()
             and folder_identity(self.mind.settings.home) == self._home
             and config.config_modified_at(self.mind.settings) == self._config
+            and has_home_key(self.mind.settings.home)
             and self.mind.store.has_current_schema()
         )
 
@@ -359,6 +364,17 @@ class Worker:
     def tell_trouble(self, trouble: str) -> None:
         """Record trouble for `reverie status`; an empty text clears the last one."""
         record_trouble(self.mind.store, trouble)
+
+
+def has_home_key(home: Path) -> bool:
+    """False for an encrypted home that was locked meanwhile, or whose time has run out.
+
+    Nothing is asked for the key: what a person has just locked stays locked.
+    """
+    try:
+        return not is_locked(home) or keeps_key_for_programs(home)
+    except StoreError:  # `encryption.json` was damaged
+        return False
 
 
 def folder_identity(home: Path) -> tuple[int, int] | None:

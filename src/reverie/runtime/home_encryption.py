@@ -23,7 +23,11 @@ from reverie.core.home_key import (
     write_encryption,
 )
 from reverie.storage.side_files import convert_side_files
-from reverie.storage.sqlite.database_library import load_sqlcipher
+from reverie.storage.sqlite.database_library import (
+    DATABASE_NAME,
+    is_encrypted_database,
+    load_sqlcipher,
+)
 from reverie.storage.sqlite.home_conversion import (
     ConversionReport,
     alone_in_home,
@@ -61,6 +65,19 @@ def check_has_databases(settings: Settings) -> None:
         )
 
 
+def check_encryption_file(home: Path) -> None:
+    """Raise BadInput for a home whose database is encrypted and whose `encryption.json` is lost:
+    with another key nobody would find what is missing.
+    """
+    if not is_encrypted(home) and is_encrypted_database(home / DATABASE_NAME):
+        raise BadInput(
+            f"{home / DATABASE_NAME} is encrypted, or its beginning is damaged, and "
+            "encryption.json is not in its home. Nothing was changed. Bring that file back from a "
+            "copy of the home, or make it anew from your recovery key: reverie data key --recovery "
+            "--key-file PATH"
+        )
+
+
 def encrypt_home(
     settings: Settings,
     key: HomeKey,
@@ -70,8 +87,8 @@ def encrypt_home(
     """Encrypt a home with a key, which `encryption` says how it is kept; or, without that, what is
     still plain in a home that has this key already.
 
-    StoreBusy if other processes have the home open, ExtraMissing without SQLCipher; then nothing
-    was changed.
+    StoreBusy if other processes have the home open, ExtraMissing without SQLCipher, BadInput for a
+    home that was encrypted and lost its `encryption.json`; then nothing was changed.
     """
     check_has_databases(settings)
     load_sqlcipher()
@@ -79,6 +96,7 @@ def encrypt_home(
     with alone_in_home(home):
         if encryption is not None and is_encrypted(home):
             raise Conflict("Somebody else has just encrypted this memory. Nothing was changed")
+        check_encryption_file(home)
 
         def switch() -> None:
             if encryption is not None:
@@ -100,15 +118,30 @@ def decrypt_home(settings: Settings, progress: Progress) -> EncryptionReport:
     home = settings.home
     key = read_home_key(home)
     if key is None:
+        check_encryption_file(home)
         raise BadInput(f"This memory is not encrypted: {home}")
-    with alone_in_home(home):
-        progress("opening other files", 0, None)
-        opened = convert_side_files(home, None, former=key)
-        done = convert_databases(
-            home, key.database, None, lambda: remove_encryption(home), progress
-        )
-        # What a hook sealed meanwhile.
+    opened = 0
+
+    def open_files() -> None:
+        nonlocal opened
         opened += convert_side_files(home, None, former=key)
+
+    def switch() -> None:
+        # What hooks sealed while the databases were copied: from now on nobody has the key.
+        open_files()
+        remove_encryption(home)
+
+    with alone_in_home(home):
+        try:
+            progress("opening other files", 0, None)
+            open_files()
+            done = convert_databases(home, key.database, None, switch, progress)
+            open_files()
+        except BaseException:
+            # Ctrl-C or a full disk: it stays encrypted, with all that is in it.
+            if is_encrypted(home):
+                convert_side_files(home, key)
+            raise
     return report_conversion(settings, done, opened)
 
 

@@ -18,7 +18,7 @@ from reverie.core.atomic_file import replace_file, write_beside
 from reverie.core.environment import is_encrypted
 from reverie.core.errors import CannotOpen
 from reverie.core.home_key import HomeKey, read_home_key
-from reverie.core.private_files import SEALED_HEADER, SEALED_LINE
+from reverie.core.private_files import SEALED_HEADER, SEALED_LINE, is_locked
 
 # Below the home. `*.json` of sessions and `*.known` hold no texts.
 SEALED_FILES = (
@@ -62,6 +62,13 @@ def list_logs(home: Path) -> Iterator[Path]:
 
 def find_plain_side_files(home: Path) -> Iterator[Path]:
     """Files of an encrypted home that lie there in the clear, though they hold texts."""
+    yield from find_unsealed_files(home)
+    for pattern in REMOVED_FILES:
+        yield from filter(Path.is_file, home.glob(pattern))
+
+
+def find_unsealed_files(home: Path) -> Iterator[Path]:
+    """Those of them that are kept, and are to be sealed."""
     for path in list_side_files(home):
         with suppress(OSError), path.open("rb") as file:
             head = file.read(len(SEALED_HEADER))
@@ -71,8 +78,18 @@ def find_plain_side_files(home: Path) -> Iterator[Path]:
         with suppress(OSError):
             if not all(map(is_sealed_line, path.read_bytes().splitlines())):
                 yield path
-    for pattern in REMOVED_FILES:
-        yield from filter(Path.is_file, home.glob(pattern))
+
+
+def seal_plain_files(home: Path) -> int:
+    """Seal what lies in an encrypted home in the clear, as after a conversion that was killed; how
+    many files that were. None in a home that is locked or not encrypted.
+
+    Hooks may be at work: what they have half written is left to them.
+    """
+    if not is_encrypted(home) or is_locked(home):
+        return 0
+    key = read_home_key(home)
+    return sum(convert_file(path, key, None) for path in find_unsealed_files(home)) if key else 0
 
 
 def convert_side_files(

@@ -46,10 +46,15 @@ def encrypt_memory(
     --recovery the memory gets the one that you have, so that backups made with it can be restored.
     In a memory that is encrypted already, what lies there in the clear is encrypted too.
     """
-    from reverie.runtime.home_encryption import check_has_databases, encrypt_home
+    from reverie.runtime.home_encryption import (
+        check_encryption_file,
+        check_has_databases,
+        encrypt_home,
+    )
     from reverie.storage.sqlite.database_library import load_sqlcipher
 
     check_has_databases(cli.settings)
+    check_encryption_file(cli.settings.home)
     load_sqlcipher()  # asks for nothing that would be of no use
     choice = KeyChoice(passphrase, key_file, keyring)
     known = read_home_key(cli.settings.home)

@@ -63,14 +63,26 @@ def manage_key(
     is made anew.
     """
     home, choice = cli.settings.home, KeyChoice(passphrase, key_file, keyring)
-    encryption = read_what_is_left(home) if recovery else read_encryption(home)
-    if encryption is None and not recovery:
-        raise BadInput(NOT_ENCRYPTED)
+    encryption = read_what_is_left(home) if recovery else read_encryption_or_refuse(home)
+    is_lost = encryption is None
     if any(choice) or remove is not None:
         encryption = change_ways(home, encryption, choice, remove, recovery=recovery)
     elif encryption is None or recovery:
         raise BadInput("Say how the key is to be kept from now on: --passphrase, --key-file PATH …")
+    if is_lost:
+        take_in_waiting(cli)
     cli.answer(describe_as_json(encryption), describe_key_state(encryption))
+
+
+def read_encryption_or_refuse(home: Path) -> HomeEncryption:
+    """How a home is encrypted; BadInput if it is not, or the file that says so is lost."""
+    from reverie.runtime.home_encryption import check_encryption_file
+
+    encryption = read_encryption(home)
+    if encryption is None:
+        check_encryption_file(home)
+        raise BadInput(NOT_ENCRYPTED)
+    return encryption
 
 
 def read_what_is_left(home: Path) -> HomeEncryption | None:
@@ -171,6 +183,7 @@ def restore_encryption(home: Path, encryption: HomeEncryption, key: HomeKey) -> 
     except StoreError as err:
         remove_encryption(home)
         raise BadInput("That key does not open this memory. Nothing was changed") from err
+    convert_side_files(home, key)  # what was written while nothing said that it is encrypted
 
 
 @commands.add("unlock", spaced=False)
@@ -191,9 +204,7 @@ def unlock_home(
     from reverie.interfaces.cli.user_input import parse_time_ahead
 
     home = cli.settings.home
-    encryption = read_encryption(home)
-    if encryption is None:
-        raise BadInput(NOT_ENCRYPTED)
+    encryption = read_encryption_or_refuse(home)
     until = parse_time_ahead(span, clock.now(), "--for") if span else None
     if not unlocked_key.find_unlocked_folder():
         raise BadInput(unlocked_key.NOWHERE)
@@ -261,9 +272,7 @@ def lock_home(cli: CliContext) -> None:
     from reverie.interfaces.hooks.spool import HookFiles
     from reverie.interfaces.worker import stop_worker
 
-    encryption = read_encryption(cli.settings.home)
-    if encryption is None:
-        raise BadInput(NOT_ENCRYPTED)
+    encryption = read_encryption_or_refuse(cli.settings.home)
     was_unlocked = unlocked_key.remove_unlocked(encryption.name)
     lock = HookFiles(str(cli.settings.home)).lock
     has_stopped = not Path(lock).exists() or stop_worker(lock)
