@@ -50,6 +50,39 @@ def test_a_memory_is_encrypted_and_decrypted(place, tmp_path):
     assert "not encrypted" in run_command("data", "decrypt", code=2).stderr
 
 
+def test_ctrl_c_after_the_switch_still_shows_the_recovery_key(place, tmp_path, monkeypatch):
+    """The home is encrypted by then, and nobody could show it later; before, there is no key."""
+    from reverie.runtime import home_encryption
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    key = str(tmp_path / "key.txt")
+    with monkeypatch.context() as patched:
+        patched.setattr(home_encryption, "convert_databases", interrupt)
+        before = run_command("data", "encrypt", "--key-file", key, code=130)
+    assert "AGE-SECRET-KEY-" not in before.stderr and not is_encrypted(place)
+    with monkeypatch.context() as patched:
+        patched.setattr(home_encryption, "convert_side_files", interrupt)
+        after = run_command("data", "encrypt", "--key-file", key, code=130)
+    assert is_encrypted(place)
+    recovery = next(line for line in after.stderr.splitlines() if "AGE-SECRET-KEY-" in line)
+    (tmp_path / "key.txt").unlink()
+    run_command("data", "unlock", "--recovery", stdin=f"{recovery.strip()}\n")
+    assert WORD in run_command("recall", "vault").output
+
+
+def test_a_copy_of_an_encrypted_memory_is_said_to_be_plain(place, tmp_path):
+    """`data migrate` has no key for another home; into one that is encrypted it says nothing."""
+    copy = tmp_path / "copy"
+    run_command("data", "encrypt", "--key-file", str(tmp_path / "key.txt"))
+    said = run_command("data", "migrate", "--to", str(copy)).output
+    assert "The copy is not encrypted" in said and f"encrypt --passphrase --home {copy}" in said
+    run_command("data", "encrypt", "--key-file", str(tmp_path / "other.txt"), "--home", str(copy))
+    again = run_command("data", "migrate", "--to", str(copy)).output
+    assert "all there" in again and "not encrypted" not in again
+
+
 def test_a_key_has_to_be_kept_somehow(place):
     """Without a way to keep the key nothing is encrypted, and the ways are named."""
     refused = run_command("data", "encrypt", code=2)

@@ -32,6 +32,7 @@ from reverie.storage.side_files import (
     find_plain_side_files,
     find_unsealed_files,
 )
+from reverie.sync.credentials import save_place_key
 from tests.support.helpers import run_command, toy_home, wait_until
 
 PASSPHRASE = "three herons at noon"
@@ -450,6 +451,7 @@ def write_side_files(home):
     """What lies beside the databases of a home that was used."""
     use_home(home)
     write_atomically(home / "device-keys", ODD.encode(), mode=0o600)
+    save_place_key(home, "https://files.example.com", ODD)
     write_atomically(home / "trouble.txt", ODD.encode(), mode=0o600)
 
 

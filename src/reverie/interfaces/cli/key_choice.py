@@ -77,7 +77,7 @@ def unlock_if_locked(name: str, key: HomeKey) -> None:
 
 def read_new_passphrase() -> str:
     """A passphrase for the future: typed twice unseen, or from the environment or stdin."""
-    return read_unseen("A new passphrase", "reverie data key --passphrase < FILE", twice=True)
+    return read_unseen("A new passphrase", "the same command with < FILE", twice=True)
 
 
 def read_passphrase() -> str:

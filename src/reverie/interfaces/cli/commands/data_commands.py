@@ -1,5 +1,6 @@
 """Commands that look after the store: privacy, stats, verify, export, backup, settle, llm."""
 
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -353,7 +354,8 @@ def migrate_memory(
     else:
         with cli.open_mind() as mind:
             done = mind.data.migrate(to, user=user, back=back)
-    cli.answer(done, describe_migration(done))
+    lines = [*describe_migration(done), *tell_plain_copy(Path(source or cli.settings.home), to)]
+    cli.answer(done, lines)
     if not done.is_complete:
         raise typer.Exit(1)
 
@@ -365,6 +367,20 @@ def describe_migration(done: "MigrationReport") -> Iterator[str]:
         state = f"{missing:,} did not arrive" if missing else "all there"
         yield f"{name:<8} {count:>10,}  {done.new.get(name, 0):,} new, {state}"
     yield f"Not carried: {', '.join(done.not_carried)}."
+
+
+def tell_plain_copy(source: Path, to: str) -> Iterator[str]:
+    """That what was encrypted lies in the clear where it was copied to."""
+    from reverie.core.environment import is_encrypted
+    from reverie.storage.sqlite.database_library import DATABASE_NAME, is_plain_database
+
+    copy = Path(to).expanduser()
+    database = copy / DATABASE_NAME if copy.is_dir() else copy
+    if is_encrypted(source) and is_plain_database(database):
+        yield f"The copy is not encrypted: {database}"
+        if database.name == DATABASE_NAME:
+            home = shlex.quote(str(database.parent))
+            yield f"  Encrypt it with: reverie data encrypt --passphrase --home {home}"
 
 
 @commands.add("backup", spaced=False)

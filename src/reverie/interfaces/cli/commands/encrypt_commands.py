@@ -3,12 +3,20 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reverie.core.errors import BadInput
-from reverie.core.home_key import describe_key, key_from_secret, new_home_key, read_home_key
+from reverie.core.home_key import (
+    check_value,
+    describe_key,
+    key_from_secret,
+    new_home_key,
+    read_encryption,
+    read_home_key,
+)
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.key_choice import (
     NOTHING_CHOSEN,
@@ -69,12 +77,25 @@ def encrypt_memory(
         cli.answer(describe_as_json(done), describe_conversion(done, "encrypt"))
         return
     key, encryption = choose_key(cli, choice, recovery=recovery)
-    with worker_away(cli), cli.progress:
-        done = encrypt_home(cli.settings, key, encryption, cli.progress)
+    try:
+        with worker_away(cli), cli.progress:
+            done = encrypt_home(cli.settings, key, encryption, cli.progress)
+    except BaseException:
+        # Ctrl-C or a full disk when it was encrypted already: nobody could show the key later.
+        if not recovery and is_key_of_home(cli.settings.home, key):
+            for line in describe_recovery(key):
+                typer.echo(line, err=True)
+        raise
     values = describe_as_json(done)
     if not recovery:
         values["recovery_key"] = key.files
     cli.answer(values, describe_encrypted(done, key, encryption, is_new=not recovery))
+
+
+def is_key_of_home(home: Path, key: "HomeKey") -> bool:
+    """True if a home is encrypted with a key."""
+    encryption = read_encryption(home)
+    return encryption is not None and encryption.check == check_value(key)
 
 
 def choose_key(
