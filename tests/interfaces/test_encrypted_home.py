@@ -244,10 +244,12 @@ def test_a_hook_that_lost_the_key_meanwhile_loses_no_event(place):
 
 
 def test_a_damaged_encryption_file_lets_nothing_out(place):
-    """A hook answers, and what it cannot seal it does not write: not even into the log."""
+    """What a hook cannot seal it does not write, not even into the log; it tells the person once."""
     encrypt(place)
     (place / "encryption.json").write_text("{")
-    assert "systemMessage" not in tell(place, "UserPromptSubmit", prompt=f"We use {ODD}.")
+    said = tell(place, "UserPromptSubmit", prompt=f"We use {ODD}.")
+    assert "nothing is kept" in said["systemMessage"] and "reverie doctor" in said["systemMessage"]
+    assert "systemMessage" not in tell(place, "UserPromptSubmit", prompt=f"And {ODD} again.")
     HookFiles(str(place)).log_trouble(f"an error that quotes {ODD}")
     assert find_word(place) == []
     assert "could not be sealed: StoreDamaged" in Path(HookFiles(str(place)).log).read_text()
