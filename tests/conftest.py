@@ -95,7 +95,6 @@ LONG_FILES = (
     "interfaces/test_cli_replay.py",
     "interfaces/server/test_team_pages_browser.py",
     "interfaces/web/test_web_in_step.py",
-    "sync/test_device_properties.py",
     "mirror/test_mirror_properties.py",
     "privacy/test_not_remembered.py",
     "interfaces/test_cli.py",
@@ -214,12 +213,7 @@ def tier_of(item):
 
 @pytest.fixture(autouse=True)
 def isolated_environment(monkeypatch, request):
-    """What starts a process, and what is marked `e2e`, is tried once more when it fails, where
-    pytest-rerunfailures is there: browsers, clients of others and the scheduler of a busy machine are
-    not ours. The summary names what passed only then. Nothing else is ever tried again: a test that
-    fails sometimes by itself is a bug.
-
-    No test sees or touches the memory of whoever runs it."""
+    """No test sees or touches the memory of whoever runs it."""
     # Asked for here and not as an argument: a test with a folder of its own is in another tier.
     folder = request.getfixturevalue("tmp_path_factory").getbasetemp()
     monkeypatch.setenv("REVERIE_HOME", str(folder / "home"))

@@ -152,6 +152,16 @@ def test_no_modules_import_each_other():
         pytest.fail(" -> ".join(ring.args[1]))
 
 
+def test_only_interfaces_import_the_whole():
+    """`reverie` itself imports, when it is asked, all that stands below the interfaces."""
+    above = ("interfaces", "testing", "__init__", "__main__")
+    assert [] == [
+        str(path.relative_to(SRC))
+        for room, path, tree in modules()
+        if room not in above and "reverie" in imported(walk_without_types(tree), path)
+    ]
+
+
 def test_every_module_has_a_rank():
     """Every module has a rank: a new room is ranked before it has modules."""
     assert [] == sorted({room for room, _, _ in modules()} - set(RANK) - {"__init__", "__main__"})

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import may_be_tried_again
+from tests.conftest import LONG_FILES, may_be_tried_again
 
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
@@ -140,6 +140,12 @@ def test_nothing_is_tried_again_that_starts_no_process(request):
 def test_what_drives_a_client_of_others_may_be_tried_again(request):
     """The marker says that it does."""
     assert may_be_tried_again(request.node)
+
+
+def test_files_that_take_long_are_there():
+    """A file that was renamed would come last, and one core would wait for the other."""
+    assert [] == [name for name in LONG_FILES if not (TESTS / name).is_file()]
+    assert len(set(LONG_FILES)) == len(LONG_FILES)
 
 
 def is_short_wait(node: ast.AST) -> bool:

@@ -71,6 +71,25 @@ def test_help_of_one_command(words):
     assert run_command("help", "nix", code=2).stderr.startswith("reverie: No such command 'nix'.")
 
 
+def iter_commands(group):
+    """Every command of a group, and of the groups in it, with the words that call it."""
+    for name, command in group.commands.items():
+        yield (name,), command
+        if hasattr(command, "commands"):
+            yield from (((name, *words), inner) for words, inner in iter_commands(command))
+
+
+def test_help_shows_every_word_that_is_written():
+    """Rich takes `[word]` for markup and leaves it out: "reverie[sealed]" was shown as "reverie"."""
+    lost = [
+        (words, text)
+        for words, command in iter_commands(PROGRAM)
+        for text in (command.help, *(getattr(one, "help", "") for one in command.params))
+        if re.search(r"(?<!\\)\[[a-z/]", text or "")
+    ]
+    assert lost == []
+
+
 def test_no_two_commands_have_one_name():
     """The later one would take the earlier one's place without a word."""
     for tables in (TOP_LEVEL, *TABLES.values()):

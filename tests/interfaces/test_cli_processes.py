@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from reverie.core.model import Filter
+from tests.support.chat_exports import gpt_node, write_zip
 from tests.support.helpers import open_mind, toy_home, wait_until
 
 
@@ -179,6 +181,64 @@ def test_ctrl_c_while_importing(home, tmp_path):
         run(home, "data", "import", "--trusted", "-", stdin="".join(lines).encode()).returncode == 0
     )
     assert memories(home) == 300
+
+
+def write_chat_export(path, count):
+    """An archive of ChatGPT with so many conversations, each of which says something to keep."""
+    talks = []
+    for number in range(count):
+        ask = f"Remember: depot {number} ships its loaves on day {number} with carrier {number}."
+        nodes = [gpt_node("root", None, ["ask"])]
+        nodes.append(gpt_node("ask", "root", ["answer"], "user", ask, 1_750_000_000.0 + number))
+        answer = f"Noted for depot {number}."
+        nodes.append(gpt_node("answer", "ask", [], "assistant", answer, 1_750_000_001.0 + number))
+        name = f"6853f{number:03}-1111-8000-9000-000000000000"
+        talks.append(
+            {
+                "title": f"Depot {number}",
+                "create_time": 1_750_000_000.0 + number,
+                "mapping": {node["id"]: node for node in nodes},
+                "current_node": "answer",
+                "conversation_id": name,
+            }
+        )
+    return write_zip(path, {"conversations.json": json.dumps(talks)})
+
+
+def list_imported(home):
+    """What memories say and who says so, and what conversations hold."""
+    with open_mind(home) as mind:
+        mind.settle()
+        kept = {
+            (one.text, one.kind, one.provenance, one.space, one.retired_at is None)
+            for one in mind.store.browse(Filter(active=None, limit=10_000))
+        }
+        talks = {}
+        for one in mind.sessions.browse(space="me/demo", limit=10_000):
+            lines = mind.sessions.read(one.session, space="me/demo").lines
+            talks[one.session] = [(line.role, line.text, line.at) for line in lines]
+        assert [] == mind.data.verify()
+        return kept, talks
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_an_import_that_ends_halfway_goes_on(tmp_path, end):
+    """By Ctrl-C or killed: the next run takes in the rest, and all is as after one run."""
+    path = write_chat_export(tmp_path / "chat.zip", 120)
+    words = ("data", "import", str(path), "--trusted", "--space", "me/demo")
+    whole, home = toy_home(tmp_path / "whole"), toy_home(tmp_path / "halfway")
+    assert run(whole, *words).returncode == 0
+    process = start(home, *words)
+    with open_mind(home) as mind:
+        wait_until(lambda: len(mind.store.events(verbs=("learn",), limit=40)) >= 36)
+    process.send_signal(end)
+    process.communicate(timeout=120)
+    assert process.returncode == {signal.SIGINT: 130, signal.SIGKILL: -9}[end]
+    with open_mind(home) as mind:
+        assert 36 <= len(mind.sessions.browse(space="me/demo", limit=10_000)) < 120
+    again = run(home, *words)
+    assert again.returncode == 0, again.stderr
+    assert list_imported(home) == list_imported(whole)
 
 
 def test_ctrl_c_while_settling(home):

@@ -12,10 +12,12 @@ import pytest
 
 from reverie.core import config, environment
 from reverie.core.errors import BadInput
+from reverie.core.memory_spans import SpanRecord
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.install.hook_line import launcher_path
 from reverie.interfaces.worker_start import is_worker_alive
 from reverie.runtime.span_spool import MAX_WAITING, SpanSpool
+from tests.support.encrypted_homes import encrypt, files_holding
 from tests.support.helpers import open_mind, toy_home, wait_until
 from tests.support.span_collector import collecting
 
@@ -216,6 +218,36 @@ def test_an_mcp_tool_has_a_span(agent, collector):
     assert span.name == "search_memory" and span.said["reverie.record.ids"] == [memory.id]
 
 
+def test_a_server_of_mcp_leaves_its_spans_to_the_worker(agent, collector):
+    """The process that an agent starts, asked as agents ask: its span is sent by another one."""
+    memory = agent.keep(HERON)
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    hello |= {"clientInfo": {"name": "test", "version": "1"}}
+    wanted = {"name": "recall", "arguments": {"query": f"{ASK} The key is {SECRET}"}}
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": wanted},
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "reverie", "mcp"],
+        input="".join(f"{json.dumps(message)}\n" for message in messages),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=agent.project,
+        env={**os.environ, "REVERIE_HOME": str(agent.home)},
+    )
+    assert HERON in done.stdout
+    wait_until(lambda: collector.find(surface="mcp", verb="recall"))
+    (span,) = collector.find(surface="mcp", verb="recall")
+    assert span.name == "search_memory" and span.said["reverie.record.ids"] == [memory.id]
+    assert span.said["gen_ai.memory.store.id"] == agent.space
+    agent.leave()
+    assert SpanSpool(agent.home).list_paths() == []
+    assert b"aB3dE5" not in b"".join(collector.bodies)
+
+
 def test_the_standard_variables_say_where_spans_go(tmp_path, collector):
     """Without any setting, where the worker's own environment has them, headers and name among
     them.
@@ -288,6 +320,21 @@ def test_spans_that_nobody_sends_are_bounded(tmp_path):
     assert record.verb == "recall"
 
 
+@pytest.mark.parametrize(
+    "broken", [b"", b"{", b"[]", b"\xff", b'["recall", "x", "soon", 1, {}, []]']
+)
+def test_a_span_that_is_broken_does_not_wait_for_ever(tmp_path, broken):
+    """A power cut may leave an empty file: it goes, and those behind it are sent. It stayed, and
+    had one worker after another started for it.
+    """
+    spool = SpanSpool(tmp_path)
+    spool.folder.mkdir()
+    (spool.folder / "span_0.json").write_bytes(broken)
+    spool.add(SpanRecord("recall", "search_memory", 1.0, 2.0, {}))
+    assert [record.verb for record in spool.take()] == ["recall"]
+    assert spool.list_paths() == []
+
+
 def test_a_purge_leaves_no_span_that_waits_with_its_text(tmp_path):
     """Where contents are asked for, a span holds what was kept until it is sent."""
     home = tmp_path / "home"
@@ -327,3 +374,26 @@ def test_an_address_that_is_none_is_refused(tmp_path):
     """With what it may be."""
     with pytest.raises(BadInput, match="must be on, off, or an address such as http://localhost"):
         toy_home(tmp_path, otel="localhost:4318")
+
+
+def test_an_encrypted_home_keeps_no_span_in_the_clear(tmp_path):
+    """Where contents are asked for, a span holds what was said until the worker sends it; also one
+    that waited when the home was encrypted.
+    """
+    home = tmp_path / "home"
+    spool = SpanSpool(home)
+
+    def tell(query):
+        said = {"gen_ai.memory.query.text": query}
+        spool.add(SpanRecord("recall", "search_memory", 1.0, 2.0, said))
+
+    with open_mind(home) as mind:
+        mind.remember("The kiln is called Wren.", space="me/demo")
+    tell("Where is the heron?")
+    assert files_holding(home, "heron")
+    encrypt(home)
+    tell("Where does the heron fly?")
+    assert files_holding(home, "heron") == []
+    asked = [record.attributes["gen_ai.memory.query.text"] for record in spool.take()]
+    assert sorted(asked) == ["Where does the heron fly?", "Where is the heron?"]
+    assert spool.list_paths() == []

@@ -27,7 +27,21 @@ def collected():
 
 
 @pytest.mark.parametrize(
-    "unit", ["\n", " ", "a/", "A1a/", "<", "![", "ignore ", "SYSTEM\n", "https://a?", "忽略", "a "]
+    "unit",
+    [
+        "\n",
+        " ",
+        "a/",
+        "A1a/",
+        "<",
+        "![",
+        "ignore ",
+        "SYSTEM\n",
+        "https://a?",
+        "忽略",
+        "отправ",
+        "a ",
+    ],
 )
 def test_the_check_for_planted_instructions_is_linear(unit):
     """Twenty thousand newlines took it 67 seconds."""
@@ -120,7 +134,7 @@ def test_no_expression_stalls_on_a_text_made_for_it(collected):
 
 # Places whose expression is made of what they are given, so that none can be timed by itself: of a
 # word, or of a table that is timed where it stands.
-MADE_THERE = 26
+MADE_THERE = 27
 
 
 @pytest.mark.slow

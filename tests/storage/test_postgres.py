@@ -32,6 +32,7 @@ from reverie.core.model import Add, Edge, Event, Filter, Link, Memory, Revise
 from reverie.storage import open_store
 from reverie.storage.embedded_postgres import EmbeddedPostgres
 from reverie.storage.postgres import PostgresDatabase, schema_migration
+from reverie.storage.postgres.connection import TenantConnection
 from reverie.testing import NOON, Clock, make_event, make_memory
 from reverie.text.tokenization import fingerprint_text, tokenize_query
 from tests.support.helpers import run_in_threads
@@ -875,3 +876,21 @@ def test_servers_of_two_releases_share_a_schema(database, postgres_url, monkeypa
             database.prepare()
     monkeypatch.setattr(schema_migration, "LATEST", step + 3)
     assert "reverie server migrate" in database.describe_schema_trouble()
+
+
+def test_what_joins_a_durable_transaction_leaves_it_durable(store, monkeypatch):
+    """Only a transaction that nobody else has begun may do without waiting for the disk."""
+    told = []
+    plain = TenantConnection.execute
+
+    def execute(db, query, *arguments, **options):
+        told.extend([query] if "synchronous_commit" in str(query) else [])
+        return plain(db, query, *arguments, **options)
+
+    monkeypatch.setattr(TenantConnection, "execute", execute)
+    with store.transaction(), store.transaction(durable=False):
+        store.apply([Add(make_memory("The kiln is called Wren."))], make_event())
+    assert told == []
+    with store.transaction(durable=False):
+        store.apply([Add(make_memory("The heron fishes."))], make_event())
+    assert told == ["set local synchronous_commit = off"]

@@ -28,7 +28,7 @@ USER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 # One @ with something before it, and after it labels of letters and digits, of any alphabet: more
 # is for the server that takes the mail to say.
 EMAIL = re.compile(
-    r"[^\s@<>()\[\],;:\"\\\x00-\x20\x7f]+@[^\W_](?:[\w-]*[^\W_])?(?:\.[^\W_](?:[\w-]*[^\W_])?)*"
+    r"\A[^\s@<>()\[\],;:\"\\\x00-\x20\x7f]+@[^\W_](?:[\w-]*[^\W_])?(?:\.[^\W_](?:[\w-]*[^\W_])?)*"
 )
 MAX_EMAIL_CHARS = 254
 TOKEN = re.compile(r"(rvi?)_([a-z0-9][a-z0-9-]{0,38})_([0-9a-z]{8})_([0-9a-z]{32})")

@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from reverie import __version__
 from reverie.core import clock
 from reverie.core.model import Hint, Hit, Memory, Retrieved
 
@@ -114,7 +113,8 @@ def find_tracer() -> Any | None:
         trace.get_tracer_provider(), (trace.ProxyTracerProvider, trace.NoOpTracerProvider)
     ):
         return None
-    return trace.get_tracer("reverie", __version__)
+    # Of the package that this is a part of, and which imports, when it is asked, all the rest.
+    return trace.get_tracer("reverie", sys.modules["reverie"].__version__)
 
 
 def basic_attributes(verb: str, operation: str) -> dict[str, AttributeValue]:

@@ -126,7 +126,7 @@ INJECTION_SIGNS = (
         r"|private keys?|"
         r"conversation|chat history|every (?:error|mail|message|question|commit))\b.{0,80}"
         r"(?:https?://|\bto\b|@|\bgist\b|\binto\b|\bwith\b)|"
-        r"(?:上传|发送)[^\n]{0,20}到|отправ\w+.{0,40}(?:ключ|парол|токен)",
+        r"(?:上传|发送)[^\n]{0,20}到|отправ\w{1,12}.{0,40}(?:ключ|парол|токен)",
     ),
     InjectionSign(
         "asks for what keeps things safe to be left out",

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.core import clock, environment
 from reverie.core.atomic_file import make_private_folder, write_atomically
+from reverie.core.errors import CannotOpen, ReverieError
 from reverie.core.memory_spans import SpanRecord, find_tracer
+from reverie.core.private_files import open_bytes, write_private_bytes
 
 if TYPE_CHECKING:
     from reverie.core.config import Settings
@@ -32,16 +34,19 @@ class SpanSpool:
     """The spans of a home that wait."""
 
     def __init__(self, home: Path) -> None:
-        self.folder = home / FOLDER
+        self._home, self.folder = home, home / FOLDER
         self.has_added = False
 
     def add(self, record: SpanRecord) -> None:
-        """Leave a span for the worker. What cannot be written is dropped: it is no memory."""
-        with suppress(OSError):
+        """Leave a span for the worker, sealed in an encrypted home, for it may hold what was said.
+        What cannot be written is dropped: it is no memory.
+        """
+        with suppress(OSError, ReverieError):
             make_private_folder(self.folder)
             if sum(1 for _ in os.scandir(self.folder)) < MAX_WAITING:
                 path = self.folder / f"{clock.new_id('span')}.json"
-                write_atomically(path, json.dumps(record).encode("ascii"), durable=False)
+                data = json.dumps(record).encode("ascii")
+                write_private_bytes(self._home, path, data, durable=False)
                 self.has_added = True
 
     def list_paths(self) -> list[Path]:
@@ -53,10 +58,11 @@ class SpanSpool:
     def take(self) -> Iterator[SpanRecord]:
         """The spans that wait; each is gone once it is taken. What is none is dropped."""
         for path in self.list_paths():
-            with suppress(OSError, ValueError, TypeError):
-                found = json.loads(path.read_bytes())
+            with suppress(OSError, ValueError, TypeError, CannotOpen):
+                written = path.read_bytes()
+                # Gone before it is read: a file that a power cut left empty would wait for ever.
                 path.unlink()
-                yield to_span_record(found)
+                yield to_span_record(json.loads(open_bytes(self._home, written)))
 
     def clear(self) -> None:
         """Drop all that wait."""

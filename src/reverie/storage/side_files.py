@@ -26,6 +26,7 @@ SEALED_FILES = (
     "place-keys",
     "server-key",
     "scrubbing.json",
+    "spans/span_*.json",
     "hooks/spool/*.json",
     "hooks/spool/*.held",
     "hooks/sessions/*.block*",

@@ -459,8 +459,10 @@ class PostgresStore(StoreReading, PostgresSearch, PostgresScrubbing):
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[None]:
+        # What joins a transaction is as durable as that: the setting would hold for all of it.
+        may_be_late = not durable and not self._db.is_in_transaction()
         with self._db.writing() as db:
-            if not durable:
+            if may_be_late:
                 db.execute("set local synchronous_commit = off")
             yield
 

@@ -52,7 +52,7 @@ def load_sqlcipher() -> Any:
         import sqlcipher3.dbapi2 as sqlcipher
     except ImportError as err:
         raise ExtraMissing(
-            "This memory is encrypted, and the library that reads it is not installed. "
+            "An encrypted memory needs a library that is not installed. "
             "Install it with: pip install 'reverie[encrypted]'"
         ) from err
     if sqlcipher.Error not in Error:

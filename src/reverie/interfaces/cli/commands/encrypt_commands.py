@@ -48,11 +48,12 @@ def encrypt_memory(
         typer.Option("--recovery", help="With the recovery key that you have, which is asked for."),
     ] = False,
 ) -> None:
-    """Encrypt the memory at rest: databases, backups, and what lies beside them.
+    """Encrypt the memory at rest.
 
-    All of it at once: until it is done nothing has changed. The recovery key is shown once; with
-    --recovery the memory gets the one that you have, so that backups made with it can be restored.
-    In a memory that is encrypted already, what lies there in the clear is encrypted too.
+    Databases, backups, and what lies beside them, all at once: until it is done nothing has
+    changed. The recovery key is shown once; with --recovery the memory gets the one that you have,
+    so that backups made with it can be restored. In a memory that is encrypted already, what lies
+    there in the clear is encrypted too.
     """
     from reverie.runtime.home_encryption import (
         check_encryption_file,
@@ -113,9 +114,9 @@ def choose_key(
 
 @commands.add("decrypt", spaced=False)
 def decrypt_memory(cli: CliContext) -> None:
-    """Decrypt the memory, so that it lies in its home in the clear, and give up its key.
+    """Decrypt the memory, and give up its key.
 
-    All of it at once: until it is done it is encrypted.
+    It lies in its home in the clear then. All of it at once: until it is done it is encrypted.
     """
     from reverie.runtime.home_encryption import decrypt_home
 

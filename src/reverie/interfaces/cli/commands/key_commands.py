@@ -56,7 +56,7 @@ def manage_key(
     ] = None,
     recovery: RecoveryOption = False,
 ) -> None:
-    """How the key of an encrypted memory is kept; add, replace or give up a way.
+    """How the key is kept; add, replace or give up a way.
 
     Without an option it is told. A new passphrase, key file or keyring entry takes the place of
     the one before; nothing is encrypted anew. With --recovery, a lost or damaged encryption.json
@@ -196,7 +196,7 @@ def unlock_home(
     key_file: KeyFileOption = None,
     recovery: RecoveryOption = False,
 ) -> None:
-    """Unlock an encrypted memory for this login, so that nobody is asked again.
+    """Unlock the memory for this login; nobody is asked again.
 
     The key is kept in memory that the system forgets when you log out, for your programs alone.
     What happened while it was locked is taken in.

@@ -87,8 +87,8 @@ def add_place(
     """Have the same memory on your other machines.
 
     A folder is one that something else carries: Syncthing, iCloud, Dropbox, a mounted bucket. Say
-    the same on each machine. Everything of `me` is shared; what came from a team is not. With
-    reverie[sealed] installed, only machines that you paired can read what lies there. A server
+    the same on each machine. Everything of `me` is shared; what came from a team is not. With the
+    extra `sealed` installed, only machines that you paired can read what lies there. A server
     without --sealed is a team's: you log in to it.
     """
     if is_server(where) and not sealed:
