@@ -33,9 +33,9 @@ from reverie.sync.device_logs.batch_file import (
 from reverie.sync.device_logs.folding import Telling, join, note_change, tell_new
 from reverie.sync.device_logs.log_reading import (
     PeerLog,
+    count_missing,
     group_by_device,
     has_nothing_new,
-    list_missing,
     list_unread,
     note_read,
 )
@@ -417,7 +417,7 @@ class History:
             for other in self.devices:
                 if other is not one and other.saved.number:
                     peer = one.saved.peers[other.name]
-                    assert peer.upto == other.saved.number and not list_missing(peer)
+                    assert peer.upto == other.saved.number and not count_missing(peer)
         told = self.devices[0].saved.told
         oracle = self.oracle
         texts = {one.memory.text for one in told.values()}

@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from bench.device_sync.real_homes import FOLDER, GIT, HOMES, TAGS, ThreeHomes
+from bench.device_sync.real_homes import FOLDER, GIT, HOMES, SERVER, TAGS, ThreeHomes
+from bench.device_sync.team_server import TeamServer, run_team_server
 from reverie.core.clock import ticks
 
 STEPS = 35
@@ -18,12 +19,13 @@ class HomesByFolder(RuleBasedStateMachine):
     """Three homes with copies of a folder."""
 
     KIND = FOLDER
+    server: ClassVar[TeamServer | None] = None
     # How many were run to their end, kills and texts with two versions, of all runs together.
     told: ClassVar[dict[str, int]] = {"histories": 0, "kills": 0, "both_sided": 0}
 
     def __init__(self) -> None:
         super().__init__()
-        self.homes = ThreeHomes(self.KIND)
+        self.homes = ThreeHomes(self.KIND, self.server)
 
     @rule(which=WHICH)
     def remember(self, which: int) -> None:
@@ -112,26 +114,23 @@ class HomesByGit(HomesByFolder):
     told: ClassVar[dict[str, int]] = {"histories": 0, "kills": 0, "both_sided": 0}
 
 
+class HomesByServer(HomesByFolder):
+    """Three homes, sealed and paired, with a team's server that keeps their files."""
+
+    KIND = SERVER
+    told: ClassVar[dict[str, int]] = {"histories": 0, "kills": 0, "both_sided": 0}
+
+
 def run_real_homes(seconds: float) -> dict[str, int]:
     """Run as many histories of real homes as fit into so many seconds: most by a folder, some by
     git, some with processes that are killed. What they came to; AssertionError, with the steps,
     for one that does not hold.
     """
     end = ticks() + seconds
-    machines = ((HomesByFolder, 12), (HomesByGit, 2))
     processes = kills = 0
     while ticks() < end:
-        for machine, examples in machines:
-            run_state_machine_as_test(
-                machine,
-                settings=settings(
-                    max_examples=examples,
-                    stateful_step_count=STEPS,
-                    deadline=None,
-                    database=None,
-                    suppress_health_check=list(HealthCheck),
-                ),
-            )
+        run_histories_of(HomesByFolder, 12)
+        run_histories_of(HomesByGit, 2)
         kills += run_killed_processes(FOLDER if processes % 2 == 0 else GIT, processes)
         processes += 1
     folder, git = HomesByFolder.told, HomesByGit.told
@@ -145,11 +144,44 @@ def run_real_homes(seconds: float) -> dict[str, int]:
     }
 
 
-def run_killed_processes(kind: str, seed: int) -> int:
+def run_homes_by_server(seconds: float) -> dict[str, int]:
+    """The same of homes that are sealed, paired, and in step through a team's server."""
+    end = ticks() + seconds
+    processes = kills = 0
+    with run_team_server() as server:
+        HomesByServer.server = server
+        while ticks() < end:
+            run_histories_of(HomesByServer, 2)
+            kills += run_killed_processes(SERVER, processes, server)
+            processes += 1
+    told = HomesByServer.told
+    return {
+        "histories_by_server": told["histories"],
+        "histories_of_processes_by_server": processes,
+        "kills_between_requests": told["kills"],
+        "kills_of_processes_by_server": kills,
+    }
+
+
+def run_histories_of(machine: type[HomesByFolder], count: int) -> None:
+    """Run so many histories by one carrier."""
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=count,
+            stateful_step_count=STEPS,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+def run_killed_processes(kind: str, seed: int, server: TeamServer | None = None) -> int:
     """A history in which each home is a process that keeps and syncs until `kill -9`, while the
     others are in step and revise what it told; how many were killed.
     """
-    chance, homes = random.Random(seed), ThreeHomes(kind)
+    chance, homes = random.Random(seed), ThreeHomes(kind, server)
     for which in range(HOMES):
         homes.kill_process(which, chance.randrange(200))
         homes.revise(which, 0)

@@ -1,10 +1,11 @@
 """Random histories of three real homes, SQLite and all, against plain dictionaries.
 
 What people do goes through the verbs, what machines do through `devices.sync`, by a folder of which
-each home has its own copy or by a git repository. A carrier brings the copies in step badly: files
+each home has its own copy, by a git repository, or by a team's server that keeps sealed files. A carrier brings the copies in step badly: files
 come late, in any order, by half, damaged, twice, under other names, or go back to what they were.
 Homes are killed in the middle of a sync, at every write and between them, or as processes by
-`kill -9`; places are out of reach for a while; clocks are years apart and jump. In the end the
+`kill -9`; places are out of reach for a while, a server before or after it has done what was asked;
+clocks are years apart and jump. In the end the
 carrier does its work once, and then all homes must be equal, nothing that was acknowledged missing,
 and of texts that were revised on two machines each be there.
 
@@ -22,22 +23,25 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import reverie
 from bench.device_sync.histories import Oracle
+from bench.device_sync.team_server import TeamServer
+from reverie.core.errors import ServerAway
 from reverie.core.model import Filter, Memory
 from reverie.sync.device_logs import key_exchange, log_step, own_log, take_in
 from reverie.sync.device_logs.git_place import GitPlace
 from reverie.sync.device_logs.log_folder import LogFolder
 from reverie.sync.device_logs.log_state import load_own, save_own
+from reverie.sync.server_client import ServerClient
 from reverie.testing import Clock, memory
 
 EVERYTHING = Filter(active=None, limit=10_000)
-FOLDER, GIT = "folder", "git"
+FOLDER, GIT, SERVER = "folder", "git", "server"
 HOMES = 3
 TAGS = ("alpha", "beta", "gamma")
 # Processes are killed here and no machine is: what would lose power needs no disk.
@@ -53,6 +57,8 @@ COMMITS = (
     (log_step, "save_own"),
     (key_exchange, "save_own"),
 )
+# What a home asks of a server: it may be killed before and after each.
+REQUESTS = ("list_files", "read_file", "write_file", "remove_file")
 # A process that keeps and syncs until it is killed. It tells what it has kept.
 WRITER = """
 import sys
@@ -104,17 +110,49 @@ def killed_after(calls: int) -> Iterator[None]:
         patched.enter_context(patch.object(LogFolder, "write", write_by_half))
         patched.enter_context(patch.object(LogFolder, "remove", dying(LogFolder.remove)))
         patched.enter_context(patch.object(GitPlace, "_run", dying(GitPlace._run)))
+        for name in REQUESTS:
+            patched.enter_context(
+                patch.object(ServerClient, name, dying(getattr(ServerClient, name)))
+            )
         for module, name in COMMITS:
             if hasattr(module, name):
                 patched.enter_context(patch.object(module, name, dying(getattr(module, name))))
         yield
 
 
+@contextmanager
+def out_of_reach(calls: int) -> Iterator[None]:
+    """Within it, a server is away after so many requests; the last one it may do still, and the
+    answer is lost.
+    """
+    left = calls
+
+    def failing(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                real(*args, **kwargs)
+            if left <= 0:
+                raise ServerAway("The server does not answer")
+            return real(*args, **kwargs)
+
+        return call
+
+    with ExitStack() as patched:
+        for name in REQUESTS:
+            patched.enter_context(
+                patch.object(ServerClient, name, failing(getattr(ServerClient, name)))
+            )
+        yield
+
+
 class ThreeHomes:
     """Three homes of one user, what moves between them, and what the user was told."""
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    def __init__(self, kind: str, server: TeamServer | None = None) -> None:
+        self.kind, self.server = kind, server
+        self.key = server.hire() if server else ""
         self.root = Path(tempfile.mkdtemp(dir=DISK if DISK.is_dir() else None))
         self.oracle = Oracle()
         self.count = self.kills = self.both_sided = 0
@@ -130,8 +168,23 @@ class ThreeHomes:
             if kind == FOLDER:
                 self.place(number).mkdir()
             mind = self.open_home(number)
-            mind.devices.add(self.address(number), name=str(number))
             self.minds.append(mind)
+            added = mind.devices.add(
+                self.address(number),
+                name=str(number),
+                sealed=True if kind == SERVER else None,
+                key=self.key,
+            )
+            if kind == SERVER:
+                self.pair_home(mind, added.code)
+
+    def pair_home(self, mind: reverie.Mind, code: str) -> None:
+        """A home of a sealed place shows a code, which the first accepts; the first makes keys."""
+        mind.devices.sync()
+        if code:
+            self.minds[0].devices.accept(code)
+            for one in (self.minds[0], mind, *self.minds):
+                one.devices.sync()
 
     def place(self, which: int) -> Path:
         """The folder or repository through which a home is kept in step."""
@@ -139,6 +192,8 @@ class ThreeHomes:
 
     def address(self, which: int) -> str:
         """How a home names its place."""
+        if self.server:
+            return self.server.url
         return f"{'file://' if self.kind == GIT else ''}{self.place(which)}"
 
     def copy_of(self, which: int) -> Path:
@@ -222,6 +277,11 @@ class ThreeHomes:
     def sync(self, which: int) -> None:
         """Be in step as far as can be; a place that is out of reach is trouble and no error."""
         self.clocks[which].tick()
+        if self.server:
+            with out_of_reach(1 + self.count % 3) if which in self.cut else nullcontext():
+                report = self.minds[which].devices.sync()
+            assert which not in self.cut or report.troubles
+            return
         away = self.place(which).with_suffix(".away")
         if which in self.cut:
             self.place(which).rename(away)

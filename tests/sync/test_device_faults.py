@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 import zlib
 from typing import Any
 
@@ -14,7 +15,15 @@ import pytest
 
 from reverie.core.model import Filter
 from reverie.interfaces.install.doctor import examine_devices
-from reverie.sync.device_logs.batch_file import HEAD, MAGIC
+from reverie.sync.device_logs.batch_file import (
+    HEAD,
+    MAGIC,
+    parse_name,
+    read_batch,
+    write_batch,
+)
+from reverie.sync.device_logs.log_step import FILES_PER_STEP, sync_devices
+from reverie.sync.device_logs.sealer import PlainSealer
 from reverie.testing import Clock, memory
 
 EVERYTHING = Filter(active=None, limit=10_000)
@@ -149,6 +158,80 @@ def test_a_file_that_says_what_none_may_is_named_and_holds_up_no_other(pair):
     assert texts_of(desk) == ["One."]
     assert len(report.troubles) == len(wrong)
     assert len(troubles_of(desk)) == len(wrong) - 1  # of the last all but one entry counts
+
+
+@pytest.mark.parametrize(
+    ("what", "field", "value"),
+    [
+        ("memory", "at", 10**400),
+        ("memory", "created_at", 2**63),
+        ("memory", "text", "\ud800"),
+        ("memory", "title", "\ud800"),
+        ("memory", "tags", ["\ud800"]),
+        ("said", "at", 10**400),
+        ("said", "session", "\ud800"),
+        ("said", "messages", [[0, "user", "The port is 4100.", 10**400]]),
+        ("said", "messages", [[0, "\ud800", "The port is 4100.", 1.0]]),
+    ],
+)
+def test_an_entry_that_no_store_can_hold_is_passed_over(pair, what, field, value):
+    """Numbers too large and halves of characters, as none of ours writes: told, and the rest of the
+    file counts.
+    """
+    laptop, desk, left, right = pair
+    keep(laptop, "One.")
+    (file,) = left.iterdir()
+    name = parse_name(file.name)
+    assert name
+    batch = read_batch(file.read_bytes(), name, PlainSealer())
+    hostile: dict[str, Any] = {
+        "memory": {**batch.entries[0]["memory"], "id": "mem_" + "0" * 26},
+        "marks": batch.entries[0]["marks"],
+    }
+    if what == "said":
+        said = [[0, "user", "The port is 4100.", 1.0]]
+        place = {"key": "0" * 20, "version": 1, "space": "me/demo", "session": "s", "at": 1.0}
+        hostile = {"said": {**place, "messages": said}}
+    hostile[what][field] = value
+    data = write_batch(batch.head, [hostile, *batch.entries], PlainSealer())
+    (right / file.name).write_bytes(data)
+    assert len(desk.devices.sync().troubles) == 1
+    assert texts_of(desk) == ["One."]
+    assert not desk.devices.sync()
+
+
+def test_however_many_files_cannot_be_read_the_others_are(pair):
+    """As of a machine that was removed and goes on writing: a step has an end, and comes to all."""
+    laptop, desk, left, right = pair
+    keep(laptop, "One.", "Two.")
+    for number in range(FILES_PER_STEP + 5):
+        (right / f"{'0' * 12}-{number + 1:08}.log").write_bytes(b"none of yours" * 9)
+    for file in left.iterdir():
+        shutil.copy(file, right)
+    assert not sync_devices(desk.devices.job(everywhere=True), rounds=3).more
+    assert texts_of(desk) == ["One.", "Two."]
+
+
+def test_a_log_that_says_it_has_a_hundred_million_files_costs_nothing(pair):
+    """What is missing before it is counted without a list of it."""
+    laptop, desk, left, right = pair
+    keep(laptop, "One.", "Two.")
+    first, second = sorted(left.iterdir())
+    shutil.copy(first, right)
+    name = parse_name(second.name)
+    assert name
+    batch = read_batch(second.read_bytes(), name, PlainSealer())
+    last = name._replace(number=99_999_999)
+    data = write_batch(batch.head._replace(number=last.number), batch.entries, PlainSealer())
+    (right / last.text).write_bytes(data)
+    desk.devices.sync()
+    tracemalloc.start()
+    try:
+        (other,) = desk.devices.status().others
+        assert other.missing == 99_999_997
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.proves("X74")

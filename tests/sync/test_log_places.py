@@ -326,7 +326,9 @@ def test_a_file_is_written_once_and_only_sealed(ann):
     refused = client.put(other, content=open_log, headers=fresh)
     assert refused.status_code == 400 and "not sealed" in refused.json()["detail"]
     assert client.put(other, content=data).status_code == 400
-    assert client.put("/v1/sync/files/notes.txt", content=data, headers=fresh).status_code == 400
+    for name in ("notes.txt", f"{ONE}-٠٠٠٠٠٠٠١.log"):
+        put = client.put(f"/v1/sync/files/{name}", content=data, headers=fresh)
+        assert put.status_code == 400
     large = MAGIC + bytes(9_000_000)
     assert client.put(other, content=large, headers=fresh).status_code == 413
 
@@ -401,6 +403,52 @@ def test_two_homes_of_one_number_are_told_apart(server_homes, ann, tmp_path):
         assert first.devices.status().device != second.devices.status().device
         sync(first, desk)
         assert texts_of(desk) == texts_of(first) == ["One.", "Three.", "Two."]
+
+
+def test_a_file_that_somebody_put_under_this_devices_number_is_replaced(server_homes, ann):
+    """Whoever had the key to the server for a while has put files there that no device can open, in
+    place of the next ones of a log: they hold up nothing.
+    """
+    laptop, desk = server_homes("laptop"), server_homes("desk")
+    laptop.remember("One.", space="me/demo")
+    sync(laptop, desk)
+    thief, device = ann.team.client(ann.key), laptop.devices.status().device
+    last = max(one["name"] for one in list_of(ann) if one["name"].startswith(f"{device}-0"))
+    for number in range(int(last[13:21]) + 1, int(last[13:21]) + 4):
+        put = thief.put(
+            f"/v1/sync/files/{device}-{number:08}.log",
+            content=sealed_batch("none of yours"),
+            headers={"If-None-Match": "*"},
+        )
+        assert put.status_code == 200
+    laptop.remember("Two.", space="me/demo")
+    sync(laptop)
+    (trouble, _) = desk.devices.sync().troubles  # what is still there of it is named
+    assert "cannot be opened" in trouble
+    assert texts_of(desk) == ["One.", "Two."]
+    assert laptop.devices.status().device == device
+
+
+def test_a_name_is_free_again_after_a_removal_under_a_hold(ann):
+    """Nobody can tell that there is a hold: the name can be given anew, to the same and to others,
+    as often as one likes, and what was removed is kept each time.
+    """
+    client, control, boss = ann.team.client(ann.key), ann.team.control, ann.team.admin
+    path, fresh = f"/v1/sync/files/{ONE}-00000001.log", {"If-None-Match": "*"}
+    hold = control.governance.place_hold(boss, "user", "ann", "A lawsuit", now())
+    one, two = sealed_batch("One."), sealed_batch("Two.")
+    for data in (one, one, two):
+        assert client.put(path, content=data, headers=fresh).status_code == 200
+        assert client.get(path).content == data
+        assert client.delete(path).json() == {"removed": True}
+        assert client.get(path).status_code == 404
+        assert client.delete(path).json() == {"removed": False}
+    (place,) = places_of(control)
+    assert (place.files, place.hidden) == (2, 2)
+    assert client.put(path, content=two, headers=fresh).status_code == 200
+    control.governance.lift_hold(boss, hold.id, now())
+    assert 2 == control.governance.apply_file_retention(operator_of("acme"), now())
+    assert [f"{ONE}-00000001.log"] == [one["name"] for one in list_of(ann)]
 
 
 def test_a_hold_keeps_files_out_of_sight(server_homes, ann):

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reverie.core.authorship import WRITER
@@ -37,6 +36,7 @@ CONTENT_FIELDS = frozenset(FIELDS) - frozenset((*USE_FIELDS, *OWN_FIELDS, "id"))
 ID_START = "mem_"
 MAX_BASES = 200  # of one memory
 MAX_ITEMS = 500  # of one batch
+MAX_NUMBER = 1e15  # seconds: far beyond every moment, and exact
 MAX_BATCH_BYTES = 2_000_000  # of one batch, about; a single memory may be as large
 TEXT_FIELDS = ("title", "session", "speaker", "retired_why")
 NUMBER_FIELDS = ("at", "created_at", "updated_at", "trust", "confidence", "salience")
@@ -149,6 +149,10 @@ def check_types(memory: Memory) -> None:
         if not all(isinstance(one, str) for one in getattr(memory, name))
     ]
     counts = (memory.strength, memory.access_count)
+    if not wrong:
+        texts = (getattr(memory, name) for name in TEXT_FIELDS)
+        lists = (getattr(memory, name) for name in LIST_FIELDS)
+        check_characters([memory.text, *texts, *(one for held in lists for one in held)])
     if wrong or not all(isinstance(one, int) and 0 <= one < 2**31 for one in counts):
         raise BadInput(f"These fields cannot be read: {', '.join(wrong) or 'its use'}")
     if memory.provenance not in TRUST_BY_PROVENANCE or len(memory.tags) > MAX_TAGS:
@@ -157,9 +161,19 @@ def check_types(memory: Memory) -> None:
         raise BadInput("What superseded it is no id")
 
 
+def check_characters(texts: Iterable[str]) -> None:
+    """Raise BadInput if a text holds half a character, which no store can hold."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError as err:
+        raise BadInput(f"It holds half a character: {err.object[err.start]!a}") from err
+
+
 def is_number(value: object) -> bool:
-    """True for a finite number."""
-    return isinstance(value, int | float) and math.isfinite(value) and not isinstance(value, bool)
+    """True for a number that every store can hold: finite, and no larger than any moment is."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return -MAX_NUMBER < value < MAX_NUMBER
 
 
 def batch_to_wire(batch: Batch) -> dict[str, Any]:

@@ -108,18 +108,24 @@ class DeviceFileRows:
         return gone.rowcount == 1
 
     def hide_device_file(self, space: str, name: str, now: float) -> bool:
-        """Show a file to nobody any more, and keep it; False if there was none."""
-        hidden = self.db.run(
+        """Show a file to nobody any more, and keep it; False if there was none. It is kept under
+        its name and digest, so that the name can be given to another one.
+        """
+        self.db.run(
             """
-            update device_file set removed_at = %(now)s
+            insert into device_file
+                (tenant, space, name, digest, data, written_at, seen_at, removed_at)
+            select tenant, space, name || ' ' || digest, digest, data, written_at, seen_at, %(now)s
+            from device_file
             where tenant = %(tenant)s and space = %(space)s and name = %(name)s
                 and removed_at is null
+            on conflict (tenant, space, name) do nothing
             """,
             space=space,
             name=name,
             now=now,
         )
-        return hidden.rowcount == 1
+        return self.remove_device_file(space, name)
 
     def note_place_seen(self, space: str, now: float, *, every: float) -> None:
         """Keep that somebody looked at a place, once in so many seconds."""

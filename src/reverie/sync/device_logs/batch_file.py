@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 import struct
 import zlib
@@ -20,11 +19,12 @@ from typing import Any, NamedTuple
 from reverie.core.errors import CannotOpen, ReverieError
 from reverie.core.private_files import SEALED_HEADER
 from reverie.sync.device_logs.sealer import Sealer
+from reverie.sync.wire_format import is_number
 
 MAGIC = b"RVLOG1\r\n"
 HEAD = struct.Struct(f">{len(MAGIC)}sQ32s")
 FORMAT = 1
-NAME = re.compile(r"([0-9a-f]{12})-(\d{8})\.log")
+NAME = re.compile(r"([0-9a-f]{12})-([0-9]{8})\.log")
 KEY_NAME = re.compile(r"([0-9a-f]{12})-keys\.age")
 RING, REQUEST = b"RVRING1\n", b"RVASKS1\n"  # how files begin that show keys, or ask for them
 MAX_PLAIN_BYTES = 256_000_000
@@ -190,6 +190,6 @@ def check_head(head: BatchHead) -> BatchHead:
         is_right = isinstance(value, HEAD_SORTS[key])
         if not is_right or (isinstance(value, bool) and HEAD_SORTS[key] is not bool):
             raise ValueError(f"its {key} is {str(value)[:40]!r}")
-    if not math.isfinite(head.at):
+    if not is_number(head.at):
         raise ValueError(f"its at is {head.at}")
     return head

@@ -18,7 +18,7 @@ from reverie.sync.device_logs.batch_file import key_file_owner, owner_of
 from reverie.sync.device_logs.home_keys import load_keys
 from reverie.sync.device_logs.log_folder import FOLDER as LOG_FOLDER
 from reverie.sync.device_logs.log_folder import LogFolder, PlaceAway
-from reverie.sync.device_logs.log_reading import list_missing
+from reverie.sync.device_logs.log_reading import count_missing
 from reverie.sync.device_logs.log_state import (
     CURSOR,
     FOLDER,
@@ -363,7 +363,7 @@ def describe_devices(store: Store, home: Path) -> DevicesStatus | None:
             peer.seen_at,
             peer.wrote_at,
             peer.upto + len(peer.beyond),
-            len(list_missing(peer)),
+            count_missing(peer),
             tuple(why for why in peer.troubles.values() if LIES_OPEN not in why),
             sum(LIES_OPEN in why for why in peer.troubles.values()),
         )

@@ -69,11 +69,9 @@ def is_rolled_back(peer: PeerLog, numbers: Iterable[int]) -> bool:
     return max(numbers, default=0) < peer.last
 
 
-def list_missing(peer: PeerLog) -> list[int]:
-    """The numbers before the last that was read which have not arrived."""
-    if not peer.beyond:
-        return []
-    return [number for number in range(peer.upto + 1, peer.last) if not peer.has(number)]
+def count_missing(peer: PeerLog) -> int:
+    """How many files before the last that was read have not arrived."""
+    return peer.last - peer.upto - len(peer.beyond)
 
 
 def has_nothing_new(peer: PeerLog, head: BatchHead) -> bool:

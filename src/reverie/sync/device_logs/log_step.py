@@ -401,7 +401,9 @@ class DeviceStep:
         return sizes
 
     def _take_all(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> None:
-        """Take in what others wrote, as many files as a step may."""
+        """Take in what others wrote, as many files as a step may. Those that cannot be read do not
+        count, however many there are: they hold up no other, and a step has an end.
+        """
         peers = load_peers(self.store)
         left = FILES_PER_STEP
         for device, numbers in sorted(group_by_device(sizes).items()):
@@ -409,27 +411,26 @@ class DeviceStep:
                 continue
             peer = peers.get(device) or PeerLog(device)
             self._note(device, "", ROLLED_BACK if is_rolled_back(peer, numbers) else "")
-            unread = list_unread(peer, numbers)
-            for number in unread[:left]:
+            for number in list_unread(peer, numbers):
+                if left == 0:
+                    self.done = self.done._replace(more=True)
+                    return
                 if not self.renew():
                     return
-                self._take_file(own, there, LogName(device, number))
-            if len(unread) > left:
-                self.done = self.done._replace(more=True)
-            left = max(0, left - len(unread))
+                left -= self._take_file(own, there, LogName(device, number))
 
-    def _take_file(self, own: OwnLog, there: Place, name: LogName) -> None:
-        """Take in one file; what is wrong with it is noted."""
+    def _take_file(self, own: OwnLog, there: Place, name: LogName) -> bool:
+        """Take in one file; False if that cannot be, and what is wrong with it is noted."""
         number = str(name.number)
         try:
             batch = read_batch(there.read(name.text), name, self.job.sealer)
         except HalfArrived:
             self._note(name.device, number, "")
-            return
+            return False
         except (DamagedFile, CannotOpen, PlaceAway) as err:
             self._note(name.device, number, str(err))
             self.done = self.done.plus(DeviceReport(troubles=(str(err),), more=self.done.more))
-            return
+            return False
         try:
             self._take(own, name, batch)
         except StoreError:
@@ -438,6 +439,8 @@ class DeviceStep:
             # One file that this Reverie cannot apply holds up no other.
             self._note(name.device, number, str(err))
             self.done = self.done.plus(DeviceReport(troubles=(str(err),), more=self.done.more))
+            return False
+        return True
 
     def _take(self, own: OwnLog, name: LogName, batch: LogBatch) -> None:
         peer = load_peers(self.store).get(name.device) or PeerLog(name.device)

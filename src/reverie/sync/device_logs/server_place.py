@@ -2,7 +2,8 @@
 
 It keeps the files of the user's own place and can read none of them; nobody else can list, read or
 write them. A file of a log is written once: if another home writes under this device's number, the
-second of them is refused, looks again and takes another number. What was cut off is sent again and
+second of them is refused, looks again and takes another number. What lies there under this device's
+number and none of its homes wrote is replaced. What was cut off is sent again and
 comes to the same.
 """
 
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from reverie.core.errors import NotFound, Overwritten, ReverieError, ServerAway, Unauthenticated
 from reverie.sync.credentials import load_place_key
-from reverie.sync.device_logs.batch_file import is_sealed_file, owner_of, parse_name
+from reverie.sync.device_logs.batch_file import is_sealed_file, owner_of
 from reverie.sync.device_logs.log_folder import PlaceAway, own_folder
 from reverie.sync.server_client import ServerClient, Waits
 
@@ -65,8 +66,9 @@ class ServerPlace:
             )
         _, before = self._listed.get(name, (0, ""))
         with self._translating() as client:
-            # A batch never changes; a file of keys does.
-            client.write_file(name, data, before="" if parse_name(name) else before)
+            # In place of what was listed: an earlier file of keys, or under a number of this
+            # device's log one that none of its homes wrote, for which it was looked at before.
+            client.write_file(name, data, before=before)
         self._listed[name] = (len(data), digest_of(data))
 
     def remove(self, name: str) -> None:

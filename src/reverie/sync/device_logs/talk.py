@@ -27,7 +27,7 @@ from reverie.pipeline.conversation_events import iterate_messages
 from reverie.storage import Store
 from reverie.storage.erased_texts import PURGED
 from reverie.sync.device_logs.space_names import SpaceNames, to_here, to_logs
-from reverie.sync.wire_format import is_number
+from reverie.sync.wire_format import check_characters, is_number
 
 MESSAGE_VERBS = ("turn", "heard")
 TALK_META = "devices:talk:"  # key → what is known of it
@@ -218,27 +218,35 @@ def read_talk_entry(values: Any) -> TalkEntry:
             version,
             validate_space(values["space"]),
             str(values["session"]),
-            float(values["at"]),
+            read_moment(values["at"]),
             said,
             values.get("own") is True,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as err:
         raise BadInput(f"What was said in a session cannot be read: {err}") from err
     is_version = isinstance(version, int) and not isinstance(version, bool) and 0 < version < 2**31
-    if not re.fullmatch(r"[0-9a-f]{20}", entry.key) or not is_version or not is_number(entry.at):
+    if not re.fullmatch(r"[0-9a-f]{20}", entry.key) or not is_version:
         raise BadInput("What was said in a session has no key or version")
+    check_characters([entry.session, *(text for one in said for text in (one.role, one.text))])
     if not 0 < len(said) <= MAX_MESSAGES:
         raise BadInput("What was said in a session has no messages, or too many")
     return entry
+
+
+def read_moment(value: Any) -> float:
+    """When something was; ValueError for what is no moment."""
+    if not is_number(value):
+        raise ValueError(f"{str(value)[:40]} is no moment")
+    return float(value)
 
 
 def read_said(values: Any) -> Said:
     """One message that a device told."""
     number, role, text, at = values
     is_right = isinstance(number, int) and isinstance(role, str) and isinstance(text, str)
-    if not is_right or isinstance(number, bool) or not is_number(at):
+    if not is_right or isinstance(number, bool):
         raise ValueError(f"{str(values)[:40]} is no message")
-    return Said(number, role, text, float(at))
+    return Said(number, role, text, read_moment(at))
 
 
 class TalkIntake:
