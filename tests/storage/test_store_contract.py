@@ -1571,8 +1571,9 @@ def test_a_backup_is_whole_and_refuses_to_overwrite(store, tmp_path):
     kept.
     """
     filled(store)
-    # An encrypted copy opens as a store where its home's key is.
-    folder = database_library.home_of_database(store.path) if store.has_file else None
+    # An encrypted copy opens as a store where its home's key is; PostgreSQL's is never encrypted.
+    path = getattr(store, "path", None)
+    folder = database_library.home_of_database(path) if path else None
     target = (folder / "backups" if folder else tmp_path) / "copy.db"
     target.parent.mkdir(exist_ok=True)
     if not store.has_file:

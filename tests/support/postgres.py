@@ -102,15 +102,21 @@ def citus_folder():
 def citus_database(citus_cluster):
     """The URL of an empty database on all nodes of the cluster."""
     name = new_id("test")
-    yield citus_cluster.create_database(name)
+    yield create_on_cluster(citus_cluster, name)
     citus_cluster.drop_database(name)
+
+
+def create_on_cluster(cluster, name):
+    """The URL of a new database on all nodes."""
+    with setting_up_cluster():
+        return cluster.create_database(name)
 
 
 @pytest.fixture(scope="session")
 def spread_database(citus_cluster):
     """The URL of a database with the tables of Reverie, spread over the cluster; for many tests."""
     name = new_id("test")
-    url = citus_cluster.create_database(name)
+    url = create_on_cluster(citus_cluster, name)
     spread_tables(url)
     yield url
     citus_cluster.drop_database(name)
@@ -141,9 +147,18 @@ def fresh_tenant(url):
 
 def spread_tables(url):
     """Create the tables of Reverie in a database of a cluster, and spread them over its nodes."""
-    with closing(PostgresDatabase(url)) as database:
+    with setting_up_cluster(), closing(PostgresDatabase(url)) as database:
         database.prepare()
         database.distribute(shard_count=SHARDS)
+
+
+@contextmanager
+def setting_up_cluster():
+    """One process at a time: nodes and roles are those of all databases of a cluster, and two that
+    change them at once get in each other's way.
+    """
+    with hold_lock(Path(tempfile.gettempdir()) / f"reverie-citus-{os.getuid()}.lock"):
+        yield
 
 
 def require_citus():
