@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 PAGE_BYTES, SALT_BYTES, HMAC_BYTES = 4_096, 16, 32
 SALT_MASK, HMAC_ROUNDS = 0x3A, 2  # of SQLCipher 4
-# A page of a plain database has hundreds of zeros, one that is encrypted 16 of 4,096.
-MAX_RANDOM_ZEROS = 64
+# Of 4,096 random bytes each value comes about 16 times, and hardly one of 256 is missing. A page of
+# a plain database has hundreds of zeros; a text has no more than a hundred values.
+MAX_SAME, MIN_VALUES = 64, 240
 
 
 def iter_sealed_pages(path: Path, key: bytes) -> Iterator[tuple[bytes, bool]]:
@@ -59,4 +61,10 @@ def looks_encrypted(path: Path) -> bool:
     """True for a file whose first pages are as random as encrypted ones."""
     with path.open("rb") as file:
         pages = [page for page in (file.read(PAGE_BYTES) for _ in range(2)) if page]
-    return bool(pages) and all(page.count(0) <= MAX_RANDOM_ZEROS for page in pages)
+    return bool(pages) and all(map(is_random, pages))
+
+
+def is_random(page: bytes) -> bool:
+    """True for bytes that are as evenly spread as encrypted ones."""
+    values = Counter(page)
+    return len(values) >= MIN_VALUES and max(values.values()) <= MAX_SAME
