@@ -265,7 +265,7 @@ def interrupt(child):
     child.send_signal(signal.SIGINT)
     while True:
         with suppress(subprocess.TimeoutExpired):
-            child.communicate(timeout=20)
+            child.communicate(timeout=60)
             return
         child.send_signal(signal.SIGINT)
 
