@@ -10,7 +10,8 @@ from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import Event, Filter, Revise
 from reverie.sync.device_logs import log_folder
 from reverie.sync.device_logs.batch_file import HEAD
-from reverie.testing import Clock, memory
+from reverie.testing import Clock
+from tests.sync.conftest import devices_at
 
 EVERYTHING = Filter(active=None, limit=10_000)
 
@@ -31,17 +32,8 @@ def folder(tmp_path):
 @pytest.fixture
 def device(tmp_path, folder, clock):
     """Homes by name, in step through the folder; all are closed at the end."""
-    minds = []
-
-    def make(name, *, where=folder):
-        mind = memory(tmp_path / name, now=clock, embedder="none")
-        minds.append(mind)
-        mind.devices.add(str(where), name=name)
-        return mind
-
-    yield make
-    for mind in minds:
-        mind.close()
+    with devices_at(folder, tmp_path, clock) as make:
+        yield make
 
 
 def sync(*minds, rounds=2):

@@ -14,7 +14,8 @@ from reverie.sync.device_logs.marks import Mark, Marks, marks_to_json
 from reverie.sync.device_logs.sealer import PlainSealer
 from reverie.sync.device_logs.talk import Said, is_rest_of, join_messages
 from reverie.sync.wire_format import memory_to_wire, number_of
-from reverie.testing import Clock, memory
+from reverie.testing import Clock
+from tests.sync.conftest import devices_at
 
 EVERYTHING = Filter(active=None, limit=10_000)
 TALK = [
@@ -40,17 +41,8 @@ def remote(tmp_path):
 @pytest.fixture
 def device(tmp_path, remote, clock):
     """Homes by name, in step through the repository; all are closed at the end."""
-    minds = []
-
-    def make(name, *, where=remote):
-        mind = memory(tmp_path / name, now=clock, embedder="none")
-        minds.append(mind)
-        mind.devices.add(str(where), name=name)
-        return mind
-
-    yield make
-    for mind in minds:
-        mind.close()
+    with devices_at(remote, tmp_path, clock) as make:
+        yield make
 
 
 def sync(*minds, rounds=2):

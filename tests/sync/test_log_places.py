@@ -30,7 +30,7 @@ from reverie.sync.device_logs.server_place import ServerPlace
 from reverie.sync.server_client import ServerClient
 from reverie.testing import memory
 from tests.support.helpers import run_command, toy_home
-from tests.sync.conftest import key_of
+from tests.sync.conftest import key_of, paired_homes
 
 EVERYTHING = Filter(active=None, limit=10_000)
 ONE, OTHER = "0" * 11 + "1", "0" * 11 + "2"  # numbers of devices
@@ -95,23 +95,9 @@ def open_place(kind, where, tmp_path):
 @pytest.fixture
 def homes(where, tmp_path):
     """Homes by name, sealed and paired through the place; all are closed at the end."""
-    minds = {}
-
-    def open_home(name):
-        mind = memory(tmp_path / name, now=now, embedder="none")
-        url, key = where
-        added = mind.devices.add(url, name=name, sealed=True, key=key)
-        mind.devices.sync()
-        if added.code:
-            next(iter(minds.values())).devices.accept(added.code)
-            for one in (*minds.values(), mind):
-                one.devices.sync()
-        minds[name] = mind
-        return mind
-
-    yield open_home
-    for mind in minds.values():
-        mind.close()
+    url, key = where
+    with paired_homes(tmp_path, url, key=key, sealed=True) as open_home:
+        yield open_home
 
 
 def texts_of(mind):
@@ -224,22 +210,8 @@ def test_a_process_that_is_killed_loses_nothing_and_sends_nothing_twice(homes, t
 @pytest.fixture
 def server_homes(ann, tmp_path):
     """Homes of Ann, sealed and paired through the server."""
-    minds = {}
-
-    def open_home(name):
-        mind = memory(tmp_path / name, now=now, embedder="none")
-        added = mind.devices.add(ann.url, name=name, key=ann.key)
-        mind.devices.sync()
-        if added.code:
-            next(iter(minds.values())).devices.accept(added.code)
-            for one in (*minds.values(), mind):
-                one.devices.sync()
-        minds[name] = mind
-        return mind
-
-    yield open_home
-    for mind in minds.values():
-        mind.close()
+    with paired_homes(tmp_path, ann.url, key=ann.key) as open_home:
+        yield open_home
 
 
 def dump_rows(team):

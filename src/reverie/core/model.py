@@ -262,6 +262,11 @@ def visible_spaces(space: str) -> tuple[str, ...]:
     return tuple("/".join(parts[:count]) for count in range(len(parts), 0, -1))
 
 
+def is_within(space: str, above: str) -> bool:
+    """True if a space is another one or lies in it."""
+    return space == above or space.startswith(f"{above}/")
+
+
 def index_memories(memories: Iterable[Memory]) -> dict[str, Memory]:
     """The memories by their ids."""
     return {memory.id: memory for memory in memories}

@@ -35,13 +35,22 @@ def is_locked(home: PathLike) -> bool:
 
 def seal_bytes(home: PathLike, data: bytes) -> bytes:
     """Bytes as they may lie in a home: sealed where it is encrypted."""
-    if not is_encrypted(home):
+    recipient = find_recipient(home)
+    if not recipient:
         return data
     from reverie.core.age_sealing import seal_to
+
+    return seal_to([recipient], data)
+
+
+def find_recipient(home: PathLike) -> str:
+    """The public key to which the files of a home are sealed; "" if it is not encrypted."""
+    if not is_encrypted(home):
+        return ""
     from reverie.core.home_key import read_encryption
 
     encryption = read_encryption(home)
-    return seal_to([encryption.recipient], data) if encryption else data
+    return encryption.recipient if encryption else ""
 
 
 def open_bytes(home: PathLike, data: bytes) -> bytes:
@@ -64,11 +73,10 @@ def open_bytes(home: PathLike, data: bytes) -> bytes:
 
 def seal_lines(home: PathLike, lines: bytes) -> bytes:
     """Lines to be appended to a file of a home: in an encrypted one as one line that is sealed."""
-    if not lines or not is_encrypted(home):
+    recipient = find_recipient(home) if lines else ""
+    if not recipient:
         return lines
-    from binascii import b2a_base64
-
-    return SEALED_LINE + b2a_base64(seal_bytes(home, lines))
+    return seal_line(recipient, lines)
 
 
 def open_lines(home: PathLike, data: bytes) -> bytes:
@@ -77,20 +85,45 @@ def open_lines(home: PathLike, data: bytes) -> bytes:
     """
     if SEALED_LINE not in data:
         return data
-    from binascii import Error, a2b_base64
     from contextlib import suppress
 
     from reverie.core.errors import CannotOpen
+    from reverie.core.home_key import read_home_key
 
+    key = read_home_key(home)
+    if key is None:
+        return data
     opened = []
     for line in data.splitlines(keepends=True):
         plain = line
         if line.startswith(SEALED_LINE):
-            with suppress(Error, CannotOpen):
-                sealed = a2b_base64(line[len(SEALED_LINE) :].rstrip(), strict_mode=True)
-                plain = open_bytes(home, sealed)
+            with suppress(CannotOpen):
+                plain = open_line(key.files, line)
         opened.append(plain)
     return b"".join(opened)
+
+
+def seal_line(public: str, plain: bytes) -> bytes:
+    """What was sealed to a key as one line of a file."""
+    from binascii import b2a_base64
+
+    from reverie.core.age_sealing import seal_to
+
+    return SEALED_LINE + b2a_base64(seal_to([public], plain))
+
+
+def open_line(secret: str, line: bytes) -> bytes:
+    """What `seal_line` sealed; CannotOpen if it was sealed to another key, or altered."""
+    from binascii import a2b_base64
+
+    from reverie.core.age_sealing import open_with
+    from reverie.core.errors import CannotOpen
+
+    try:
+        sealed = a2b_base64(line.removeprefix(SEALED_LINE).rstrip(), strict_mode=True)
+    except ValueError as err:
+        raise CannotOpen("was altered: it is no base64") from err
+    return open_with(secret, sealed)
 
 
 def write_private_bytes(

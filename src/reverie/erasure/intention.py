@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from reverie.core import clock
 from reverie.core.atomic_file import sync_folder
 from reverie.core.errors import StoreBusy
+from reverie.core.file_blanking import blank_open_file
 from reverie.core.file_lock import take_lock
 from reverie.core.private_files import read_private_bytes, write_private_bytes
 
@@ -91,9 +92,7 @@ def clear_intention(work: WorkContext) -> None:
         return
     path = intention_file(work.settings.home)
     with suppress(FileNotFoundError), path.open("r+b") as file:
-        file.write(bytes(path.stat().st_size))
-        file.flush()
-        os.fsync(file.fileno())
+        blank_open_file(file.fileno())
     path.unlink(missing_ok=True)
     sync_folder(str(path.parent))
 

@@ -14,8 +14,7 @@ from reverie.core.memory_spans import (
     OPERATIONS,
     CollectedSpan,
     SpanRecord,
-    emit_record,
-    find_tracer,
+    find_record_sink,
 )
 from reverie.runtime.mind.verb_spans import context_attributes, describe_settling, describe_sleep
 from reverie.runtime.settle import SettleReport
@@ -61,11 +60,10 @@ class WorkerSpans:
         self._mind, self._log = mind, log
         self._spool = SpanSpool(mind.settings.home)
         self._sender: SpanSender | None = None
-        self._sink: SpanSink | None = None
         mind.context.surface = "worker"
-        if tracer := find_tracer():  # as started by `opentelemetry-instrument`
-            self._sink = lambda record: emit_record(tracer, record)
-        elif target := find_target(mind.settings):
+        # Its own provider, as started by `opentelemetry-instrument`, or else ours.
+        self._sink = find_record_sink(None)
+        if self._sink is None and (target := find_target(mind.settings)):
             self._sink = self._open_sender(target)
         mind.context.spans = self._sink
 

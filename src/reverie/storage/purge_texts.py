@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from reverie.core.doubt import DOUBT
 from reverie.core.kinds import RECORD_KINDS
@@ -46,9 +46,18 @@ RECORD_KINDS_LISTED = ", ".join(f"'{kind}'" for kind in sorted(RECORD_KINDS))
 
 CleanValue = Callable[[Any], Any]
 """A JSON value as it is to be written."""
-ReadRows = Callable[[TextTable, list[str] | None, str], Iterable[dict[str, Any]]]
-"""The rows of a table that hold one of the needles (any, without) and meet a condition in SQL."""
 RepeatingRows = Iterable[tuple[TextTable, dict[str, Any]]]
+
+
+class ReadRows(Protocol):
+    """How a backend reads rows."""
+
+    def __call__(
+        self, table: TextTable, *, needles: Sequence[str] | None, only: str
+    ) -> Iterable[dict[str, Any]]:
+        """The rows of a table that hold one of the needles (any, without) and meet `only`, a
+        condition in SQL.
+        """
 
 
 class SourceCleaners(NamedTuple):
@@ -232,7 +241,7 @@ def select_repeating_rows(
     for table in TEXT_TABLES:
         if table.name not in conditions:
             continue
-        for row in read_rows(table, needles, conditions[table.name]):
+        for row in read_rows(table, needles=needles, only=conditions[table.name]):
             strings = (value for value in row.values() if isinstance(value, str))
             if any(map(prefilter.may_match_json, strings)):
                 yield table, row

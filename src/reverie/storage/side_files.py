@@ -17,8 +17,15 @@ from reverie.core.age_sealing import open_with, public_of, seal_to
 from reverie.core.atomic_file import replace_file, write_beside
 from reverie.core.environment import is_encrypted
 from reverie.core.errors import CannotOpen
+from reverie.core.file_blanking import blank_open_file, erase_file
 from reverie.core.home_key import HomeKey, read_home_key
-from reverie.core.private_files import SEALED_HEADER, SEALED_LINE, is_locked
+from reverie.core.private_files import (
+    SEALED_HEADER,
+    SEALED_LINE,
+    is_locked,
+    open_line,
+    seal_line,
+)
 
 # Below the home. `*.json` of sessions and `*.known` hold no texts.
 SEALED_FILES = (
@@ -64,6 +71,11 @@ def list_logs(home: Path) -> Iterator[Path]:
 def find_plain_side_files(home: Path) -> Iterator[Path]:
     """Files of an encrypted home that lie there in the clear, though they hold texts."""
     yield from find_unsealed_files(home)
+    yield from list_removed_files(home)
+
+
+def list_removed_files(home: Path) -> Iterator[Path]:
+    """The files that an encrypted home does not keep."""
     for pattern in REMOVED_FILES:
         yield from filter(Path.is_file, home.glob(pattern))
 
@@ -113,10 +125,10 @@ def convert_side_files(
     paths = [*list_side_files(home), *list_logs(home)]
     count = sum(convert_file(path, key, former) for path in paths)
     if key is not None:
-        for pattern in REMOVED_FILES:
-            for path in filter(Path.is_file, home.glob(pattern)):
+        for path in list(list_removed_files(home)):
+            with suppress(OSError):
                 erase_file(path)
-                count += 1
+            count += 1
     return count
 
 
@@ -136,7 +148,8 @@ def convert_file(path: Path, key: HomeKey | None, former: HomeKey | None) -> boo
                     return False
                 replace_file(half, path)
             if key is not None:
-                blank_open_file(file.fileno(), len(data))
+                with suppress(OSError):
+                    blank_open_file(file.fileno())
     except FileNotFoundError:
         return False
     return True
@@ -159,20 +172,17 @@ def convert_data(path: Path, data: bytes, key: HomeKey | None, former: HomeKey |
 
 def convert_log(data: bytes, key: HomeKey | None, former: HomeKey | None) -> bytes:
     """The lines of a log, each as it should be."""
-    from binascii import Error, a2b_base64, b2a_base64
-
     lines = []
     for line in data.splitlines(keepends=True):
         if is_sealed_line(line) == (key is not None):
             lines.append(line)
         elif key is not None:
-            lines.append(SEALED_LINE + b2a_base64(seal_to([public_of(key.files)], line)))
+            lines.append(seal_line(public_of(key.files), line))
         else:
             assert former is not None
             try:
-                sealed = a2b_base64(line[len(SEALED_LINE) :].rstrip(), strict_mode=True)
-                lines.append(open_with(former.files, sealed))
-            except (Error, CannotOpen):
+                lines.append(open_line(former.files, line))
+            except CannotOpen:
                 lines.append(line)
     return b"".join(lines)
 
@@ -180,20 +190,3 @@ def convert_log(data: bytes, key: HomeKey | None, former: HomeKey | None) -> byt
 def is_sealed_line(line: bytes) -> bool:
     """True for a line of a log that was sealed by itself."""
     return line.startswith(SEALED_LINE)
-
-
-def erase_file(path: Path) -> None:
-    """Remove a file, and overwrite before what it held."""
-    with suppress(OSError):
-        with path.open("r+b") as file:
-            blank_open_file(file.fileno(), path.stat().st_size)
-        path.unlink(missing_ok=True)
-
-
-def blank_open_file(number: int, size: int) -> None:
-    """Overwrite what an open file held with zeros. Disks that write elsewhere than where they are
-    told to may keep it all the same.
-    """
-    with suppress(OSError):
-        os.pwrite(number, bytes(size), 0)
-        os.fsync(number)

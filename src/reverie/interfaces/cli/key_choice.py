@@ -89,29 +89,28 @@ def read_unseen(what: str, example: str, *, twice: bool = False) -> str:
     """A passphrase; BadInput where nobody can be asked and none is given."""
     if given := environment.home_passphrase():
         return given
+    return ask_unseen(what, f"{example}, or set REVERIE_PASSPHRASE", twice=twice)
+
+
+def read_recovery_key() -> str:
+    """The recovery key: typed unseen, or from stdin."""
+    return ask_unseen("The recovery key", "reverie data unlock --recovery < FILE").strip()
+
+
+def ask_unseen(what: str, example: str, *, twice: bool = False) -> str:
+    """What is typed unseen at a terminal, else a line from stdin; BadInput where none comes, with
+    an `example` of how to give it.
+    """
     if not sys.stdin.isatty():
         line = sys.stdin.readline().rstrip("\r\n")
         if not line:
-            raise BadInput(f"Nothing came on stdin. Try: {example}, or set REVERIE_PASSPHRASE")
+            raise BadInput(f"Nothing came on stdin. Try: {example}")
         return line
     try:
         return str(typer.prompt(what, hide_input=True, confirmation_prompt=twice, err=True))
     except typer.Abort as err:
         # Ctrl-C or Ctrl-D at the prompt: nothing was done yet.
         raise KeyboardInterrupt from err
-
-
-def read_recovery_key() -> str:
-    """The recovery key: typed unseen, or from stdin."""
-    if sys.stdin.isatty():
-        try:
-            return str(typer.prompt("The recovery key", hide_input=True, err=True)).strip()
-        except typer.Abort as err:
-            raise KeyboardInterrupt from err
-    line = sys.stdin.readline().strip()
-    if not line:
-        raise BadInput("Nothing came on stdin. Try: reverie data unlock --recovery < FILE")
-    return line
 
 
 def describe_recovery(key: HomeKey) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core import clock
 from reverie.core.kinds import EXPLICIT_KINDS
-from reverie.core.model import Filter, Hit, Memory, visible_spaces
+from reverie.core.model import Filter, Hit, Memory, is_within, visible_spaces
 
 if TYPE_CHECKING:
     from reverie.core.config import Settings
@@ -63,7 +63,7 @@ def list_spaces(scope: str, space: str, known: Sequence[str]) -> tuple[str, ...]
     if scope == SCOPES[0]:
         return above
     project = "/".join(space.split("/")[:2])
-    below = [one for one in known if one == project or one.startswith(f"{project}/")]
+    below = [one for one in known if is_within(one, project)]
     return tuple(dict.fromkeys((*above, *below)))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from reverie.activity import COMMIT, FILE, STARTED, TASK, TOOL, VERBS
 from reverie.core import config
 from reverie.core.kinds import LEARNING
-from reverie.core.model import Event, Filter, Memory, index_memories
+from reverie.core.model import Event, Filter, Memory, index_memories, is_within
 from reverie.memory.memory_validation import Moment, parse_moment, parse_moment_as_of
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit
@@ -642,8 +642,3 @@ def to_repository_path(path: str) -> str:
         if isinstance(path, str)
         else path
     )
-
-
-def is_within(space: str, below: str) -> bool:
-    """True if a space is another one or lies in it."""
-    return space == below or space.startswith(f"{below}/")

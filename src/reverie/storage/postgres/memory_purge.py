@@ -9,8 +9,8 @@ same. Memories that only record what was said and done are blanked as events are
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 
 from reverie.core.doubt import DOUBT
 from reverie.core.kinds import RECORD_KINDS
@@ -38,7 +38,6 @@ from reverie.storage.purge_texts import (
     select_repeating_rows,
 )
 from reverie.storage.row_checksums import EVENT, MEMORY
-from reverie.storage.text_tables import TextTable
 
 MEMORY_TEXTS = """
     select id, num, text, title from memory where tenant = %(tenant)s and id = any(%(ids)s)
@@ -214,30 +213,17 @@ def blank_records(db: TenantConnection, ids: Collection[str], texts: Collection[
         f"where tenant = %(tenant)s and kind in ({RECORD_KINDS_LISTED}))",
         "meta": "true",
     }
-    rows = iter_repeating_rows(db, texts, conditions)
+    read_rows = partial(text_scan.read_text_rows, db)
+    rows = select_repeating_rows(read_rows, texts, conditions)
     for table, old, new in plan_blanked_records(rows, records - {*ids}, texts):
         text_scan.write_row(db, table, old, new)
-
-
-def iter_repeating_rows(
-    db: TenantConnection,
-    texts: Collection[str],
-    conditions: Mapping[str, str],
-) -> Iterator[tuple[TextTable, dict[str, Any]]]:
-    """The rows of these tables that meet their condition and may hold one of the texts."""
-
-    def read_rows(
-        table: TextTable, needles: list[str] | None, only: str
-    ) -> Iterable[dict[str, Any]]:
-        return text_scan.read_text_rows(db, table, needles=needles, only=only)
-
-    return select_repeating_rows(read_rows, texts, conditions)
 
 
 def find_repeating_ids(db: TenantConnection, texts: Collection[str]) -> set[str]:
     """The ids of memories that hold one of the texts, or held it once, in any field."""
     erased = clean_texts(texts)
-    rows = iter_repeating_rows(db, erased, {"memory": "true", "change": "true"})
+    read_rows = partial(text_scan.read_text_rows, db)
+    rows = select_repeating_rows(read_rows, erased, {"memory": "true", "change": "true"})
     return collect_repeating_ids(rows, erased)
 
 

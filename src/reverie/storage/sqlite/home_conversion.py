@@ -18,6 +18,7 @@ from typing import NamedTuple
 from reverie.core.atomic_file import create_private_file, sync_folder
 from reverie.core.clock import sleep, ticks
 from reverie.core.errors import StoreBusy, StoreDamaged, StoreError
+from reverie.core.file_blanking import erase_file
 from reverie.core.file_lock import lock_open_file
 from reverie.storage.sqlite import database_library
 from reverie.storage.sqlite.connection import translate_error
@@ -33,7 +34,6 @@ from reverie.storage.sqlite.home_gate import (
     finish_conversion,
     list_databases,
     open_lock_file,
-    remove_plain,
 )
 
 ALONE_SECONDS = 20.0  # that others have to close the home
@@ -123,7 +123,7 @@ def write_converted_copy(path: Path, old_key: bytes | None, new_key: bytes | Non
     StoreDamaged if the database cannot be read, or its copy is not what it is.
     """
     half = path.with_name(f"{path.name}.part")
-    remove_plain(half)
+    erase_file(half)
     create_private_file(half)
     try:
         with closing(open_alone(path, old_key)) as old:

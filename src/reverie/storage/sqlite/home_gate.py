@@ -19,6 +19,7 @@ from reverie.core.atomic_file import make_private_folder, sync_folder
 from reverie.core.clock import sleep, ticks
 from reverie.core.environment import ENCRYPTION_FILE, is_encrypted
 from reverie.core.errors import StoreBusy
+from reverie.core.file_blanking import blank_open_file, erase_file
 from reverie.core.file_lock import lock_open_file, share_open_file
 from reverie.storage.sqlite.database_library import (
     DATABASE_NAME,
@@ -34,7 +35,6 @@ HALF = ".db.part"  # how half a database ends
 JOURNALS = ("-wal", "-shm", "-journal")
 WAIT_SECONDS = 60.0  # for a conversion to end
 POLL_SECONDS = 0.02
-ZEROS = bytes(1 << 20)
 
 
 class HomeGate:
@@ -120,9 +120,9 @@ def finish_conversion(home: Path) -> None:
             if is_wanted(copy):
                 exchange(copy, place)
             else:
-                remove_plain(copy)
+                erase_file(copy)
         for half in folder.glob(f"*{HALF}*"):
-            remove_plain(half)
+            erase_file(half)
         sync_folder(str(folder))
     for half in home.glob(f".{ENCRYPTION_FILE}.*.part"):
         half.unlink(missing_ok=True)
@@ -139,33 +139,14 @@ def finish_conversion(home: Path) -> None:
 def exchange(copy: Path, place: Path) -> None:
     """Put a whole copy in the place of a database that nobody has open."""
     for tail in JOURNALS:
-        remove_plain(place.with_name(place.name + tail))
+        erase_file(place.with_name(place.name + tail))
     if is_plain_database(place):
-        blank_file(place)
+        with suppress(OSError), place.open("r+b") as file:
+            blank_open_file(file.fileno())
     copy.replace(place)
 
 
 def remove_with_journals(database: Path) -> None:
     """Remove a database that nobody has open."""
     for tail in (*JOURNALS, ""):
-        remove_plain(database.with_name(database.name + tail))
-
-
-def remove_plain(path: Path) -> None:
-    """Remove a file, if it is there, after its content was overwritten."""
-    if path.is_file():
-        blank_file(path)
-        path.unlink(missing_ok=True)
-
-
-def blank_file(path: Path) -> None:
-    """Overwrite a file with zeros: what was in it should not lie about in freed blocks.
-
-    Disks that write elsewhere than where they are told to may keep it all the same.
-    """
-    with suppress(OSError), path.open("r+b") as file:
-        left = path.stat().st_size
-        while left > 0:
-            left -= file.write(ZEROS[: min(left, len(ZEROS))])
-        file.flush()
-        os.fsync(file.fileno())
+        erase_file(database.with_name(database.name + tail))

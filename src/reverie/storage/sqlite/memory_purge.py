@@ -10,9 +10,9 @@ are blanked as events are.
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from sqlite3 import Connection
-from typing import Any
 
 from reverie.core.doubt import DOUBT
 from reverie.core.kinds import RECORD_KINDS
@@ -41,7 +41,6 @@ from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.sealed_rows import seal_rows
 from reverie.storage.sqlite.sql_conditions import split_batches, sql_placeholders
 from reverie.storage.sqlite.write_changes import DELETE_PENDING, bump_generation
-from reverie.storage.text_tables import TextTable
 
 OWN_EVENTS = """
     select e.seq, e.verb, e.payload from event e
@@ -177,30 +176,17 @@ def blank_records(
         "change": f"memory in (select id from memory where kind in ({RECORD_KINDS_LISTED}))",
         "meta": "true",
     }
-    rows = iter_repeating_rows(db, texts, conditions)
+    read_rows = partial(text_scan.read_text_rows, db)
+    rows = select_repeating_rows(read_rows, texts, conditions)
     for table, old, new in plan_blanked_records(rows, records - {*ids}, texts):
         text_scan.write_row(db, table, old, new)
-
-
-def iter_repeating_rows(
-    db: Connection,
-    texts: Collection[str],
-    conditions: Mapping[str, str],
-) -> Iterator[tuple[TextTable, dict[str, Any]]]:
-    """The rows of these tables that meet their condition and may hold one of the texts."""
-
-    def read_rows(
-        table: TextTable, needles: list[str] | None, only: str
-    ) -> Iterable[dict[str, Any]]:
-        return text_scan.read_text_rows(db, table, needles=needles, only=only)
-
-    return select_repeating_rows(read_rows, texts, conditions)
 
 
 def find_repeating_ids(db: Connection, texts: Collection[str]) -> set[str]:
     """The ids of memories that hold one of the texts, or held it once, in any field."""
     erased = clean_texts(texts)
-    rows = iter_repeating_rows(db, erased, {"memory": "true", "change": "true"})
+    read_rows = partial(text_scan.read_text_rows, db)
+    rows = select_repeating_rows(read_rows, erased, {"memory": "true", "change": "true"})
     return collect_repeating_ids(rows, erased)
 
 

@@ -117,7 +117,7 @@ def is_sealed_file(name: str, data: bytes) -> bool:
 
 
 def digest_file(data: bytes) -> str:
-    """The digest by which the next file names this one."""
+    """The digest by which the next file, or a server, names this one."""
     return hashlib.sha256(data).hexdigest()
 
 

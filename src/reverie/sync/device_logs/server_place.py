@@ -9,14 +9,13 @@ comes to the same.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from reverie.core.errors import NotFound, Overwritten, ReverieError, ServerAway, Unauthenticated
 from reverie.sync.credentials import load_place_key
-from reverie.sync.device_logs.batch_file import is_sealed_file, owner_of
+from reverie.sync.device_logs.batch_file import digest_file, is_sealed_file, owner_of
 from reverie.sync.device_logs.log_folder import PlaceAway, own_folder
 from reverie.sync.server_client import ServerClient, Waits
 
@@ -53,7 +52,7 @@ class ServerPlace:
         own = own_folder(self.home).path / name
         if own.is_file() and own.stat().st_size == size:
             data = own.read_bytes()
-            if digest_of(data) == digest:
+            if digest_file(data) == digest:
                 return data
         with self._translating() as client:
             return client.read_file(name)
@@ -69,7 +68,7 @@ class ServerPlace:
             # In place of what was listed: an earlier file of keys, or under a number of this
             # device's log one that none of its homes wrote, for which it was looked at before.
             client.write_file(name, data, before=before)
-        self._listed[name] = (len(data), digest_of(data))
+        self._listed[name] = (len(data), digest_file(data))
 
     def remove(self, name: str) -> None:
         """Take a file away, if it is there."""
@@ -115,8 +114,3 @@ class ServerPlace:
             raise PlaceAway(str(err)) from err
         except ReverieError as err:
             raise PlaceAway(f"{self.url} refuses it: {err}") from err
-
-
-def digest_of(data: bytes) -> str:
-    """The digest by which the server knows a file."""
-    return hashlib.sha256(data).hexdigest()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from reverie.core.config import ME, name_of_project_space
 from reverie.core.errors import BadInput
-from reverie.core.model import Change, Event, Filter, Memory, Revise
+from reverie.core.model import Change, Event, Filter, Memory, Revise, is_within
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
 from reverie.sync.device_logs.local_changes import add_waiting, note_local_changes
@@ -35,7 +35,7 @@ def to_logs(names: SpaceNames, space: str) -> str:
 def rename(pairs: Iterable[tuple[str, str]], space: str) -> str:
     """A space, or one below it, by the first pair that speaks of it."""
     for old, new in pairs:
-        if space == old or space.startswith(f"{old}/"):
+        if is_within(space, old):
             return new + space[len(old) :]
     return space
 
@@ -73,7 +73,7 @@ def is_below_me(space: str) -> bool:
 
 def list_below(store: Store, space: str) -> list[Memory]:
     """The memories of a space and those below it."""
-    names = [name for name in list_spaces(store) if name == space or name.startswith(f"{space}/")]
+    names = [name for name in list_spaces(store) if is_within(name, space)]
     if not names:
         return []
     return store.browse(Filter(spaces=tuple(names), active=None, limit=MAX_MOVED))

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from reverie.core.config import ME, Settings
 from reverie.core.errors import BadInput
-from reverie.core.model import Event
+from reverie.core.model import Event, is_within
 from reverie.memory.memory_validation import validate_space
 from reverie.pipeline.conversation_events import iterate_messages
 from reverie.storage import Store
@@ -74,7 +74,7 @@ class KnownTalk(NamedTuple):
 
 def is_included(spaces: Iterable[str], space: str) -> bool:
     """True if the talk of a space is told: it, or one above it, was named."""
-    return any(space == one or space.startswith(f"{one}/") for one in spaces)
+    return any(is_within(space, one) for one in spaces)
 
 
 def load_talk(store: Store, key: str) -> KnownTalk | None:
@@ -287,10 +287,11 @@ class TalkIntake:
                 known = known._replace(version=kept)
                 save_talk(self.store, entry.key, known)
             return known
-        is_tie = known.version == entry.version
-        wanted = join_said(ours, theirs) if is_tie else theirs
-        version = entry.version + (is_tie and wanted != theirs)
-        if is_tie and wanted != theirs:
+        # Two versions of one number were made knowing nothing of each other.
+        wanted = join_said(ours, theirs) if known.version == entry.version else theirs
+        version = entry.version
+        if wanted != theirs:
+            version += 1
             self.told.append(entry.key)
             known = known._replace(was_erased=True)
         changed = [n for n, one in enumerate(ours) if n >= len(wanted) or wanted[n] != one]

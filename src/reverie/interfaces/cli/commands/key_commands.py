@@ -172,9 +172,9 @@ def restore_encryption(home: Path, encryption: HomeEncryption, key: HomeKey) -> 
     """Write a lost `encryption.json` anew. BadInput, and nothing is written, for another key."""
     from reverie.core.config import load_settings
     from reverie.storage import open_store
+    from reverie.storage.sqlite.database_library import DATABASE_NAME, is_encrypted_database
 
-    path = home / "reverie.db"
-    if not path.is_file() or path.read_bytes()[:15] == b"SQLite format 3":
+    if not is_encrypted_database(home / DATABASE_NAME):
         raise BadInput("There is no encrypted memory in this home")
     unlocked_key.save_unlocked(encryption.name, key.files, None)
     write_encryption(home, encryption)
