@@ -11,7 +11,6 @@ import shutil
 import stat
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -20,6 +19,7 @@ from reverie.core.config import Settings
 from reverie.erasure import intention, unfinished
 from reverie.testing import SPACE, memory
 from tests.support.planted_text import find_files_holding, plant_everywhere, without_redaction
+from tests.support.seeds import choose_seed
 
 KILLS = int(os.environ.get("REVERIE_TORTURE", "8"))
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
@@ -80,8 +80,7 @@ class Nursery:
 
 def delays(nursery, home, verb, what):
     """A generator of seconds to live, up to what the whole takes."""
-    seed = int(os.environ.get("REVERIE_SEED") or time.time())
-    print(f"REVERIE_SEED={seed}")  # noqa: T201 - shown when it fails
+    seed = choose_seed()
     chance = random.Random(seed)
     whole = nursery.one_life(home, verb, what)
     assert whole

@@ -10,6 +10,7 @@ import pytest
 
 from reverie.privacy.prompt_injection import MAX_CHARS_CHECKED, find_prompt_injection
 from tests.support.expressions import adversarial_units, collect_expressions
+from tests.support.growth import is_linear
 
 SHORT, LONG = 1_000, 4_000
 # Four times the text: 4 times as long for a linear expression, 16 times for a quadratic one.
@@ -45,11 +46,10 @@ def collected():
 )
 def test_the_check_for_planted_instructions_is_linear(unit):
     """Twenty thousand newlines took it 67 seconds."""
-    find_prompt_injection("compiles what it needs")
-    text = unit * (MAX_CHARS_CHECKED // len(unit))
-    short = min(seconds_of(find_prompt_injection, text[: len(text) // 8]) for _ in range(3))
-    long = min(seconds_of(find_prompt_injection, text) for _ in range(2))
-    assert long < max(24 * short, 0.05)
+    assert is_linear(
+        lambda count: seconds_of(find_prompt_injection, unit * count),
+        MAX_CHARS_CHECKED // len(unit) // 8,
+    )
 
 
 def seconds_of(call, *arguments):

@@ -13,6 +13,7 @@ from bench.privacy import borrowed, cases, heldout, second
 from bench.privacy.cases import Case
 from reverie.core.privacy_policy import Policy
 from reverie.privacy import JSON, MARK_PATTERN, redact, redact_value
+from tests.support.growth import is_linear
 
 # what is known not to be found: nothing in it says that it is a secret
 OPEN = {"password: vpn: ann / {}"}
@@ -283,10 +284,7 @@ def test_addresses_and_phones_are_kept_until_asked():
 @pytest.mark.proves("A110")
 def test_no_text_takes_more_than_linear_time(unit: str):
     """Eight times the text takes about eight times as long; a quadratic rule would take sixty-four."""
-    short = unit * (6_000 // len(unit))
-    seconds(short)  # compiles what it needs
-
-    assert min(seconds(short * 8) for _ in range(2)) < 24 * min(seconds(short) for _ in range(5))
+    assert is_linear(lambda count: seconds(unit * count), 6_000 // len(unit))
 
 
 def seconds(text: str) -> float:

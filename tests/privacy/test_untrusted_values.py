@@ -31,6 +31,7 @@ from reverie.testing import NOON, make_memory
 from reverie.text.escaping import HOST_TAGS, escape_line, escape_text
 from reverie.text.injection_fence import FENCE, FENCE_END
 from reverie.text.token_counts import estimate_tokens
+from tests.support.growth import is_linear
 
 COMMANDS = (
     "correction",
@@ -265,9 +266,7 @@ def test_the_net_is_quick(piece):
         find_prompt_injection(piece * count)
         return time.process_time() - began
 
-    seconds(2_500)
-    short = min(seconds(2_500) for _ in range(3))
-    assert min(seconds(20_000) for _ in range(2)) < 24 * short
+    assert is_linear(seconds, 2_500)
 
 
 def test_every_sign_has_a_reason():

@@ -8,6 +8,7 @@ from reverie.core.model import Hit
 from reverie.core.trigger_patterns import context_of_conversation, matches_trigger
 from reverie.retrieval.trigger_search import TRIGGER_SCORE, match_triggers, merge_triggered
 from reverie.testing import make_memory
+from tests.support.growth import is_linear
 
 CASES = [
     ("println!", "I add println!(x) here", True),
@@ -55,9 +56,7 @@ def test_many_stars_are_not_slow():
         match_triggers([memory], context)
         return process_time() - start
 
-    seconds(2_400)
-    short = min(seconds(2_400) for _ in range(5))
-    assert min(seconds(19_200) for _ in range(2)) < 24 * short
+    assert is_linear(seconds, 2_400)
 
 
 @pytest.mark.proves("A2")

@@ -21,6 +21,7 @@ import pytest
 
 from reverie.testing import NOON, Clock, memory
 from tests.support.invariants import all_memories, assert_nothing_lost
+from tests.support.seeds import choose_seed
 from tests.support.vocabulary import NIGHT
 
 KILLS = int(os.environ.get("REVERIE_TORTURE", "200"))
@@ -226,8 +227,7 @@ def broken_promises(home, acks, clock, *, settled):
 @pytest.mark.proves("CC-10", "X20")
 def test_killed_at_any_point_nothing_acknowledged_is_lost(tmp_path, record_property):
     """After each of 200 kills: every acknowledged memory is there, nothing twice, verify() clean."""
-    seed = int(os.environ.get("REVERIE_SEED") or time.time())
-    print(f"REVERIE_SEED={seed}")  # noqa: T201 - shown when it fails
+    seed = choose_seed()
     chance, acknowledged, broken = random.Random(seed), 0, []
     with Nursery() as nursery:
         for kill in range(KILLS):

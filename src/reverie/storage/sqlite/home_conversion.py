@@ -178,7 +178,7 @@ def list_contents(db: Connection) -> tuple[list[tuple[str, ...]], list[tuple[str
 
 def check_copy(new: Connection, contents: object, path: Path) -> None:
     """Raise StoreDamaged unless a copy holds what its original does and is whole."""
-    message = new.execute("pragma quick_check(1)").fetchone()[0]
+    message = new.execute("pragma integrity_check(1)").fetchone()[0]
     if message != "ok":
         raise StoreDamaged(
             f"{path} is damaged ({message}). Repair it first: reverie data verify --repair"
