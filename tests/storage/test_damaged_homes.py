@@ -186,3 +186,56 @@ def test_indexes_that_hold_one_anothers_entries_are_noticed(tmp_path, whole_home
         assert mind.data.verify() == []
         assert {one.id: one.text for one in mind.get([*texts])} == texts
         mind.remember("goes on", space=SPACE)
+
+
+def repair(home):
+    """What the command says of its repair, as one line."""
+    told = CliRunner().invoke(app, ["data", "verify", "--repair", "--home", str(home)]).output
+    return " ".join(told.split())
+
+
+def replace_bytes(home, old, new):
+    """Alter letters of the file, where they stand first."""
+    path = home / "reverie.db"
+    data = path.read_bytes()
+    assert old in data and len(old) == len(new)
+    path.write_bytes(data.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"salience         real", b"salienca         real"),
+        (b"trust            real not null", b"trust            rea\xec not null"),
+        (b"CREATE INDEX memory_by_time", b"CRE\xa0TE INDEX memory_by_time"),
+        (b"CREATE TABLE memory (", b"CREATE TABLE memorz ("),
+        (b"CREATE VIRTUAL TABLE words", b"CREATE VIRTUAL TABME words"),
+    ],
+)
+@pytest.mark.proves("CC-10")
+def test_declarations_that_were_altered_are_written_anew(tmp_path, whole_home, old, new):
+    """A letter of what the file says its tables are: every row is still there."""
+    source, texts, _ = whole_home
+    home = shutil.copytree(source, tmp_path / "home")
+    replace_bytes(home, old, new)
+    told = repair(home)
+    with memory(home, embedder="none") as mind:
+        assert mind.data.verify() == []
+        assert {one.id: one.text for one in mind.get([*texts])} == texts, told
+        mind.remember("goes on", space=SPACE)
+
+
+@pytest.mark.proves("CC-10")
+def test_an_altered_text_in_a_broken_file_is_named(tmp_path, whole_home):
+    """The broken page is mended, and what no backup has of the text is still said."""
+    source, texts, _ = whole_home
+    home = shutil.copytree(source, tmp_path / "home")
+    with closing(sqlite3.connect(home / "reverie.db")) as db:
+        db.execute("update memory set text = 'nope 250' where text like 'note 250 of%'")
+        db.commit()
+    replace_bytes(home, b"CREATE INDEX memory_by_time", b"CREATE INDAX memory_by_time")
+    altered = next(id for id, text in texts.items() if text.startswith("note 250 of"))
+    assert altered in repair(home)
+    with memory(home, embedder="none") as mind:
+        assert mind.data.verify() == []
+        assert mind.get([altered])[0].text == "nope 250"

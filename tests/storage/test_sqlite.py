@@ -306,27 +306,65 @@ def test_faults_are_found_and_mended(store, path, fault):
     }
 
 
-REPORTED = {
-    "unreadable": "update memory set tags = '{' where num = 1",
-    "successor": "update memory set superseded_by = 'mem_gone', retired_at = 1.0 where num = 1",
-    "event": "delete from event where seq = 1",
+MENDED = {
+    "list": ("tags = '{'", "tags", "()"),
+    "number": ("salience = 'ünlikely'", "salience", "0.0"),
+    "text": ("title = x'6865726f6e'", "title", "'heron'"),
+    "successor": ("superseded_by = 'mem_gone', retired_at = 1.0", "superseded_by", "None"),
 }
 
 
-@pytest.mark.parametrize("fault", REPORTED)
-def test_canonical_faults_are_reported_and_left(store, path, fault):
-    """What is wrong with memories and events is said and never guessed at; everything else is still
-    checked.
+@pytest.mark.parametrize("fault", MENDED)
+def test_what_a_memory_cannot_have_is_told_and_taken_out(store, path, fault):
+    """A value that no reader could read makes way for one that says nothing; what stood there is
+    in the report.
     """
     keep(store, "heron", "crane", tags=("bird",))
+    sets, field, fitting = MENDED[fault]
     with closing(sqlite3.connect(path)) as db:
-        db.execute(REPORTED[fault])
+        db.execute(f"update memory set {sets} where num = 1")
+        db.commit()
+    found = store.verify()
+    mended = store.verify(repair=True)
+
+    assert not any(p.repaired for p in found)
+    assert {p.what for p in mended if p.repaired} >= {"memories"}
+    assert any(held in p.message for p in mended for held in ("'{'", "'ünlikely'", "heron", "gone"))
+    assert store.verify() == []
+    with closing(sqlite3.connect(path)) as db:
+        [id] = db.execute("select id from memory where num = 1").fetchone()
+    assert repr(getattr(store.get([id])[0], field)) == fitting
+
+
+def test_history_and_notes_that_cannot_be_read_are_told_and_emptied(store, path):
+    """One broken record stops neither the reading of history nor the repair."""
+    heron = keep(store, "heron")
+    store.set_meta("roots", "[1]")
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("""update change set after = '{"text":'""")
+        db.execute("insert into change values ('mem_x', 'one', 0, 'revise', null, null)")
+        db.execute("update meta set value = '[1' where name = 'roots'")
+        db.commit()
+    found = store.verify()
+    mended = store.verify(repair=True)
+
+    assert {p.what for p in found} == {p.what for p in mended} == {"history", "notes"}
+    assert any("roots" in p.message for p in mended) and all(p.repaired for p in mended)
+    assert store.verify() == [] and store.meta("roots") is None
+    assert [record.memory_id for record in store.history(heron.id)] == [heron.id]
+
+
+def test_an_event_that_is_gone_is_reported_and_left(store, path):
+    """What happened is never guessed at; everything else is still checked."""
+    keep(store, "heron", "crane", tags=("bird",))
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("delete from event where seq = 1")
         db.execute(FAULTS["words of nobody"])
         db.commit()
     mended = store.verify(repair=True)
 
-    assert "words" in {p.what for p in mended if p.repaired}
-    assert {p.what for p in mended if not p.repaired} <= {"memories", "history"}
+    assert {p.what for p in mended if p.repaired} == {"words"}
+    assert {p.what for p in mended if not p.repaired} == {"history"}
     assert store.verify()
     assert len(find(store, "crane")) == 1
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from reverie.core.config import Settings
@@ -21,12 +22,20 @@ COPIED = "home_copied"  # in `meta`: [folder of the original, its folder of page
 ROOTS_KEY = "mirror_roots"
 
 
+def read_place(store: Store) -> list[Any] | None:
+    """Where the home was last; None if nobody noted that, or the note is damaged."""
+    with suppress(ValueError):
+        noted: list[Any] | None = json.loads(store.meta(PLACE) or "null")
+        return noted
+    return None
+
+
 def note_home_place(store: Store, settings: Settings) -> None:
     """Note where the home is; in a copy, forget the original's pages, before any is touched."""
     here = describe_place(settings.home)
     if store.url != settings.url or here is None:
         return
-    noted = json.loads(store.meta(PLACE) or "null")
+    noted = read_place(store)
     if noted == here:
         return
     with store.transaction():

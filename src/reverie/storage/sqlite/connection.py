@@ -68,11 +68,12 @@ def execute_when_free(db: Connection, statement: str) -> None:
             return
 
 
-def translate_error(err: sqlite3.Error, path: str) -> StoreError:
+def translate_error(err: Exception, path: str) -> StoreError:
     """The error that a person can act on."""
     code = getattr(err, "sqlite_errorcode", None)
-    if str(err).startswith(("no such table", "Could not decode")):
-        code = sqlite3.SQLITE_CORRUPT  # all are made with the file
+    made_with_file = ("no such table", "no such column", "Could not decode")
+    if str(err).startswith(made_with_file) or isinstance(err, UnicodeDecodeError):
+        code = sqlite3.SQLITE_CORRUPT
     for known, error_class in ERROR_CLASSES:
         # The low byte of SQLite's extended code is the primary one.
         if code is not None and code & 0xFF == known:

@@ -28,10 +28,11 @@ DATABASE_NAME = "reverie.db"  # of a home
 # Folders of a home with further databases in them.
 HOME_FOLDERS = ("cache", "backups")
 
-Errors = tuple[type[sqlite3.Error], ...]
+Errors = tuple[type[Exception], ...]
 # Those of SQLCipher are added when it is loaded: an `except` looks here when something was raised.
-Error: Errors = (sqlite3.Error,)
-DatabaseError: Errors = (sqlite3.DatabaseError,)
+# A message of SQLite that quotes damaged bytes cannot be decoded, and comes as such an error.
+Error: Errors = (sqlite3.Error, UnicodeDecodeError)
+DatabaseError: Errors = (sqlite3.DatabaseError, UnicodeDecodeError)
 OperationalError: Errors = (sqlite3.OperationalError,)
 IntegrityError: Errors = (sqlite3.IntegrityError,)
 InterfaceError: Errors = (sqlite3.InterfaceError,)

@@ -5,21 +5,31 @@ says that they are not what was written (`row_repair`); what else is wrong with 
 left to a person.
 """
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Any
 
-from reverie.core.model import Memory
 from reverie.storage import Problem
 from reverie.storage.derived_texts import tag_node, to_words_body
 from reverie.storage.row_checksums import EVENT, MEMORY
-from reverie.storage.row_codec import COLUMNS, to_memory
+from reverie.storage.row_codec import COLUMNS
 from reverie.storage.sqlite import database_library
 from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.row_repair import find_lost_memories, restore_rows
+from reverie.storage.sqlite.row_shapes import (
+    BROKEN_NOTE,
+    count_broken_changes,
+    drop_broken_notes,
+    find_misfits,
+    mend_changes,
+    read_columns,
+    to_memory_or_none,
+    write_fitting_values,
+)
+from reverie.storage.sqlite.schema_migration import migrate, version
 from reverie.storage.sqlite.sealed_rows import find_altered_rows
 from reverie.storage.sqlite.write_changes import (
     AWAITED,
@@ -31,12 +41,9 @@ from reverie.storage.sqlite.write_changes import (
 )
 from reverie.text.tokenization import fingerprint_text
 
-UNREADABLE = (ValueError, TypeError, AttributeError)
-
 MAX_WORD_PROBLEMS = 20  # reported one by one
 
-SCHEMA = Path(__file__).with_name("schema.sql")
-LIST_SCHEMA = "select type, name from sqlite_master where name not like 'sqlite_%'"
+LIST_SCHEMA = "select type, name, sql from sqlite_master where name not like 'sqlite_%'"
 Check = Callable[[Connection, bool], Iterator[Problem]]
 
 ORPHAN_WORDS = "select rowid from words where rowid not in (select num from memory)"
@@ -55,7 +62,7 @@ LOOSE_EDGES = """
        or (dst like 'mem_%' and dst not in (select id from memory))
 """
 LOST_SUCCESSORS = """
-    select id, superseded_by from memory
+    select num, id, superseded_by from memory
     where superseded_by is not null and superseded_by not in (select id from memory)
 """
 LOOSE_CHANGES = "select distinct memory from change where seq not in (select seq from event)"
@@ -71,32 +78,70 @@ def check_file(db: Connection, _repair: bool) -> Iterator[Problem]:
 
 
 def check_schema(db: Connection, _repair: bool) -> Iterator[Problem]:
-    """Tables and indexes that are not there."""
-    with closing(sqlite3.connect(":memory:")) as model:
-        model.executescript(SCHEMA.read_text("utf-8"))
-        wanted = model.execute(LIST_SCHEMA).fetchall()
-    there = set(db.execute(LIST_SCHEMA))
-    for kind, name in wanted:
+    """Tables and indexes that are not there, or are not declared as they were."""
+    there = {(kind, name): sql for kind, name, sql in db.execute(LIST_SCHEMA)}
+    for kind, name, sql in list_declarations(version(db)):
         if (kind, name) not in there:
             yield Problem("file", f"the {kind} {name} is missing")
+        elif plain_sql(there[kind, name]) != plain_sql(sql):
+            yield Problem("file", f"the {kind} {name} is not declared as it was")
 
 
-def to_memory_or_none(row: Sequence[Any]) -> Memory | None:
-    """The memory of a row, or None for a row that is none: `check_memories` reports those."""
-    with suppress(*UNREADABLE):
-        return to_memory(tuple(row))
-    return None
+def list_declarations(steps: int) -> list[tuple[str, str, str]]:
+    """(type, name, sql) of what a whole file has after so many steps of the schema."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
+        migrate(model, steps)
+        return model.execute(LIST_SCHEMA).fetchall()
 
 
-def check_memories(db: Connection, _repair: bool) -> Iterator[Problem]:
-    """Rows that are no memories, successors and events that do not exist."""
-    for row in db.execute(f"select {COLUMNS} from memory"):
-        try:
-            to_memory(row)
-        except UNREADABLE as err:
-            yield Problem("memories", f"{row[0]} cannot be read: {err}")
-    for id, newer in db.execute(LOST_SUCCESSORS):
-        yield Problem("memories", f"{id} is superseded by {newer}, which is not there")
+def plain_sql(sql: str | None) -> str:
+    """A declaration without the spaces and comments by which those of two releases differ."""
+    return " ".join(re.sub(r"--[^\n]*", "", sql or "").split())
+
+
+def check_shapes(db: Connection, repair: bool) -> Iterator[Problem]:
+    """Rows that are no memories or events, and records of history that are none."""
+    for table, what in ((MEMORY, "memories"), (EVENT, "history")):
+        columns = read_columns(db, table)
+        for number, *values in db.execute(
+            f"select {table.key}, {table.columns} from {table.name}"
+        ).fetchall():
+            misfits = find_misfits(columns, values)
+            if misfits and repair:
+                write_fitting_values(db, table, number, misfits)
+            held = dict(zip(table.columns.split(", "), values, strict=True))
+            name = f"{values[0]} (number {number})" if table is MEMORY else f"event {number}"
+            for column, fitting in misfits.items():
+                message = f"{name} cannot have {held[column]!r:.200} as its {column}"
+                message += f"; it has {fitting!r:.200} now" if repair else ""
+                yield Problem(what, message, repaired=repair)
+
+
+def check_changes(db: Connection, repair: bool) -> Iterator[Problem]:
+    """Records of history that point nowhere, or say what is no JSON."""
+    broken = count_broken_changes(db)
+    if broken and repair:
+        mend_changes(db)
+    if broken:
+        yield Problem("history", f"{broken} records of it cannot be read", repaired=repair)
+
+
+def check_notes(db: Connection, repair: bool) -> Iterator[Problem]:
+    """Notes that are no longer what was written."""
+    names = [name for (name,) in db.execute(f"select name from meta where {BROKEN_NOTE}")]
+    if repair:
+        drop_broken_notes(db)
+    for name in names:
+        yield Problem("notes", f"the note {name} cannot be read", repaired=repair)
+
+
+def check_memories(db: Connection, repair: bool) -> Iterator[Problem]:
+    """Successors and events that do not exist."""
+    for num, id, newer in db.execute(LOST_SUCCESSORS).fetchall():
+        if repair:
+            write_fitting_values(db, MEMORY, num, {"superseded_by": None})
+        message = f"{id} is superseded by {newer}, which is not there"
+        yield Problem("memories", message, repaired=repair)
     for (id,) in db.execute(LOOSE_CHANGES):
         yield Problem("history", f"{id} was changed by an event that is not there")
 
@@ -118,8 +163,9 @@ def check_words(db: Connection, repair: bool) -> Iterator[Problem]:
     rows = db.execute(
         f"select w.rowid, w.body, {COLUMNS} from words w join memory m on m.num = w.rowid"
     )
+    columns = read_columns(db, MEMORY)
     for num, body, *row in rows:
-        memory = to_memory_or_none(row)
+        memory = to_memory_or_none(columns, row)
         if memory and body != to_words_body(memory):
             wrong.append((num, "has other words than its text"))
     if not wrong:
@@ -127,7 +173,8 @@ def check_words(db: Connection, repair: bool) -> Iterator[Problem]:
             db.execute("insert into words (words) values ('integrity-check')")
         except database_library.DatabaseError as err:
             # SQLite counts this check as writing, which a read-only file refuses.
-            if err.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
+            code = getattr(err, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+            if code & 0xFF != sqlite3.SQLITE_READONLY:
                 wrong.append((0, f"index: {err}"))
     if wrong and repair:
         rebuild_words(db)
@@ -146,8 +193,9 @@ def rebuild_words(db: Connection) -> None:
     db.execute("drop table words")
     for statement in create_statements:
         db.execute(statement)
+    columns = read_columns(db, MEMORY)
     for num, *row in db.execute(f"select num, {COLUMNS} from memory order by num").fetchall():
-        memory = to_memory_or_none(row)
+        memory = to_memory_or_none(columns, row)
         if memory:
             db.execute(INSERT_WORDS, (num, to_words_body(memory)))
 
@@ -200,8 +248,9 @@ def check_edges(db: Connection, repair: bool) -> Iterator[Problem]:
     tagged = set(db.execute("select src, dst from edge where rel = 'has_tag'").fetchall())
     rows = db.execute(f"select {COLUMNS} from memory where tags is not null")
     expected: set[tuple[str, str]] = set()
+    columns = read_columns(db, MEMORY)
     for row in rows:
-        memory = to_memory_or_none(row)
+        memory = to_memory_or_none(columns, row)
         if memory:
             expected.update((memory.id, tag_node(tag)) for tag in memory.tags)
     for src, dst in sorted(expected - tagged):
@@ -226,9 +275,10 @@ def check_cursors(db: Connection, repair: bool) -> Iterator[Problem]:
         )
 
 
-CHECKS: tuple[Check, ...] = (
-    check_file,
-    check_schema,
+FILE_CHECKS: tuple[Check, ...] = (check_file, check_schema)
+ROW_CHECKS: tuple[Check, ...] = (
+    check_shapes,
+    check_notes,
     check_memories,
     check_checksums,
     check_words,
@@ -239,27 +289,53 @@ CHECKS: tuple[Check, ...] = (
 
 
 def verify_database(db: Connection, repair: bool, backups: Sequence[Path] = ()) -> list[Problem]:
-    """Run every check in order. A check that fails is a problem too and stops no other.
+    """Run every check in order.
 
-    With `repair`, rows that were altered or lost come from the `backups`.
+    With `repair`, rows that were altered or lost come from the `backups`. The rows of a file that
+    is itself broken are left: `salvage_database` makes another of it, and what was put right before
+    would be told to nobody.
     """
-    problems: list[Problem] = []
-    if repair:
-        # A file with broken pages is salvaged, and this is done there.
-        with suppress(*database_library.DatabaseError):
-            problems += restore_rows(db, backups)
-    for check in CHECKS:
-        try:
-            problems += check(db, repair)
-        except database_library.DatabaseError as err:
-            # A text that is none comes without a code.
-            code = getattr(err, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-            is_plain = code & 0xFF == sqlite3.SQLITE_ERROR
-            if isinstance(err, database_library.OperationalError) and not is_plain:
-                # Busy, full, read-only: not the file's fault. A missing table is.
-                raise
-            what = check.__name__.removeprefix("check_")
-            problems.append(Problem("file", f"{what} cannot be checked: {err}"))
+    problems = run_checks(db, FILE_CHECKS, repair=False)
+    if problems:
+        return problems
+    db.execute("savepoint unrepaired")
+    try:
+        # Rows are brought up to date by what history says of them.
+        problems += run_checks(db, (check_changes,), repair)
+        if repair:
+            problems += list_problems("rows", restore_rows(db, backups))
+        problems += run_checks(db, ROW_CHECKS, repair)
+        if any(problem.what == "file" for problem in problems):
+            db.execute("rollback to unrepaired")
+            return [problem._replace(repaired=False) for problem in problems]
+    finally:
+        db.execute("release unrepaired")
     if any(problem.repaired for problem in problems):
         bump_generation(db)
+    return problems
+
+
+def run_checks(db: Connection, checks: Sequence[Check], repair: bool) -> list[Problem]:
+    """What checks find; one that fails is a problem too and stops no other."""
+    return [
+        problem
+        for check in checks
+        for problem in list_problems(check.__name__.removeprefix("check_"), check(db, repair))
+    ]
+
+
+def list_problems(what: str, found: Iterator[Problem]) -> list[Problem]:
+    """What a check finds as far as it comes; where that is what cannot be read, a problem of the
+    file. Errors that are not the file's fault (busy, full, read-only) are raised.
+    """
+    problems: list[Problem] = []
+    try:
+        problems.extend(found)
+    except database_library.DatabaseError as err:
+        # A text that is none comes without a code.
+        code = getattr(err, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+        is_plain = code & 0xFF == sqlite3.SQLITE_ERROR  # such as a missing table
+        if isinstance(err, database_library.OperationalError) and not is_plain:
+            raise
+        problems.append(Problem("file", f"{what} cannot be checked: {err}"))
     return problems

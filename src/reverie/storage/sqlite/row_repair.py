@@ -77,6 +77,9 @@ def read_backup_row(
 
 def restore_altered_rows(db: Connection, backups: Sequence[Connection]) -> Iterator[Problem]:
     """Put rows that are not what was written back to what they were."""
+    # An id whose letters are bytes now is the same id, unless there is another row of it.
+    db.execute("update or ignore memory set id = cast(id as text) where typeof(id) = 'blob'")
+    db.execute("delete from memory where typeof(id) = 'blob'")
     for num, _, *values in list(find_altered_rows(db, MEMORY)):
         id = values[0]
         restored = restore_memory(db, id, backups) if isinstance(id, str) else False

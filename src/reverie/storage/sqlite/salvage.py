@@ -10,12 +10,13 @@ to date from the log (`row_repair`).
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from difflib import get_close_matches
 from pathlib import Path
 from sqlite3 import Connection
 
-from reverie.core.errors import StoreError
+from reverie.core.errors import NewerStore, StoreError
 from reverie.storage import UNLOGGED, Problem
 from reverie.storage.sqlite import database_library
 from reverie.storage.sqlite.connection import connect_read_only
@@ -25,14 +26,20 @@ from reverie.storage.sqlite.encrypted_pages import (
     looks_encrypted,
     write_mended_copy,
 )
-from reverie.storage.sqlite.integrity_checks import rebuild_words, verify_database
+from reverie.storage.sqlite.integrity_checks import (
+    check_schema,
+    list_declarations,
+    rebuild_words,
+    verify_database,
+)
 from reverie.storage.sqlite.row_repair import (
     open_backups,
     restore_altered_rows,
     restore_lost_rows,
     take_missing,
 )
-from reverie.storage.sqlite.schema_migration import migrate
+from reverie.storage.sqlite.row_shapes import count_broken_changes, drop_broken_notes, mend_changes
+from reverie.storage.sqlite.schema_migration import migrate, version
 from reverie.storage.sqlite.sealed_rows import seal_older_rows
 
 # Tables with row numbers, and an index that has these too.
@@ -45,6 +52,7 @@ KEYED = {
     "meta": 2,
 }
 HEADER_BYTES, PAGE_BYTES = 100, 4_096
+MIN_LIKENESS = 0.9  # of a damaged declaration to what it was: a few letters differ
 # Row numbers up to here are tried where nothing tells how many rows there were.
 MAX_BLIND_NUMBER = 1 << 14
 
@@ -72,6 +80,11 @@ def salvage_database(
             if key is None
             else copy_decryptable(damaged, fresh, key)
         )
+        if broken := count_broken_changes(fresh):
+            mend_changes(fresh)
+            lost.append(f"{broken} records of history")
+        if notes := drop_broken_notes(fresh):
+            lost.append(f"the notes {', '.join(notes)}")
         if lost:
             message = f"could not be read: {', '.join(lost)}"
             problems.append(Problem("file", message))
@@ -114,9 +127,7 @@ def copy_decryptable(damaged: Path, fresh: Connection, key: bytes) -> list[str]:
     with tempfile.TemporaryDirectory(dir=damaged.parent) as folder:
         mended = Path(folder) / "mended.db"
         write_mended_copy(damaged, key, mended)
-        journal = damaged.with_name(f"{damaged.name}-wal")
-        if journal.exists():
-            shutil.copyfile(journal, mended.with_name(f"{mended.name}-wal"))
+        copy_journal(damaged, mended)
         with connect_read_only(mended, immutable=False, key=key) as old:
             old.text_factory = decode_damaged
             try:
@@ -142,11 +153,17 @@ def copy_readable(damaged: Path, fresh: Connection, backups: Sequence[Path]) -> 
         old.text_factory = decode_damaged
         try:
             old.execute("select count(*) from memory").fetchone()
-            old.execute("select count(*) from sqlite_master").fetchone()
+            is_declared = not any(check_schema(old, False))
         except database_library.Error as err:
-            reason = str(err)
-        else:
+            is_declared, reason = False, str(err)
+        if is_declared:
             return copy_tables(old, fresh)
+    with tempfile.TemporaryDirectory(dir=damaged.parent) as folder:
+        mended = copy_with_journal(damaged, Path(folder) / "mended.db")
+        if mend_declarations(mended):
+            with connect_read_only(mended, immutable=False) as old:
+                old.text_factory = decode_damaged
+                return copy_tables(old, fresh)
     tried = fresh.execute("select count(*) from memory").fetchone()[0]
     lost = [f"the whole file ({reason})"]
     for first in iter_first_pages(damaged, backups):
@@ -165,6 +182,65 @@ def copy_readable(damaged: Path, fresh: Connection, backups: Sequence[Path]) -> 
         if fresh.execute("select count(*) from memory").fetchone()[0] > tried:
             return [*found, "the head of the file"]
     return lost
+
+
+def copy_journal(path: Path, copy: Path) -> None:
+    """Put what a database's journal holds beside a copy of it."""
+    journal = path.with_name(f"{path.name}-wal")
+    if journal.exists():
+        shutil.copyfile(journal, copy.with_name(f"{copy.name}-wal"))
+
+
+def copy_with_journal(path: Path, copy: Path) -> Path:
+    """Copy a database and what its journal holds. Returns `copy`."""
+    shutil.copyfile(path, copy)
+    copy_journal(path, copy)
+    return copy
+
+
+def mend_declarations(path: Path) -> bool:
+    """Write anew what a file says its tables and indexes are, each where it begins. False if its
+    table of them cannot be read, or has none of our tables.
+    """
+    with closing(database_library.connect(path, None)) as db:
+        db.text_factory = decode_damaged
+        try:
+            # So that SQLite reads the table although it does not understand what stands there.
+            db.execute("pragma writable_schema = on")
+            found = db.execute(
+                "select rowid, type, name, sql from sqlite_master where sql is not null"
+            ).fetchall()
+            wanted = {
+                (kind, name): sql for kind, name, sql in list_declarations(version(db)) if sql
+            }
+            db.execute("begin immediate")
+            for rowid, kind, name, sql in found:
+                key = choose_declaration(sql, (kind, name), wanted)
+                if key is not None:
+                    statement = (
+                        "update sqlite_master set type = ?, name = ?, sql = ? where rowid = ?"
+                    )
+                    db.execute(statement, (*key, wanted.pop(key), rowid))
+            db.execute("commit")
+        except database_library.Error:
+            return False
+        except NewerStore:  # a step of the schema that nobody has taken yet
+            return False
+    with connect_read_only(path, immutable=False) as db:
+        try:
+            return db.execute("select count(*) from memory").fetchone() is not None
+        except database_library.Error:
+            return False
+
+
+def choose_declaration(
+    sql: str, key: tuple[str, str], wanted: Mapping[tuple[str, str], str]
+) -> tuple[str, str] | None:
+    """(type, name) of what a damaged declaration was: of the same name, else the most alike."""
+    if key in wanted:
+        return key
+    alike = get_close_matches(sql, wanted.values(), n=1, cutoff=MIN_LIKENESS)
+    return next((other for other, text in wanted.items() if text in alike), None)
 
 
 def iter_first_pages(damaged: Path, backups: Sequence[Path]) -> Iterator[bytes]:

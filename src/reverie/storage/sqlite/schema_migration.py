@@ -26,8 +26,8 @@ def version(db: Connection) -> int:
     return number
 
 
-def migrate(db: Connection) -> int:
-    """Take the missing steps, each in a transaction; returns how many were taken.
+def migrate(db: Connection, last: int = LATEST) -> int:
+    """Take the missing steps up to `last`, each in a transaction; returns how many were taken.
 
     Raises NewerStore, before a byte is changed, for a file of a newer Reverie.
     """
@@ -38,12 +38,12 @@ def migrate(db: Connection) -> int:
             "Upgrade with: pip install --upgrade reverie. Nothing was changed."
         )
     taken = 0
-    while current < LATEST:
+    while current < last:
         db.execute("begin immediate")
         try:
             # Another process may have been quicker.
             current = version(db)
-            if current < LATEST:
+            if current < last:
                 script = list_migrations()[current].read_text("utf-8")
                 for statement in split_statements(script):
                     db.execute(statement)

@@ -46,7 +46,7 @@ def query_deadline(db: Connection, within: float | None) -> Iterator[None]:
     try:
         yield
     except database_library.OperationalError as err:
-        if err.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+        if getattr(err, "sqlite_errorcode", 0) != sqlite3.SQLITE_INTERRUPT:
             raise
     finally:
         db.set_progress_handler(None, 0)
