@@ -34,6 +34,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from reverie import retrieval
+from reverie.interfaces.frameworks import agent_loop
 from reverie.testing import Clock, memory
 
 # Fixtures are found by being here.
@@ -231,6 +233,9 @@ def isolated_environment(monkeypatch, request):
         "XDG_RUNTIME_DIR",
     ):
         monkeypatch.delenv(name, raising=False)
+    # Where a busy machine has these times pass before anything is done, nothing is found.
+    monkeypatch.setattr(retrieval, "TOOL_WARNING_SECONDS", 10.0)
+    monkeypatch.setattr(agent_loop, "OPEN_SECONDS", 60.0)
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
 # Seconds that a test waits at least for what must happen.
 MIN_PATIENCE = 60
+# What asks something of httpx, or will.
+REQUESTS = {"get", "post", "put", "delete", "request", "stream", "Client", "AsyncClient"}
 # What named tuples offer everybody, underscore or not.
 OF_NAMED_TUPLES = {"_replace", "_fields", "_asdict", "_make"}
 
@@ -176,6 +178,35 @@ def test_a_short_wait_is_seen():
     fine = "process.wait()\nprocess.wait(120)\nthread.join(0.01)\n', '.join(names)\nwait(1)"
     assert 3 == sum(map(is_short_wait, ast.walk(ast.parse(seen))))
     assert not any(map(is_short_wait, ast.walk(ast.parse(fine))))
+
+
+def is_impatient_request(node: ast.AST) -> bool:
+    """True of a request over HTTP that says nothing of how long it waits: httpx gives up after five
+    seconds then.
+    """
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="httpx" | "httpx2"), attr=attr)):
+            return attr in REQUESTS and "timeout" not in {word.arg for word in node.keywords}
+    return False
+
+
+@pytest.mark.slow
+def test_answers_over_http_are_waited_for_with_patience():
+    """As everything else is."""
+    assert [] == [
+        f"{path}:{node.lineno}"
+        for path, tree in parsed_tests()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.expr) and is_impatient_request(node)
+    ]
+
+
+def test_an_impatient_request_is_seen():
+    """Of the module and of its clients."""
+    seen = "httpx.get(address)\nwith httpx2.AsyncClient(headers={}) as web: pass"
+    fine = "httpx.get(address, timeout=120)\nhttpx.Response(200)\nclient.get(address)"
+    assert 2 == sum(map(is_impatient_request, ast.walk(ast.parse(seen))))
+    assert not any(map(is_impatient_request, ast.walk(ast.parse(fine))))
 
 
 @pytest.mark.slow

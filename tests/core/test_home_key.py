@@ -5,10 +5,13 @@ had.
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
+from itertools import repeat
 from pathlib import Path
+from types import SimpleNamespace
 
 import keyring
 import pytest
@@ -177,6 +180,29 @@ def test_a_passphrase_opens_the_home(place, runtime, monkeypatch):
     assert read_home_key(place, ask=False) == key
     [kept] = (runtime / "reverie").iterdir()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+def test_a_passphrase_opens_the_home_of_a_busy_machine(place, monkeypatch):
+    """age measures how fast the machine is, and refuses what seems to take it too long; a moment
+    later it is as fast as ever. Where it stays slow the passphrase is not called a wrong one.
+    """
+    key = encrypt(place, lambda secret: key_ways.seal_with_passphrase(secret, PASSPHRASE))
+    way = read_encryption(place).find(key_ways.PASSPHRASE)
+    age = age_sealing.load_age()
+    heavier = re.sub(rb"(-> scrypt \S+) \d+", rb"\1 50", way.sealed, count=1)
+    busy = iter([True, True])
+
+    def decrypt(sealed, passphrase):
+        return age.passphrase.decrypt(heavier if next(busy, False) else sealed, passphrase)
+
+    library = SimpleNamespace(
+        DecryptError=age.DecryptError, passphrase=SimpleNamespace(decrypt=decrypt)
+    )
+    monkeypatch.setattr(age_sealing, "load_age", lambda: library)
+    assert key_ways.open_with_passphrase(way, PASSPHRASE) == key.files
+    busy = repeat(True)
+    with pytest.raises(HomeLockedError, match="too busy to try the passphrase"):
+        key_ways.open_with_passphrase(way, PASSPHRASE)
 
 
 def test_a_slow_way_is_asked_once_in_a_process(place, use_keyring, nowhere):

@@ -288,7 +288,7 @@ def test_three_times_too_slow_is_a_failure(open_reading_mind, clock, monkeypatch
     monkeypatch.setattr(
         extraction_task,
         "build_extraction_request",
-        lambda *args: short(*args)._replace(timeout_seconds=0.05),
+        lambda *args: short(*args)._replace(timeout_seconds=1.0),
     )
     with scripted(Slow("{}", 20.0)) as script:
         mind = open_reading_mind(script)
@@ -298,7 +298,8 @@ def test_three_times_too_slow_is_a_failure(open_reading_mind, clock, monkeypatch
             mind.settle()
             clock.tick(31)
         (failed,) = mind.store.events(verbs=["failed"])
-        assert "3 times" in failed.payload["error"] and 3 == len(script.asked)
+        assert "3 times" in failed.payload["error"]
+        wait_until(lambda: len(script.asked) == 3)  # what was sent may still be on its way
 
 
 def test_an_empty_budget_waits_for_the_next_day(open_reading_mind, clock):

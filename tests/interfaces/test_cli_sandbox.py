@@ -15,10 +15,10 @@ from reverie.core import config
 from reverie.core.config import Settings
 from reverie.core.environment import SANDBOX_NAME
 from reverie.interfaces.hooks.spool import HookFiles
-from reverie.interfaces.install.hook_line import launcher_path
+from reverie.interfaces.worker import stop_worker
 from reverie.interfaces.worker_start import is_worker_alive
 from reverie.testing import memory
-from tests.support.helpers import toy_home, wait_until
+from tests.support.helpers import hook_command, toy_home, wait_until
 
 REAL, TRIED = "The staging server is called heron.", "The staging server is called plover."
 ASKED = "Which host is the staging server?"
@@ -44,7 +44,7 @@ def home(tmp_path, project, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     yield home
     for place in (home, home / SANDBOX_NAME):
-        wait_until(lambda place=place: not is_worker_alive(HookFiles(str(place)).lock))
+        wait_until(lambda place=place: stop_worker(HookFiles(str(place)).lock))
 
 
 def ran(folder, *words, given=b"", **env):
@@ -76,9 +76,7 @@ def hooked(folder, **env):
         "hook_event_name": "UserPromptSubmit",
         "prompt": ASKED,
     }
-    found = ran(
-        folder, "-I", "-S", launcher_path(), "claude-code", given=json.dumps(said).encode(), **env
-    )
+    found = ran(folder, *hook_command()[1:], given=json.dumps(said).encode(), **env)
     return found.get("hookSpecificOutput", {}).get("additionalContext", "")
 
 

@@ -24,7 +24,6 @@ from reverie.core.home_key import (
 )
 from reverie.core.private_files import SEALED_HEADER, open_lines, read_private_bytes
 from reverie.interfaces.hooks.spool import HookFiles
-from reverie.interfaces.install.hook_line import launcher_path
 from reverie.interfaces.worker_start import is_worker_alive, wake_worker
 from reverie.notes.file_versions import keep_version
 from reverie.storage.side_files import (
@@ -33,7 +32,7 @@ from reverie.storage.side_files import (
     find_unsealed_files,
 )
 from reverie.sync.credentials import save_place_key
-from tests.support.helpers import run_command, toy_home, wait_until
+from tests.support.helpers import hook_command, run_command, toy_home, wait_until
 
 PASSPHRASE = "three herons at noon"
 ODD = "quixzarf"  # in every text that is said, kept or failed with
@@ -90,7 +89,7 @@ def tell(home, event, **fields):
         **fields,
     }
     done = subprocess.run(
-        [sys.executable, "-I", "-S", launcher_path(), "claude-code"],
+        hook_command(),
         input=json.dumps(payload).encode(),
         capture_output=True,
         check=True,

@@ -50,6 +50,13 @@ def written(mind):
     return str([event.payload for event in mind.store.events(limit=10_000)])
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """A busy machine may take longer than a hook is waited for: then it answers nothing."""
+    if importlib.util.find_spec("claude_agent_sdk"):
+        monkeypatch.setattr("reverie.interfaces.frameworks.claude_agent.HOOK_TIMEOUT", 60.0)
+
+
 @pytest.fixture
 def informed_mind(home):
     home.remember("Prices are always kept in cents.", space=SPACE)

@@ -19,9 +19,11 @@ from reverie.interfaces.hooks import hook_main
 from reverie.interfaces.hooks.hook_consumer import HookConsumer
 from reverie.interfaces.hooks.spool import HookFiles, write_json_object
 from reverie.interfaces.install.hook_line import launcher_path
+from reverie.interfaces.worker import stop_worker
 from reverie.interfaces.worker_start import is_worker_alive
 from reverie.pipeline.leases import SETTLE_LEASE
 from tests.support.helpers import (
+    hook_command,
     list_hook_troubles,
     mounted_read_only,
     open_mind,
@@ -51,10 +53,10 @@ def project(tmp_path):
 
 @pytest.fixture
 def agent(home, project):
-    """A host at work in a project; at the end its worker has left."""
+    """A host at work in a project; at the end its worker is told to leave, and has left."""
     host = Host(home, project)
     yield host
-    wait_until(lambda: not is_worker_alive(host.room.lock))
+    wait_until(lambda: stop_worker(host.room.lock))
 
 
 class Host:
@@ -66,7 +68,7 @@ class Host:
 
     def raw(self, given, *, env=None, run=None, complains=False):
         done = subprocess.run(
-            [sys.executable, "-I", "-S", run or launcher_path(), self.name],
+            hook_command(self.name, run),
             input=given,
             capture_output=True,
             check=False,
@@ -114,7 +116,7 @@ class Host:
         waits with it.
         """
         # one that is there would prepare for the prompt at once
-        wait_until(lambda: not is_worker_alive(self.room.lock))
+        wait_until(lambda: stop_worker(self.room.lock))
         settings = config.load_settings(self.home)
         config.save_settings(settings, idle=0.0)
         self.say(prompt, session)
@@ -488,7 +490,7 @@ def test_a_reminder_is_given_once_by_many_hooks(agent):
     }
     running = [
         subprocess.Popen(
-            [sys.executable, "-I", "-S", launcher_path(), "claude-code"],
+            hook_command(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "REVERIE_HOME": str(agent.home)},
@@ -506,8 +508,8 @@ def test_a_reminder_is_given_once_by_many_hooks(agent):
 @pytest.mark.proves("C112", "CC-67")
 def test_due_reminders_come_with_the_first_prompt(agent):
     """What is due when a session begins is given with its first prompt, and fires."""
-    due = time.time() + 1.0
     with open_mind(agent.home) as mind:
+        due = time.time() + 1.0
         mind.remind("Tell Ann about the release.", when=due, space=agent.space)
     wait_until(lambda: time.time() > due)
     agent.tell("SessionStart", source="startup")
@@ -1004,7 +1006,7 @@ def test_a_read_only_home_still_answers(agent, tmp_path):
     }
     with mounted_read_only(agent.home, tmp_path / "mount") as place:
         done = subprocess.run(
-            [sys.executable, "-I", "-S", launcher_path(), "claude-code"],
+            hook_command(),
             input=json.dumps(asked).encode(),
             capture_output=True,
             check=False,
@@ -1240,8 +1242,10 @@ def test_hook_events_are_taken_in_while_another_process_settles(agent):
     """
     config.save_settings(config.load_settings(agent.home), idle=5.0)
     with open_mind(agent.home) as mind:
-        assert mind.store.acquire(SETTLE_LEASE, "somebody", 300.0, time.time())
+        # A longer one would be taken for that of a clock which is wrong, and be taken over.
+        assert mind.store.acquire(SETTLE_LEASE, "somebody", 59.0, time.time())
         agent.prepares("Which host is the staging server?", HERON)
+        assert mind.store.acquire(SETTLE_LEASE, "somebody", 59.0, time.time())
         wait_until(lambda: len(workers(agent.home)) == 1)
         (worker,) = workers(agent.home)
         before = cpu_seconds(worker)

@@ -14,6 +14,7 @@ import pytest
 
 from reverie.core import config
 from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.worker import stop_worker
 from reverie.interfaces.worker_start import is_worker_alive
 from tests.support.agent_clients import (
     PATIENCE,
@@ -152,7 +153,7 @@ def agent(request, tmp_path):
         host = Agent(request.param, tmp_path, url, asked)
         host.commands = commands
         yield host
-        wait_until(lambda: not is_worker_alive(HookFiles(str(host.home)).lock))
+        wait_until(lambda: stop_worker(HookFiles(str(host.home)).lock))
         assert [] == list_hook_troubles(host.home)
 
 

@@ -22,6 +22,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from reverie.core import config
+from reverie.interfaces.mcp import files
 from reverie.interfaces.mcp.server import PROFILES, build_server
 from reverie.interfaces.mcp.tool_context import ToolContext
 from reverie.testing import SPACE, AbsentEmbedder, BlockedEmbedder, CountingEmbedder
@@ -46,7 +47,8 @@ def home(tmp_path):
 
 
 @pytest.fixture
-def room(home):
+def room(home, monkeypatch):
+    monkeypatch.setattr(files, "SYNC_SECONDS", 60.0)  # on a busy machine half a one is nothing
     room = ToolContext(config.load_settings(home), SPACE)
     yield room
     room.close()
@@ -774,7 +776,7 @@ def test_http_is_for_this_machine_only(home):
     """Foreign Host or Origin is refused (DNS rebinding); it listens on 127.0.0.1 and
     nowhere else.
     """
-    with served(home, "--no-token") as address, httpx2.Client() as web:
+    with served(home, "--no-token") as address, httpx2.Client(timeout=120) as web:
         headers = {"accept": "application/json, text/event-stream"}
         assert web.post(address, json=HELLO, headers=headers).status_code == 200
         for foreign in (
@@ -796,12 +798,15 @@ def test_http_with_a_token(home):
 
     async def borne(address, token):
         async with (
-            httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}) as web,
+            httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=120) as web,
             Client(streamable_http_client(address, http_client=web)) as client,
         ):
             return told(await client.call_tool("recall", {"query": ""}))
 
-    with served(home, REVERIE_MCP_TOKEN="open sesame") as address, httpx2.Client() as web:
+    with (
+        served(home, REVERIE_MCP_TOKEN="open sesame") as address,
+        httpx2.Client(timeout=120) as web,
+    ):
         headers = {"accept": "application/json, text/event-stream"}
         for given in ({}, {"authorization": "Bearer wrong"}, {"authorization": "open sesame"}):
             refused = web.post(address, json=HELLO, headers=headers | given)
@@ -814,7 +819,7 @@ def test_http_asks_for_a_token_by_default(home):
     headers = {"accept": "application/json, text/event-stream"}
     tokens = []
     for _ in range(2):
-        with served(home) as address, httpx2.Client() as web:
+        with served(home) as address, httpx2.Client(timeout=120) as web:
             place = home / "mcp-token"
             tokens.append(place.read_text().strip())
             assert place.stat().st_mode & 0o777 == 0o600

@@ -234,7 +234,9 @@ def test_a_port_in_use_is_told(home):  # noqa: F811
                 "Authorization": f"{scheme} swordfish",
                 "Accept": "application/json, text/event-stream",
             }
-            assert httpx2.post(address, json=HELLO, headers=headers).status_code == code
+            assert (
+                httpx2.post(address, json=HELLO, headers=headers, timeout=120).status_code == code
+            )
 
 
 TALK = [

@@ -6,7 +6,6 @@ a home that is nobody's, real processes.
 import json
 import os
 import pty
-import signal
 import subprocess
 import sys
 import time
@@ -17,7 +16,7 @@ from reverie.core import config
 from reverie.core.model import Event
 from reverie.interfaces.cli import past_learning
 from tests.porting.test_past_formats import AIDER, SPECSTORY, lines, rollout, write_cursor
-from tests.support.helpers import open_mind, run_command, toy_home, wait_until
+from tests.support.helpers import interrupt, open_mind, run_command, toy_home, wait_until
 
 
 @pytest.fixture
@@ -405,8 +404,7 @@ def test_ctrl_c_and_on(user):
     process = start("learn", "--past", "--json")
     with open_mind(home) as mind:
         wait_until(lambda: mind.store.events(verbs=("learn",), limit=1))
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
+    out, err = interrupt(process)
     assert process.returncode == 130, err
     stopped = json.loads(out)["taken"]
     assert stopped["stopped"] and 1 <= stopped["sessions"] < 60

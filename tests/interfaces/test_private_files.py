@@ -14,9 +14,8 @@ from reverie.core import config
 from reverie.core.config import Settings
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.install.doctor import examine_installation
-from reverie.interfaces.install.hook_line import launcher_path
 from reverie.interfaces.worker_start import is_worker_alive
-from tests.support.helpers import open_mind, run_command, toy_home, wait_until
+from tests.support.helpers import hook_command, open_mind, run_command, toy_home, wait_until
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no permission bits")
 SPACE = "me/demo"
@@ -64,8 +63,8 @@ def start(home, *words, stdin=b"", program=("-m", "reverie")):
 def hook(home, event, **fields):
     """A hook of Claude Code."""
     given = {"session_id": "s1", "cwd": str(home.parent), "hook_event_name": event, **fields}
-    program = ("-I", "-S", launcher_path())
-    start(home, "claude-code", stdin=json.dumps(given).encode(), program=program)
+    *program, host = hook_command()[1:]
+    start(home, host, stdin=json.dumps(given).encode(), program=program)
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from reverie.core import config
 from reverie.core.config import Settings
 from reverie.embedding.minilm import PRECISIONS
 from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.worker import stop_worker
 from reverie.interfaces.worker_start import is_worker_alive
 from tests.interfaces.test_hosts_e2e import ASKED, FENCE, PORT, QUIET, ROOT, Agent
 from tests.support.agent_clients import PATIENCE, conversation_text, scripted_model_handler
@@ -62,7 +63,7 @@ def agent(tmp_path):
         host.model = scripted
         host.reverie("install", "claude-code", "--no-mcp", "--yes")
         yield host
-        wait_until(lambda: not is_worker_alive(HookFiles(str(host.home)).lock))
+        wait_until(lambda: stop_worker(HookFiles(str(host.home)).lock))
         assert [] == list_hook_troubles(host.home)
 
 

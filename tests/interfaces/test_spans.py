@@ -14,11 +14,11 @@ from reverie.core import config, environment
 from reverie.core.errors import BadInput
 from reverie.core.memory_spans import SpanRecord
 from reverie.interfaces.hooks.spool import HookFiles
-from reverie.interfaces.install.hook_line import launcher_path
+from reverie.interfaces.worker import stop_worker
 from reverie.interfaces.worker_start import is_worker_alive
 from reverie.runtime.span_spool import MAX_WAITING, SpanSpool
 from tests.support.encrypted_homes import encrypt, files_holding
-from tests.support.helpers import open_mind, toy_home, wait_until
+from tests.support.helpers import hook_command, open_mind, toy_home, wait_until
 from tests.support.span_collector import collecting
 
 HERON = "The staging server is called heron."
@@ -55,7 +55,7 @@ class Agent:
         """What a hook answers, in an environment that a host has emptied."""
         payload = {"session_id": session, "cwd": str(self.project), "hook_event_name": event}
         done = subprocess.run(
-            [sys.executable, "-I", "-S", launcher_path(), "claude-code"],
+            hook_command(),
             input=json.dumps(payload | fields).encode(),
             capture_output=True,
             check=True,
@@ -101,7 +101,7 @@ def agent(tmp_path, collector):
     """An agent whose spans go to the collector, by config.toml alone."""
     found = Agent(tmp_path, otel=collector.address)
     yield found
-    found.leave()
+    wait_until(lambda: stop_worker(found.files.lock))
 
 
 def test_what_a_hook_gave_is_a_span_that_the_worker_sends(agent, collector):

@@ -15,7 +15,7 @@ from reverie.core.model import Filter
 from reverie.mirror import base_copy, file_exchange, mirror_sync
 from reverie.mirror.mirror_folder import MirrorFolder, to_folder_name
 from reverie.testing import SPACE, make_conversation, memory
-from tests.support.helpers import open_mind, run_command, toy_home, wait_until
+from tests.support.helpers import interrupt, open_mind, run_command, toy_home, wait_until
 
 TODAY = "memory/2025-10-09.md"
 
@@ -919,14 +919,15 @@ def test_a_companion_begins_with_what_was_edited_meanwhile(mind):
 
 
 @pytest.mark.proves("C70")
-def test_a_page_is_left_alone_while_somebody_writes_it(tmp_path):
+def test_a_page_is_left_alone_while_somebody_writes_it(tmp_path, clock):
     """Settling waits until a page has been left alone for 1.5 seconds."""
-    with open_mind(tmp_path / "home") as mind:
+    with memory(tmp_path / "home", now=clock) as mind:
         mind.remember("A fact.", space=SPACE)
         mind.settle()
         edit(mind, "A fact.", "Another fact.")
+        os.utime(page(mind), (clock() - 1.4, clock() - 1.4))
         assert mind.settle().mirrored == 0
-        os.utime(page(mind), (real.now() - 2, real.now() - 2))
+        os.utime(page(mind), (clock() - 1.6, clock() - 1.6))
         assert mind.settle().mirrored == 1
 
 
@@ -1033,8 +1034,7 @@ def test_watching_takes_in_a_saved_page(tmp_path):
             assert "Watching" in watching.stderr.readline()
             wait_until(lambda: edit_and_look(mind))
         finally:
-            watching.send_signal(2)
-        _, told = watching.communicate(timeout=120)
+            _, told = interrupt(watching)
         assert (watching.returncode, "Interrupted" in told) == (130, True)
 
 

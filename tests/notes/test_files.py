@@ -20,7 +20,7 @@ from reverie.runtime.settle import run_settle_step
 from reverie.storage.indexed_files import UNSURE_STAMP, FileStamp, IndexedFile
 from reverie.storage.sqlite import file_index
 from reverie.testing import SPACE, AbsentEmbedder, CountingEmbedder, memory
-from tests.support.helpers import run_command, toy_home, wait_until
+from tests.support.helpers import interrupt, run_command, toy_home, wait_until
 
 KEY = "sk-ant-api03-" + "Ab1" * 30 + "AA"
 
@@ -1170,7 +1170,6 @@ def test_watching_finds_what_changes(tmp_path, notes):
 
             wait_until(noticed)
     finally:
-        watching.send_signal(2)
-        _, heard = watching.communicate(timeout=120)
+        _, heard = interrupt(watching)
     assert watching.returncode == 130
     assert "Traceback" not in heard

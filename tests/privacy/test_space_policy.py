@@ -2,15 +2,13 @@
 
 import json
 import subprocess
-import sys
 
 import pytest
 
 from reverie.core import config
 from reverie.core.errors import BadInput, Refused
 from reverie.core.privacy_policy import Policy
-from reverie.interfaces.install.hook_line import launcher_path
-from tests.support.helpers import open_mind, run_command, toy_home
+from tests.support.helpers import hook_command, open_mind, run_command, toy_home
 
 MAIL = "ann@example.org"
 TEXT = f"Write to {MAIL} about the widget cache."
@@ -102,7 +100,7 @@ def test_hooks_and_the_command_hold_to_it(tmp_path):
     ):
         given = {"session_id": "s", "cwd": str(project), "hook_event_name": event, **more}
         subprocess.run(
-            [sys.executable, "-I", "-S", launcher_path(), "claude-code"],
+            hook_command(),
             input=json.dumps(given).encode(),
             env={"REVERIE_HOME": str(home), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
             check=True,

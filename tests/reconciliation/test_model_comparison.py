@@ -307,7 +307,7 @@ def test_three_times_too_slow_is_a_failure(open_compared_mind, clock, monkeypatc
     monkeypatch.setattr(
         pair_task,
         "build_comparison_request",
-        lambda *args: whole(*args)._replace(timeout_seconds=0.5),
+        lambda *args: whole(*args)._replace(timeout_seconds=1.0),
     )
     with scripted(Slow("{}", 20.0)) as script:
         mind, _, _ = open_compared_mind(script)
@@ -315,11 +315,8 @@ def test_three_times_too_slow_is_a_failure(open_compared_mind, clock, monkeypatc
             clock.tick(31)
             mind.settle()
         (failed,) = mind.store.events(verbs=["failed"])
-        assert (model_weighing.NAME, 3, ["resembles"]) == (
-            failed.payload["reader"],
-            len(script.asked),
-            open_ties(mind),
-        )
+        assert (model_weighing.NAME, ["resembles"]) == (failed.payload["reader"], open_ties(mind))
+        wait_until(lambda: len(script.asked) == 3)  # what was sent may still be on its way
 
 
 @pytest.mark.parametrize("meanwhile", ["resolve", "revise", "forget"])

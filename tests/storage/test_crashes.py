@@ -9,17 +9,16 @@ though never the very same instruction. `REVERIE_TORTURE=1000` kills so often.
 
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from reverie.testing import NOON, Clock, memory
+from tests.support.helpers import interrupt
 from tests.support.invariants import all_memories, assert_nothing_lost
 from tests.support.seeds import choose_seed
 from tests.support.vocabulary import NIGHT
@@ -256,18 +255,6 @@ while True:
     mind.remember("one more", space=SPACE)
     mind.settle()
 """
-
-
-def interrupt(child):
-    """Press Ctrl-C until it ends. Python drops one that arrives while it lets go of the lock of an
-    import (1 of 900); then somebody presses it again.
-    """
-    child.send_signal(signal.SIGINT)
-    while True:
-        with suppress(subprocess.TimeoutExpired):
-            child.communicate(timeout=60)
-            return
-        child.send_signal(signal.SIGINT)
 
 
 @pytest.mark.proves("X20")

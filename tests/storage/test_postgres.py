@@ -841,14 +841,14 @@ def test_a_statement_ends_when_nobody_waits_any_more(database, postgres_url):
     store.set_meta("a", "1")
     started = ticks()
     with limit_time(0.3), pytest.raises(StoreBusy):
-        store.connections.fetch_value("select pg_sleep(20)")
+        store.connections.fetch_value("select pg_sleep(120)")
     with closing(psycopg.connect(postgres_url)) as other:
         other.execute("select 1 from reverie.counter where tenant = 'acme' for update")
         with limit_time(0.3), pytest.raises(StoreBusy):
             store.set_meta("a", "2")
     with limit_time(-1.0), pytest.raises(StoreBusy):
         store.meta("a")
-    assert ticks() - started < 10
+    assert ticks() - started < 60
     assert store.meta("a") == "1"
     # Nothing of it is left on the connections.
     assert store.connections.fetch_value("show statement_timeout") == "0"

@@ -4,11 +4,13 @@ server on loopback.
 """
 
 import shutil
+import signal
 import subprocess
+import sys
 import threading
 import time
 import zipfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from reverie.core.config import Settings
 from reverie.embedding.model_weights import INSIDE
 from reverie.interfaces.cli.app import app
 from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.install.hook_line import launcher_path
 from reverie.testing import make_conversation, memory
 
 # Seconds until something that must happen by itself is given up, on however busy a machine.
@@ -42,7 +45,7 @@ def toy_home(tmp_path, idle=0.0, **more):
     """A home with the toy embedder and other settings; its worker leaves after `idle` seconds, 0:
     there is none. A search of its hooks is not cut short on a busy machine.
     """
-    chosen = {"deadline": 2.0, "backups": 3, **more}
+    chosen = {"deadline": 10.0, "backups": 3, **more}
     config.save_settings(Settings(home=tmp_path / "home"), embedder="toy", idle=idle, **chosen)
     return tmp_path / "home"
 
@@ -81,6 +84,28 @@ def wait_until(condition, seconds=PATIENCE):
             return
         time.sleep(0.02)
     pytest.fail("that never came")
+
+
+def hook_command(host="claude-code", launcher=None):
+    """What a host starts; it gives up after minutes, and not after seconds."""
+    patient = Path(__file__).with_name("patient_hook.py")
+    return [sys.executable, "-I", "-S", str(patient), launcher or launcher_path(), host]
+
+
+def interrupt(process):
+    """Press Ctrl-C until a process ends; what it wrote to (stdout, stderr). Python drops one that
+    arrives while it lets go of the lock of an import (1 of 900); then somebody presses it again.
+    """
+    # Its input stays open meanwhile: that it ends is no reason to end.
+    given, process.stdin = process.stdin, None
+    while True:
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            written = process.communicate(timeout=60)
+            break
+    if given is not None:
+        given.close()
+    return written
 
 
 def run_in_threads(*works):

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import hmac
 import json
-import socket
 import threading
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -14,6 +13,8 @@ from joserfc.jwk import RSAKey
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse, RedirectResponse
 from starlette.routing import Route
+
+from tests.support.postgres import free_port
 
 
 def forge(claims, secret):
@@ -34,9 +35,7 @@ class OpenidProvider:
     """Signs in whoever `claims` says. Every other attribute is a way to be wrong."""
 
     def __init__(self):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.issuer = f"http://127.0.0.1:{self.port}"
         self.client_id, self.client_secret = "reverie", "made-up-secret"
         self.claims = {"sub": "s-1", "email": "ann@example.com", "email_verified": True}
@@ -135,7 +134,7 @@ class OpenidProvider:
         """What a browser does with the address: (state, code) that come back."""
         import httpx2
 
-        answer = httpx2.get(address)
+        answer = httpx2.get(address, timeout=120)
         back = parse_qs(urlsplit(answer.headers["location"]).query)
         return back["state"][0], back["code"][0]
 

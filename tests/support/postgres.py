@@ -17,7 +17,8 @@ import os
 import shutil
 import socket
 import tempfile
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -41,6 +42,10 @@ FAST = {
 
 
 SHARDS = 4  # few are made and dropped sooner, and two workers have some each
+# Below those that a system gives to whoever connects somewhere: one of these is not taken meanwhile
+# by a connection of another test.
+PORTS = range(11_000, 30_000)
+ports_told = count()
 
 
 @pytest.fixture(scope="session")
@@ -218,7 +223,11 @@ def reachable_folder():
 
 
 def free_port():
-    """A port that nobody listens on just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody listens on just now, and that no other process of the tests was told."""
+    first = os.getpid() * 1_009
+    for _ in PORTS:
+        port = PORTS[(first + next(ports_told)) % len(PORTS)]
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    return pytest.fail("every port is taken")

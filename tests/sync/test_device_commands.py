@@ -47,7 +47,8 @@ def run(tmp_path):
 @pytest.mark.slow
 def test_what_is_kept_on_one_machine_is_on_the_other_by_itself(run, tmp_path):
     """Two homes, one folder: the workers keep them in step, within five seconds of the folder; later
-    by as much as a command takes longer than half a second, where the machine is busy.
+    by as much as a command before or after takes longer than half a second, where the machine is
+    busy.
     """
     (tmp_path / "carried").mkdir()
     assert run("laptop", "sync", "add", "carried", "--as", "laptop", "--plain")[0] == 0
@@ -56,11 +57,13 @@ def test_what_is_kept_on_one_machine_is_on_the_other_by_itself(run, tmp_path):
     wait_until(lambda: list((tmp_path / "carried/reverie-log").glob("*.log")))
     begun = time.monotonic()
     assert run("laptop", "sync", "status")[0] == 0
-    slowness = max(1.0, (time.monotonic() - begun) / 0.5)
+    before = time.monotonic() - begun
     with memory(tmp_path / "desk", embedder="none") as desk:
         wait_until(lambda: desk.store.stats().memories)
-    assert time.monotonic() - begun < 5 * slowness
+    waited = time.monotonic() - begun
     code, said = run("desk", "sync", "status")
+    after = time.monotonic() - begun - waited
+    assert waited < 5 * max(1.0, before / 0.5, after / 0.5)
     assert code == 0 and "laptop" in said and "nothing to write" in said
 
 

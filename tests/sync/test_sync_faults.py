@@ -238,8 +238,9 @@ def test_a_server_that_hangs_costs_the_callers_nothing(tmp_path, hanging_server,
         for number in range(5, 10):
             ann.remember(f"The port of queue {number} is {number}.", space="me/demo")
             ann.recall("what is the port of the queue?", space="me/demo")
-        assert time.perf_counter() - begun < 3.0 + 10 * alone
-    assert time.perf_counter() - begun < 12.0 + 20 * alone
+        # No wait for an answer, which is one of 30 seconds.
+        assert time.perf_counter() - begun < 10.0 + 10 * alone
+    assert time.perf_counter() - begun < 25.0 + 20 * alone
 
 
 def test_the_command_line_is_quick_while_the_server_hangs(tmp_path, hanging_port):

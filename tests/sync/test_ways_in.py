@@ -88,10 +88,10 @@ def test_a_machine_is_let_in_on_the_page(team, tmp_path):
     """
     invitation = team.client(team.founded.key.token)("members/invite")["code"]
     with asking(tmp_path / "home", team.url) as (page, code, process):
-        shown = httpx.get(page).text
+        shown = httpx.get(page, timeout=120).text
         assert code in shown and f"reverie team approve {code}" in shown
         form = {"code": invitation, "name": "bob", "email": "", "user_code": code}
-        assert "Welcome, bob" in httpx.post(f"{team.url}/device/join", data=form).text
+        assert "Welcome, bob" in httpx.post(f"{team.url}/device/join", data=form, timeout=120).text
         out, err = process.communicate(timeout=120)
     assert process.returncode == 0 and "as bob" in err, out + err
 

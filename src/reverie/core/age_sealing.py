@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-from reverie.core.errors import BadInput, CannotOpen, ExtraMissing
+from reverie.core import clock
+from reverie.core.errors import BadInput, CannotOpen, ExtraMissing, TryLater
 
 SECRET_PREFIX = "AGE-SECRET-KEY-1"
 DAMAGED_KEY = (
@@ -20,6 +21,15 @@ DAMAGED_KEY = (
     "the file back from a copy. device-keys may also be removed, and this machine paired again: "
     "reverie sync add PLACE"
 )
+
+
+TOO_MUCH_WORK = "Excessive work parameter"  # in what age says
+TOO_BUSY = (
+    "This machine is too busy to try the passphrase, or far slower than the one that sealed by "
+    "it. Try again when it has less to do"
+)
+# So often age measures how fast the machine is, before it is taken for too slow.
+MEASUREMENTS, SECONDS_BETWEEN = 20, 0.05
 
 
 def load_age() -> Any:
@@ -77,10 +87,15 @@ def seal_by_passphrase(passphrase: str, plain: bytes) -> bytes:
 
 def open_by_passphrase(passphrase: str, sealed: bytes) -> bytes:
     """What was sealed by a passphrase; CannotOpen if it was another, or altered. Takes about a
-    second.
+    second. TryLater if that would take more work than age believes this machine is up to.
     """
     age = load_age()
-    try:
-        return bytes(age.passphrase.decrypt(sealed, passphrase))
-    except age.DecryptError as err:
-        raise CannotOpen("was sealed by another passphrase, or altered") from err
+    for _ in range(MEASUREMENTS):
+        try:
+            return bytes(age.passphrase.decrypt(sealed, passphrase))
+        except age.DecryptError as err:
+            if TOO_MUCH_WORK not in str(err):
+                raise CannotOpen("was sealed by another passphrase, or altered") from err
+        # It measures for milliseconds how fast the machine is: in those it may have been busy.
+        clock.sleep(SECONDS_BETWEEN)
+    raise TryLater(TOO_BUSY)

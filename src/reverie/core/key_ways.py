@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from reverie.core import age_sealing
 from reverie.core.atomic_file import PathLike, write_atomically
-from reverie.core.errors import BadInput, CannotOpen, ExtraMissing, HomeLockedError
+from reverie.core.errors import BadInput, CannotOpen, ExtraMissing, HomeLockedError, TryLater
 
 PASSPHRASE, KEY_FILE, KEYRING = "passphrase", "key-file", "keyring"
 KINDS = (PASSPHRASE, KEY_FILE, KEYRING)
@@ -79,9 +79,13 @@ def seal_with_keyring(secret: str, name: str) -> KeyWay:
 
 
 def open_with_passphrase(way: KeyWay, passphrase: str) -> str:
-    """The secret that a passphrase keeps; takes about a second. BadInput for another one."""
+    """The secret that a passphrase keeps; takes about a second. BadInput for another one,
+    HomeLockedError where the machine is too busy to tell.
+    """
     try:
         return age_sealing.open_by_passphrase(passphrase, way.sealed).decode()
+    except TryLater as err:
+        raise HomeLockedError(str(err)) from err
     except CannotOpen as err:
         raise BadInput("That is not the passphrase of this memory. Nothing was changed") from err
 

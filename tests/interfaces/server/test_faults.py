@@ -6,6 +6,7 @@ up afterwards; where a claim of the dead must run out, the test lets its minutes
 """
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -25,6 +26,7 @@ from reverie.interfaces.server.server_worker import CLAIM_SECONDS, ServerWorker
 from reverie.storage.embedded_postgres import EmbeddedPostgres
 from reverie.storage.postgres import PostgresDatabase
 from tests.support.postgres import free_port
+from tests.support.seeds import choose_seed
 from tests.support.team_server import Team
 
 PATIENCE = 300.0  # seconds until something must have happened by itself
@@ -38,6 +40,14 @@ def wait_until(is_so, what):
     while not is_so():
         assert ticks() < end, f"{what}: not within {PATIENCE:.0f} s"
         sleep(0.05)
+
+
+chance = random.Random(choose_seed())
+
+
+def name_rack():
+    """Something that no other memory says."""
+    return f"{chance.getrandbits(24):06x}"
 
 
 def environment(home, url):
@@ -133,7 +143,7 @@ class Load:
         headers = {"Authorization": f"Bearer {self.site.key}"}
         with httpx.Client(base_url=self.site.address, headers=headers, timeout=PATIENCE) as client:
             while not self._stop.is_set():
-                text = f"Host number {next(self.numbers)} stands in rack {clock.new_id()[-6:]}."
+                text = f"Host number {next(self.numbers)} stands in rack {name_rack()}."
                 try:
                     answer = client.post("/v1/remember", json={"text": text, "space": "me/demo"})
                     if answer.status_code == 200:
@@ -291,7 +301,7 @@ def remember(office, count):
 
     mind = Mind(office.database.store("acme"), None, office.deployment.settings)
     for number in range(count):
-        mind.remember(f"Host {number} stands in rack {clock.new_id()[-6:]}.", space="~boss/demo")
+        mind.remember(f"Host {number} stands in rack {name_rack()}.", space="~boss/demo")
 
 
 @pytest.mark.parametrize("off", [3_600.0, -3_600.0])

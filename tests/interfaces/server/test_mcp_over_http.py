@@ -15,7 +15,7 @@ def use_tools(url, token, work):
     async def run():
         headers = {"Authorization": f"Bearer {token}", "User-Agent": "test-agent/1.0"}
         async with (
-            httpx2.AsyncClient(headers=headers) as client,
+            httpx2.AsyncClient(headers=headers, timeout=120) as client,
             streamable_http_client(url, http_client=client) as (reads, writes, *_),
             ClientSession(reads, writes) as session,
         ):
@@ -64,8 +64,10 @@ def test_every_tool_set_is_served(team, profile):
 
 def test_without_a_token_a_client_learns_where_to_get_one(team):
     """401 with the address of the metadata, which names the resource (RFC 9728)."""
-    refused = httpx.post(f"{team.url}/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    refused = httpx.post(
+        f"{team.url}/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, timeout=120
+    )
     assert refused.status_code == 401
     address = refused.headers["www-authenticate"].partition('resource_metadata="')[2].strip('"')
     assert address == f"{team.url}/.well-known/oauth-protected-resource/mcp"
-    assert httpx.get(address).json()["resource"] == f"{team.url}/mcp"
+    assert httpx.get(address, timeout=120).json()["resource"] == f"{team.url}/mcp"

@@ -92,7 +92,9 @@ def test_a_team_is_set_up_from_the_command_line(postgres_url, tmp_path):
 
         def ask(token, verb, **arguments):
             headers = {"Authorization": f"Bearer {token}"}
-            answer = httpx.post(f"{address}/v1/{verb}", json=arguments, headers=headers)
+            answer = httpx.post(
+                f"{address}/v1/{verb}", json=arguments, headers=headers, timeout=120
+            )
             assert answer.status_code == 200, answer.text
             return answer.json()["result"]
 
@@ -100,9 +102,9 @@ def test_a_team_is_set_up_from_the_command_line(postgres_url, tmp_path):
         ask(ann, "remember", text=text, space="demo")
         assert ask(ben, "recall", query="staging server", space="demo")[0]["memory"]["text"] == text
         assert ask(boss, "whoami")["is_admin"]
-        ready = httpx.get(f"{address}/readyz")
+        ready = httpx.get(f"{address}/readyz", timeout=120)
         assert (ready.status_code, ready.json()["checks"]["schema"]) == (200, "ok")
-        metrics = httpx.get(f"{address}/metrics").text
+        metrics = httpx.get(f"{address}/metrics", timeout=120).text
         assert (
             'reverie_requests_total{method="POST",route="/v1/recall",status="200"} 1.0' in metrics
         )
@@ -144,7 +146,7 @@ def test_a_request_under_way_is_answered_after_sigterm(postgres_url, tmp_path):
     (answer,) = answers
     assert (answer.status_code, len(answer.json()["result"])) == (200, 300)
     with pytest.raises(httpx.ConnectError):
-        httpx.get(f"{address}/healthz")
+        httpx.get(f"{address}/healthz", timeout=120)
 
 
 def test_a_worker_process_serves_what_a_server_without_workers_left(postgres_url, tmp_path):
@@ -156,7 +158,9 @@ def test_a_worker_process_serves_what_a_server_without_workers_left(postgres_url
     key = reverie(env, "server", "init")["key"]
     with started(env, "--workers-inside", "0") as (_, address, _):
         headers = {"Authorization": f"Bearer {key}"}
-        httpx.post(f"{address}/v1/remember", json={"text": "It is heron."}, headers=headers)
+        httpx.post(
+            f"{address}/v1/remember", json={"text": "It is heron."}, headers=headers, timeout=120
+        )
         worker = subprocess.Popen(
             [sys.executable, "-m", "reverie", "server", "worker"],
             env=env,
@@ -192,13 +196,17 @@ def test_server_alone_is_api_and_a_worker_and_worker_adds_more(postgres_url, tmp
 
     headers = {"Authorization": f"Bearer {key}"}
     with started(env, command=("server",)) as (_, address, _):
-        httpx.post(f"{address}/v1/remember", json={"text": "It is heron."}, headers=headers)
+        httpx.post(
+            f"{address}/v1/remember", json={"text": "It is heron."}, headers=headers, timeout=120
+        )
         await_vectors(1)
     with started(env, "--workers-inside", "0", command=("server",)) as (_, address, _):
         worker = subprocess.Popen(
             [sys.executable, "-m", "reverie", "worker"], env=env, stderr=subprocess.DEVNULL
         )
-        httpx.post(f"{address}/v1/remember", json={"text": "It is stork."}, headers=headers)
+        httpx.post(
+            f"{address}/v1/remember", json={"text": "It is stork."}, headers=headers, timeout=120
+        )
         await_vectors(2)
         worker.terminate()
         assert worker.wait(120) == 0

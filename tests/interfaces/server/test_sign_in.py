@@ -85,7 +85,7 @@ def test_an_invitation_makes_a_user_once(team):
 def test_a_person_lets_a_device_in_through_the_provider(team_with_provider):
     """The whole way of a browser: the device's page, the provider, back, a question, yes."""
     team, waiting = team_with_provider, start_device(team_with_provider)
-    with httpx.Client(base_url=team.url, follow_redirects=True) as browser:
+    with httpx.Client(base_url=team.url, follow_redirects=True, timeout=120) as browser:
         page = browser.get(waiting["verification_uri_complete"])
         (link,) = re.findall(r'href="(/login[^"]*)"', page.text)
         back = browser.get(link.replace("&amp;", "&"))
@@ -102,7 +102,10 @@ def test_a_person_lets_a_device_in_through_the_provider(team_with_provider):
 def test_a_sign_in_ends_in_the_browser_where_it_began(team_with_provider):
     """Whoever follows the address by which another comes back is not signed in as them."""
     team = team_with_provider
-    with httpx.Client(base_url=team.url) as mallory, httpx.Client(base_url=team.url) as victim:
+    with (
+        httpx.Client(base_url=team.url, timeout=120) as mallory,
+        httpx.Client(base_url=team.url, timeout=120) as victim,
+    ):
         back = mallory.get(mallory.get("/login").headers["location"]).headers["location"]
         assert back.startswith(f"{team.url}/login/callback")
         followed = victim.get(back)
@@ -144,7 +147,7 @@ def test_the_provider_opens_one_tenant_alone(team_with_provider):
     """That of its organisation, whatever an address names: others have users of the same name."""
     team = team_with_provider
     other = team.control.tenants.create("other", admin="ann", email="ann@example.com", now=now())
-    with httpx.Client(base_url=team.url, follow_redirects=True) as browser:
+    with httpx.Client(base_url=team.url, follow_redirects=True, timeout=120) as browser:
         browser.get("/login", params={"tenant": "other"})
         caller = team.control.authenticate(browser.cookies["reverie_session"], now())
     assert (caller.tenant, other.tenant.name) == ("acme", "other")
@@ -154,11 +157,11 @@ def test_nobody_says_yes_who_is_not_signed_in(team):
     """A form that is posted without the cookie lets nothing in."""
     waiting = start_device(team)
     said = httpx.post(
-        f"{team.url}/device", data={"user_code": waiting["user_code"], "answer": "yes"}
+        f"{team.url}/device", data={"user_code": waiting["user_code"], "answer": "yes"}, timeout=120
     )
     assert said.status_code == 401
     for path in ("/device", "/device/join"):
-        said = httpx.post(team.url + path, headers={"Origin": "https://evil.example"})
+        said = httpx.post(team.url + path, headers={"Origin": "https://evil.example"}, timeout=120)
         assert said.status_code == 403
     pending = team.client().ask("login/device/poll", device_code=waiting["device_code"])
     assert pending.json()["type"] == "urn:reverie:problem:login-pending"
@@ -166,7 +169,9 @@ def test_nobody_says_yes_who_is_not_signed_in(team):
 
 def test_what_a_page_is_given_stays_text(team):
     """A code in an address is shown as it was written, and is no part of the page."""
-    page = httpx.get(f"{team.url}/device", params={"user_code": '"><script>alert(1)</script>'})
+    page = httpx.get(
+        f"{team.url}/device", params={"user_code": '"><script>alert(1)</script>'}, timeout=120
+    )
     assert "<script" not in page.text
 
 
@@ -175,7 +180,7 @@ def test_an_access_token_counts_only_if_it_is_for_this_server(team_with_provider
     another service's it opens nothing.
     """
     team = team_with_provider
-    metadata = httpx.get(f"{team.url}/.well-known/oauth-protected-resource/mcp").json()
+    metadata = httpx.get(f"{team.url}/.well-known/oauth-protected-resource/mcp", timeout=120).json()
     assert metadata["authorization_servers"] == [provider.issuer]
     provider.changed = {"aud": metadata["resource"], "azp": "an-agent"}
 
@@ -195,6 +200,7 @@ def test_an_access_token_counts_only_if_it_is_for_this_server(team_with_provider
             metadata["resource"],
             json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
             headers={"Authorization": f"Bearer {provider.id_token()}"},
+            timeout=120,
         )
         assert refused.status_code == 401, changed
 

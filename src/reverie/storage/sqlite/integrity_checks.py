@@ -9,6 +9,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from sqlite3 import Connection
 
@@ -87,6 +88,7 @@ def check_schema(db: Connection, _repair: bool) -> Iterator[Problem]:
             yield Problem("file", f"the {kind} {name} is not declared as it was")
 
 
+@cache
 def list_declarations(steps: int) -> list[tuple[str, str, str]]:
     """(type, name, sql) of what a whole file has after so many steps of the schema."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:

@@ -10,7 +10,7 @@ import secrets
 from importlib.util import find_spec
 
 from reverie.core.age_sealing import open_by_passphrase, seal_by_passphrase
-from reverie.core.errors import BadInput, CannotOpen
+from reverie.core.errors import BadInput, CannotOpen, TryLater
 
 # Without letters and digits that look alike on a screen. Eight of them are 40 bits, and age makes
 # each guess cost about a second.
@@ -59,8 +59,12 @@ def seal_by_code(code: str, plain: bytes) -> bytes:
 
 
 def open_by_code(code: str, sealed: bytes) -> bytes:
-    """What was sealed by a code; CannotOpen if it was another. Takes about a second."""
+    """What was sealed by a code; CannotOpen if it was another, or would take this machine for ever.
+    Takes about a second.
+    """
     try:
         return open_by_passphrase(code, sealed)
+    except TryLater as err:
+        raise CannotOpen(str(err)) from err
     except CannotOpen as err:
         raise CannotOpen("was sealed by another code, or altered") from err
