@@ -140,6 +140,23 @@ def test_the_first_map_is_a_draft_at_once_and_laid_out_for_the_next_visit(home, 
     assert [node[:7] for node in old.nodes] == [node[:7] for node in whole.nodes]
 
 
+def test_in_haste_what_is_new_stands_beside_what_it_is_tied_to(home):
+    """Nothing else moves, nothing is kept, and it is said that the map is to be laid out."""
+    for number in range(30):
+        home.remember(f"Thing {number}.", space=SPACE, tags=[f"owl{number % 4}"])
+    before = {node.id: (node.x, node.y) for node in home.data.map(space=SPACE).nodes}
+    new = home.remember("Something new.", space=SPACE, tags=["owl1"])
+    hasty = home.data.map(space=SPACE, in_haste=True)
+    assert hasty == home.data.map(space=SPACE, in_haste=True)
+    assert (hasty.is_draft, hasty.is_due) == (False, True)
+    places = {node.id: (node.x, node.y) for node in hasty.nodes}
+    (x, y), (there_x, there_y) = places.pop(new.id), before["tag:owl1"]
+    assert places == before and max(abs(x - there_x), abs(y - there_y)) <= 8
+    whole = home.data.map(space=SPACE)
+    assert {node.id for node in whole.nodes} == {*before, new.id} and not whole.is_due
+    assert home.data.map(space=SPACE, in_haste=True) == whole
+
+
 def test_sleep_lays_out_the_maps_that_are_looked_at(home, clock):
     """After a night, the first visit of the day waits for nothing; a map of nobody is not made."""
     for number in range(6):

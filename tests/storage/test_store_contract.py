@@ -633,6 +633,41 @@ def test_conversations_are_listed_with_what_they_hold(store):
     assert store.session_spans(("turn", "tool"), limit=1)[0].session == "s4"
 
 
+def test_of_many_conversations_the_latest_are_listed_whatever_texts_they_must_hold(store):
+    """Each with all of its events: of two verbs, interleaved, in two spaces, some long ago."""
+    said = [
+        make_event(
+            ("turn", "heard", "tool")[n % 3],
+            session=f"s{n * n % 97}",
+            space=("me/demo", "me/demo/x", "me/other")[n % 7 % 3],
+            at=float(n),
+            payload={"text": ("often " if n % 2 else "") + ("once" if n == 3 else "")},
+        )
+        for n in range(900)
+    ]
+    seqs = store.append(said)
+
+    def expect(space, words, limit):
+        spans = {}
+        for seq, one in zip(seqs, said, strict=True):
+            if one.verb != "tool" and (one.space + "/").startswith(space):
+                spans.setdefault((one.session, one.space), []).append((seq, one))
+        held = [
+            (*key, some[0][0], some[-1][0], some[0][1].at, some[-1][1].at, len(some))
+            for key, some in spans.items()
+            if all(any(word in one.payload["text"] for _, one in some) for word in words)
+        ]
+        return sorted(held, key=lambda span: -span[3])[:limit]
+
+    for space in ("", "me/demo", "me/other"):
+        for words in ((), ("often",), ("once",), ("often", "once"), ("never",)):
+            for limit in (1, 5, 40, 1_000):
+                found = store.session_spans(
+                    ("turn", "heard"), space=space, containing=words, limit=limit
+                )
+                assert list(map(tuple, found)) == expect(space and f"{space}/", words, limit)
+
+
 def test_events_between_two_numbers(store):
     """Without either end, oldest or newest first."""
     first, *_, last = store.append([make_event("tool") for _ in range(5)])
@@ -694,7 +729,8 @@ def test_recorded_activity_is_searched(store):
     assert at(space="me/demo") == [30.0, 20.0, 10.0]
     assert at(space="me/demo/s") == [30.0, 20.0, 10.0] == at("tool", "file", space="me/demo/s/t")
     assert at(space="me/demo", containing=["MAKE", "test"]) == [30.0]
-    assert at(containing=['"häh" C:\\x']) == [10.0] and at(containing=["%"]) == []
+    assert at(containing=['"HäH" C:\\x']) == [10.0] and at(containing=["%"]) == []
+    assert at(containing=["HÄH"]) == [] == at(containing=["long " * 20_000])
     assert at(since=20.0, until=30.0) == [30.0, 20.0]
     assert at(limit=1) == [40.0] and at(limit=0) == []
 
@@ -1840,6 +1876,20 @@ def test_a_filter_by_what_stands_in_the_details(store):
         store.apply([Add(make_memory(text, details=details))], make_event())
     assert ["felt"] == [one.text for one in store.browse(Filter(having="emotion"))]
     assert ["odd"] == [one.text for one in store.browse(Filter(having=odd))]
+    named = lambda name: [one.text for one in store.browse(Filter(naming=name))]
+    assert (["within", "felt"], ["felt"], ["odd"]) == (*map(named, ("emotion", "joy", odd)),)
+    assert named("jo") == [] == named("%")
+
+
+def test_details_are_read_alone(store, clock):
+    """When it was written down and what its details say, in the order of the memories."""
+    for number in range(3):
+        stored = make_memory(f"m{number}", details={"place": f"ä{number}"} if number else None)
+        store.apply([Add(stored)], make_event())
+    found = store.browse(Filter())
+    assert store.read_details(Filter()) == [(one.created_at, one.details) for one in found]
+    assert [{"place": "ä2"}] == [one.details for one in store.read_details(Filter(naming="ä2"))]
+    assert 1 == len(store.read_details(Filter(having="place", limit=1)))
 
 
 def test_a_filter_by_path(store):

@@ -5,13 +5,14 @@ that has changed since, and what failed there. Pure.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from reverie.activity.activity_events import get_run_error, normalize_event_path
-from reverie.core.code_anchors import CodeAnchor, anchors_of
+from reverie.core.code_anchors import CodeAnchor, anchors_in
 from reverie.core.model import Event, Memory
 from reverie.memory.episodes import read_success
+from reverie.storage import DatedDetails
 
 
 class RememberedFile(NamedTuple):
@@ -34,28 +35,29 @@ class AnchoredMemory(NamedTuple):
     @property
     def is_outdated(self) -> bool:
         """True if any of its code in this file has changed or gone."""
-        return any(anchor.state for anchor in self.anchors)
+        return has_changed(self.anchors)
 
 
 def rank_remembered_files(
-    memories: Iterable[Memory], runs: Iterable[Event]
+    written: Iterable[DatedDetails], runs: Iterable[Event]
 ) -> list[RememberedFile]:
-    """The files that these memories speak of, those with outdated ones and failures first, then
-    those with most memories.
+    """The files that memories with these details speak of, those with outdated ones and failures
+    first, then those with most memories.
     """
-    by_file: dict[tuple[str, str], list[AnchoredMemory]] = defaultdict(list)
-    for memory in memories:
-        for place, anchors in group_anchors(memory).items():
-            by_file[place].append(AnchoredMemory(memory, anchors))
+    # (when it was written down, whether any of its code has changed) of each memory
+    by_file: dict[tuple[str, str], list[tuple[float, bool]]] = defaultdict(list)
+    for one in written:
+        for place, anchors in group_anchors(one.details).items():
+            by_file[place].append((one.created_at, has_changed(anchors)))
     failures = count_failures({path for _, path in by_file}, runs)
     files = [
         RememberedFile(
             root,
             path,
             len(found),
-            sum(one.is_outdated for one in found),
+            sum(is_outdated for _, is_outdated in found),
             failures[path],
-            max(one.memory.created_at for one in found),
+            max(created_at for created_at, _ in found),
         )
         for (root, path), found in by_file.items()
     ]
@@ -68,12 +70,17 @@ def rank_key(file: RememberedFile) -> tuple[bool, int, int, str, str]:
     return (not trouble, -trouble, -file.memories, file.path, file.root)
 
 
-def group_anchors(memory: Memory) -> dict[tuple[str, str], list[CodeAnchor]]:
-    """A memory's anchors by (root, path)."""
+def group_anchors(details: Mapping[str, Any]) -> dict[tuple[str, str], list[CodeAnchor]]:
+    """The anchors in a memory's details by (root, path)."""
     found: dict[tuple[str, str], list[CodeAnchor]] = defaultdict(list)
-    for anchor in anchors_of(memory):
+    for anchor in anchors_in(details):
         found[anchor.root, anchor.path].append(anchor)
     return found
+
+
+def has_changed(anchors: Iterable[CodeAnchor]) -> bool:
+    """True if any of this code has changed or gone."""
+    return any(anchor.state for anchor in anchors)
 
 
 def select_anchored(memories: Iterable[Memory], root: str, path: str) -> list[AnchoredMemory]:
@@ -81,7 +88,7 @@ def select_anchored(memories: Iterable[Memory], root: str, path: str) -> list[An
     found = [
         AnchoredMemory(memory, anchors)
         for memory in memories
-        if (anchors := group_anchors(memory).get((root, path)))
+        if (anchors := group_anchors(memory.details).get((root, path)))
     ]
     return sorted(found, key=lambda one: not one.is_outdated)
 

@@ -25,6 +25,7 @@ MAX_NEW_SHARE = 0.4
 # Distance at which the push of a node is as strong as the pull of a link, in units of the map.
 SPACING = 12.0
 GRAVITY = 0.02
+BESIDE = 8.0  # how far a new node begins from the one that it is tied to
 # Nodes whose distances to all others are held at once: these stay in the processor's cache, and
 # OpenBLAS takes so small a product for one thread (with 128, two spin for 30 ms, not 4).
 ROWS = 64
@@ -96,10 +97,28 @@ def lay_out(
         dtype=np.float32,
     )
     if not afresh:
-        move_to_neighbours(places, new, ties)
+        move_to_neighbours(places, new.tolist(), ties)
     moving = np.ones(len(ids), dtype=bool) if afresh else new
     apply_forces(places, moving, ties, STEPS if afresh else STEPS_FOR_NEW)
     return [(round(float(x), 1), round(float(y), 1)) for x, y in places]
+
+
+def begin_beside(
+    ids: Sequence[str],
+    communities: Sequence[int],
+    ties: Sequence[Tie],
+    known: Mapping[str, tuple[float, float]],
+) -> list[tuple[float, float]]:
+    """A place for each node at once, without any forces: what is new stands beside what it is tied
+    to, or where it begins.
+    """
+    places = [
+        known.get(id) or begin_at(id, community)
+        for id, community in zip(ids, communities, strict=True)
+    ]
+    new = [id not in known for id in ids]
+    move_to_neighbours(places, new, ties)
+    return places
 
 
 def begin_at(id: str, community: int) -> tuple[float, float]:
@@ -111,12 +130,20 @@ def begin_at(id: str, community: int) -> tuple[float, float]:
     return out * cos(turn) + far * cos(angle), out * sin(turn) + far * sin(angle)
 
 
-def move_to_neighbours(places: np.ndarray, new: np.ndarray, ties: Sequence[Tie]) -> None:
+def move_to_neighbours(
+    places: np.ndarray | list[tuple[float, float]], new: Sequence[bool], ties: Sequence[Tie]
+) -> None:
     """Put each new node beside one that has a place."""
     for tie in ties:
-        for one, other in ((tie.one, tie.other), (tie.other, tie.one)):
-            if new[one] and not new[other]:
-                places[one] = places[other] + (places[one] - places[other]).clip(-8, 8)
+        if new[tie.one] != new[tie.other]:
+            one, other = (tie.one, tie.other) if new[tie.one] else (tie.other, tie.one)
+            (x, y), (there_x, there_y) = places[one], places[other]
+            places[one] = (there_x + clip(x - there_x), there_y + clip(y - there_y))
+
+
+def clip(distance: float) -> float:
+    """A distance at which two nodes stand beside each other."""
+    return max(-BESIDE, min(BESIDE, distance))
 
 
 def apply_forces(places: np.ndarray, moving: np.ndarray, ties: Sequence[Tie], steps: int) -> None:

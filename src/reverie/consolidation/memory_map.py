@@ -17,7 +17,7 @@ from math import log1p
 from pathlib import Path
 from typing import NamedTuple
 
-from reverie.consolidation.map_layout import Tie, begin_at, find_communities, lay_out
+from reverie.consolidation.map_layout import Tie, begin_at, begin_beside, find_communities, lay_out
 from reverie.core.atomic_file import write_atomically
 from reverie.core.kinds import DAY, retention
 from reverie.core.model import (
@@ -109,8 +109,9 @@ def draw_map(
 ) -> MemoryMap:
     """The map that is asked for.
 
-    `in_haste`: a draft where nothing is kept, and an old choice where that is all there is; neither
-    is kept. `afresh`: memories are chosen anew, whatever is kept; what stays has its place.
+    `in_haste`: a draft where nothing is kept, an old choice where that is all there is, and what is
+    new beside what it is tied to; none of these is kept. `afresh`: memories are chosen anew,
+    whatever is kept; what stays has its place.
     """
     spaces, now, most, model, cache = asked
     before = kept = read_kept(cache)
@@ -124,7 +125,12 @@ def draw_map(
         similar = find_similar(store, model, memories) if model else []
         kept = kept._replace(at=now, ids=[memory.id for memory in memories])
     graph = tie_memories(store, memories, similar, most)
-    standing = lay_out(graph.ids, graph.groups, graph.ties, recall_places(kept, graph.ids))
+    known = recall_places(kept, graph.ids)
+    if in_haste and len(known) < len(graph.ids):
+        # The forces take a fifth of a second, for a few nodes that will move a little.
+        standing = begin_beside(graph.ids, graph.groups, graph.ties, known)
+        return build_map(graph, standing, now, chosen)._replace(is_due=True)
+    standing = lay_out(graph.ids, graph.groups, graph.ties, known)
     places_now = {digest_of(id): place for id, place in zip(graph.ids, standing, strict=True)}
     new = kept._replace(chosen=chosen, similar=similar, places=places_now)
     if new != before:
@@ -303,29 +309,54 @@ def build_nodes(
     for link in links:
         around[link.one].append(link.other)
         around[link.other].append(link.one)
+    spans = {id: span_of(memory, now) for id, memory in known.items()}
     nodes = []
     for place, id in enumerate(ids):
         x, y = standing[place]
-        tied = [known[ids[other]] for other in around[place] if ids[other] in known]
         memory = known.get(id)
-        lives = [memory] if memory else tied
+        if memory:
+            heat, began, ended = spans[id]
+        else:
+            tied = [spans[ids[other]] for other in around[place] if ids[other] in spans]
+            heat, began, ended = span_of_all(tied, now)
         nodes.append(
             MapNode(
                 id,
-                what_is(id),
+                MEMORY if memory else what_is(id),
                 label_of(id, memory),
                 memory.kind if memory else "",
                 x,
                 y,
                 len(around[place]),
                 groups[place],
-                round(max((retention(one, now) for one in lives), default=0.0), 3),
-                min(map(began_at, lives), default=now),
-                end_of_all(lives),
+                round(heat, 3),
+                began,
+                ended,
                 author_of(memory) if memory else "",
             )
         )
     return nodes
+
+
+class LifeSpan(NamedTuple):
+    """How much is left of a node, and from when until when it was so."""
+
+    heat: float
+    began: float
+    ended: float  # 0: it still is
+
+
+def span_of(memory: Memory, now: float) -> LifeSpan:
+    """That of a memory."""
+    return LifeSpan(retention(memory, now), began_at(memory), ended_at(memory))
+
+
+def span_of_all(spans: Sequence[LifeSpan], now: float) -> LifeSpan:
+    """That of what lives as long as any of these; from now on for none."""
+    if not spans:
+        return LifeSpan(0.0, now, 0.0)
+    heats, begins, ends = zip(*spans, strict=True)
+    return LifeSpan(max(heats), min(begins), max(ends) if all(ends) else 0.0)
 
 
 def label_of(id: str, memory: Memory | None) -> str:
@@ -351,12 +382,6 @@ def ended_at(memory: Memory) -> float:
     """When a memory ceased to be so; 0 if it has not."""
     ends = [end for end in (memory.valid_to, memory.retired_at) if end is not None]
     return min(ends, default=0.0)
-
-
-def end_of_all(memories: Sequence[Memory]) -> float:
-    """When the last of them ended; 0 if any has not."""
-    ends = [ended_at(memory) for memory in memories]
-    return max(ends) if ends and all(ends) else 0.0
 
 
 def name_communities(nodes: Sequence[MapNode]) -> list[MapCommunity]:

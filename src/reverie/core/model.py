@@ -251,6 +251,7 @@ class Filter(NamedTuple):
     since: float | None = None  # said or happened then or later
     until: float | None = None  # said or happened by then; both ends belong to the range
     having: str = ""  # details that this name stands in
+    naming: str = ""  # this text stands somewhere in the details, as a value or a name of its own
     by_time: bool = False  # newest by when it happened, not by when it was written; no pages
     paths: tuple[str, ...] = ()  # files an agent keeps: their `path` in the details is one of these
     below: str = ""  # or: it lies in this folder

@@ -7,11 +7,16 @@ from typing import Any
 
 from reverie.core.model import Hit
 
+PLAIN = frozenset({str, int, float, bool, type(None)})
+
 
 def to_json_values(value: Any) -> Any:
     """The same in values that JSON has. What has named fields, as a memory, is an object of them;
     a hit also has its memory's id.
     """
+    # Most of a long list, such as the nodes of a map: their types are asked first.
+    if type(value) in PLAIN:
+        return value
     if isinstance(value, Hit):
         value = {
             "id": value.memory.id,

@@ -71,6 +71,11 @@ class MapPicture(NamedTuple):
     width: int = WIDTH
     height: int = HEIGHT
 
+    @property
+    def line_path(self) -> str:
+        """All lines as one path: a template writes thousands of elements in no little time."""
+        return "".join(f"M{x1} {y1}L{x2} {y2}" for x1, y1, x2, y2 in self.lines)
+
 
 def picture_map(drawn: MemoryMap) -> MapPicture:
     """The map in the picture's units."""

@@ -32,8 +32,6 @@ from reverie.core.model import (
 from reverie.memory.memory_changes import record_use
 from reverie.mirror.shared_lines import HEARD
 from reverie.pipeline.decided_pairs import load_settled_pairs
-from reverie.reconciliation.memory_restore import plan_restore
-from reverie.reconciliation.merge_rules import RELATES_WEIGHT
 from reverie.storage import Store
 from reverie.sync.merge_rules import changes_content, known_fields, rewind, version_time
 from reverie.sync.outbox import PULLED
@@ -226,6 +224,10 @@ def decide_both_sided_edit(
     """The changes of an answer, and the pairs that it settles: keep what holds ("one"), the
     "other", "both", or "edit" with a revision that has the merged text.
     """
+    # Whoever only lists them needs no rules of merging, which take long to load.
+    from reverie.reconciliation.memory_restore import plan_restore
+    from reverie.reconciliation.merge_rules import RELATES_WEIGHT
+
     holds, other = edit.holds.memory, edit.gave_way.memory
     settled = [sorted((edit.id, event_mark(edit.event)))]
     back: list[Change] = []

@@ -15,10 +15,10 @@ from reverie.core.code_anchors import outdated_notice
 from reverie.core.doubt import describe_doubt, is_in_doubt
 from reverie.core.kinds import is_unverified, maturity_of
 from reverie.core.model import Memory
-from reverie.reconciliation.review_questions import ReviewCase
 
 if TYPE_CHECKING:
     from reverie.extraction.knowledge_gaps import KnowledgeGap
+    from reverie.reconciliation.review_questions import ReviewCase
     from reverie.runtime.both_sided_edits import BothSidedEdit
 
 EDITED, PAIR, MEMORY, GAP = "edited", "pair", "memory", "gap"

@@ -74,6 +74,13 @@ class Stats(NamedTuple):
         return rejected / seen if seen else None
 
 
+class DatedDetails(NamedTuple):
+    """The details of a memory, and when it was written down."""
+
+    created_at: float
+    details: Mapping[str, Any]
+
+
 class DayCount(NamedTuple):
     """How many memories came and went on a day."""
 
@@ -239,6 +246,9 @@ class Store(ScrubbableStore, Protocol):
 
     def browse(self, where: Filter) -> list[Memory]:
         """Memories that match, newest first: by creation, or with `by_time` by when it happened."""
+
+    def read_details(self, where: Filter) -> list[DatedDetails]:
+        """The details of memories that match, in the order of `browse` and without the rest."""
 
     def with_triggers(
         self,

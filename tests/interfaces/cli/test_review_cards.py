@@ -9,13 +9,17 @@ import pytest
 
 from reverie.interfaces.terminal.line_edit import LineEdit
 from reverie.interfaces.terminal.review_view import (
+    REASON_FOLLOWS,
     ReviewState,
     draw_review,
     move_card,
     replace_cards,
     toggle_selected,
 )
+from reverie.runtime.both_sided_edits import PAGE
+from reverie.runtime.mind.review_verbs import MEETING_VERBS
 from reverie.runtime.review_queue import ReviewCard
+from reverie.sync.outbox import PULLED
 from tests.interfaces.cli.terminal_process import TerminalProcess
 from tests.support.helpers import open_mind, run_command, toy_home
 
@@ -137,6 +141,58 @@ def test_a_both_sided_edit_shows_both_versions_and_what_differs(tmp_path):
         assert mind.get([id])[0].text == "Port is 8080." and not mind.review.edits(space=SPACE)
 
 
+def contradict(home):
+    """Three pairs that contradict each other."""
+    with open_mind(home) as mind:
+        for name in ("staging", "backup", "mail"):
+            old = mind.remember(f"The {name} server is heron.", space=SPACE)
+            new = mind.remember(f"The {name} server is crane.", space=SPACE)
+            mind.link(old.id, new.id, "contradicts")
+
+
+def test_a_pair_is_there_before_it_is_judged_and_then_says_why(tmp_path):
+    """The reason follows on the card that is looked at; what lies behind is judged when one comes
+    to it, and decided unjudged where a key is faster.
+    """
+    home = toy_home(tmp_path)
+    contradict(home)
+    with open_mind(home) as mind:
+        reasons = [case.why for case in mind.review.cases(space=SPACE)]
+    with review(home) as screen:
+        screen.wait_for("1 of 3")
+        screen.wait_for(reasons[0][:60])
+        screen.press("j")
+        screen.wait_for("2 of 3")
+        screen.wait_for(reasons[1][:60])
+        assert REASON_FOLLOWS not in screen.screen
+        screen.press("ba")
+        screen.wait_for("1 of 1")
+        screen.press("q")
+        assert screen.wait_for_end() == 0
+
+
+def test_a_card_says_the_same_reason_whether_it_is_judged_at_once_or_later(tmp_path):
+    """`explain_card` gives what the queue would; a card that says why already stays as it is, and
+    so does one whose pair was decided meanwhile.
+    """
+    home = toy_home(tmp_path)
+    contradict(home)
+    with open_mind(home) as mind:
+        mind.remember("Tea is at four.", space=SPACE, provenance="inferred")
+        cards = mind.review.queue(space=SPACE)
+        bare = mind.review.queue(space=SPACE, explained=False)
+        assert [one.why for one in bare] == ["", "", "", cards[-1].why]
+        assert [mind.review.explain_card(one) for one in bare] == cards
+        assert list(map(mind.review.explain_card, cards)) == cards
+        mind.review.answer(bare[0].key, "both", space=SPACE)
+        assert mind.review.explain_card(bare[0]) == bare[0]
+
+
+def test_the_verbs_by_which_versions_meet_are_those_of_pages_and_of_the_server():
+    """Where the log has neither, nobody looks for edits on both sides."""
+    assert (PAGE, PULLED) == MEETING_VERBS
+
+
 def make_card(key):
     return ReviewCard(key, "gap", "nothing answered", 0.0, {"edit": "Write the answer"}, (), "who?")
 
@@ -194,3 +250,26 @@ def test_the_cards_of_ones_own_machine_load_no_access_control():
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "False"
+
+
+def test_the_first_card_waits_for_nothing_that_judges_pairs(tmp_path):
+    """Neither the rules that compare statements nor numpy are loaded before it is drawn: together
+    a fifth of a second of processors.
+    """
+    home = toy_home(tmp_path)
+    contradict(home)
+    script = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "import reverie\n"
+        "from reverie.core import config\n"
+        "from reverie.interfaces.terminal import review_screen\n"
+        "with reverie.open(settings=config.load_settings(Path(sys.argv[1]))) as mind:\n"
+        f"    print(len(mind.review.queue(space={SPACE!r}, explained=False)))\n"
+        "slow = ('numpy', 'reverie.reconciliation.paraphrase', 'reverie.sync')\n"
+        "print(sorted(name for name in sys.modules if name.startswith(slow)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(home)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["3", "[]"]

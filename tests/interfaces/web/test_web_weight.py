@@ -102,6 +102,29 @@ def test_what_a_page_reads_does_not_grow_with_the_store(known):
     assert [] == [name for name in QUESTIONS if many[name] > few[name] + allowed[name]], many
 
 
+def test_a_page_of_conversations_reads_no_others(mind):
+    """Ten times as many conversations before them change nothing, with words or without."""
+
+    def append_talks(count):
+        place, now = (SPACE,), mind.context.now()
+        mind.store.append(
+            Event("turn", *place, now, f"t{count}-{number}", say(f"The otter said {number}."))
+            for number in range(count)
+        )
+
+    def say(text):
+        return {"messages": [{"role": "user", "text": text}], "first": 0}
+
+    def browse(words=()):
+        return mind.sessions.browse(space=SPACE, words=words, limit=20)
+
+    append_talks(300)
+    few = count_steps(mind, browse), count_steps(mind, lambda: browse(["otter"]))
+    append_talks(3_000)
+    many = count_steps(mind, browse), count_steps(mind, lambda: browse(["otter"]))
+    assert all(later <= before + 50 for before, later in zip(few, many, strict=True)), (few, many)
+
+
 def test_the_cost_of_a_month_is_read_without_the_years_before_it(mind):
     """The same days as all calls give, from the newest thousand where these reach so far back."""
     now = mind.context.now()

@@ -42,7 +42,7 @@ from reverie.core.model import (
     index_memories,
 )
 from reverie.privacy.untrusted_text import HEARD_FROM, disarm_memory
-from reverie.storage import Names, Store
+from reverie.storage import DatedDetails, Names, Store
 from reverie.sync.merge_rules import known_fields
 from reverie.sync.push_intake import note_gone_from_devices, note_left
 
@@ -138,6 +138,10 @@ class CallerStore:
     def browse(self, where: Filter) -> list[Memory]:
         """As of the store, as this caller believes it."""
         return self._as_read(self._store.browse(where))
+
+    def read_details(self, where: Filter) -> list[DatedDetails]:
+        """As of the store, as this caller believes it."""
+        return [DatedDetails(one.created_at, one.details) for one in self.browse(where)]
 
     def with_triggers(self, spaces: Names, *, within: float | None = None) -> list[Memory]:
         """As of the store; what others wrote has no triggers for this caller."""

@@ -99,9 +99,13 @@ def review_early(words: Sequence[str]) -> None:
 
     def run() -> int:
         with open_named_mind(asked) as mind:
+            before = mind.store.last_event()
             decided = run_review(mind, resolve_space(asked.space), CARDS)
             print_line(f"Decided {decided}. Each decision can be taken back: reverie undo")
-            settle_in_background(mind)
+            # Who only looked has left nothing to settle; to start a worker takes a tenth of a
+            # second.
+            if mind.store.last_event() != before:
+                settle_in_background(mind)
             for line in list_mirror_questions(mind):
                 print_note(line)
             sys.stdout.flush()

@@ -13,6 +13,7 @@ from reverie.interfaces.terminal.review_view import (
     ANSWER_KEYS,
     ReviewState,
     draw_review,
+    explain_shown_card,
     find_draft_cursor,
     move_card,
     replace_cards,
@@ -28,13 +29,14 @@ if TYPE_CHECKING:
 
 # What an agent may do meanwhile is seen within this time, in seconds.
 SECONDS_BETWEEN_LOOKS = 2.0
+DECIDED_ELSEWHERE = "it does not wait any more"
 CARDS = 20  # at most, unless somebody asks for more
 
 
 def run_review(mind: Mind, space: str, limit: int) -> int:
     """Show the cards until somebody leaves; how many are decided. Ctrl-C is raised."""
     with InlineScreen() as screen:
-        # Judging the pairs takes longer than anybody should look at nothing.
+        # In a large home the cards take longer than anybody should look at nothing.
         screen.draw([f"Looking what waits in {space} …"])
         return ReviewLoop(mind, space, limit, screen).run()
 
@@ -57,8 +59,13 @@ class ReviewLoop:
             columns, rows = self._screen.size
             lines = draw_review(self._state, columns, rows, clock.now())
             self._screen.draw(lines, find_draft_cursor(self._state, columns))
-            key = self._screen.wait_key(SECONDS_BETWEEN_LOOKS)
-            if key is None:
+            card = self._state.card
+            is_unexplained = card is not None and not card.why
+            # A key that was pressed comes before the reason of a card that may be gone then.
+            key = self._screen.wait_key(0.0 if is_unexplained else SECONDS_BETWEEN_LOOKS)
+            if key is None and is_unexplained:
+                self._explain()
+            elif key is None:
                 self._look_again()
             elif self._state.draft is not None:
                 self._type(key)
@@ -68,7 +75,18 @@ class ReviewLoop:
                 self._press(key)
 
     def _load_cards(self) -> Sequence[ReviewCard]:
-        return self._mind.review.queue(space=self._space, limit=self._limit)
+        return self._mind.review.queue(space=self._space, limit=self._limit, explained=False)
+
+    def _explain(self) -> None:
+        """Have the card that is looked at say why it waits: judging a pair takes longer than all
+        else, and most are never looked at.
+        """
+        card = self._state.card
+        assert card is not None
+        explained = self._mind.review.explain_card(card)
+        if not explained.why:  # somebody has decided it: the next look is without it
+            explained = explained._replace(why=DECIDED_ELSEWHERE)
+        self._state = explain_shown_card(self._state, explained)
 
     def _look_again(self) -> None:
         """Take in what somebody else did meanwhile."""

@@ -24,6 +24,7 @@ ANSWER_KEYS: Mapping[str, str] = {"a": ACCEPT, "r": REJECT, "b": BOTH, "m": MERG
 EDIT_PROMPT = "new text> "
 MORE_KEYS = "j next · k back · x select · u undo · q leave"
 MAX_TEXT_LINES = 6
+REASON_FOLLOWS = "Comparing the two …"
 
 
 class ReviewState(NamedTuple):
@@ -54,6 +55,12 @@ def toggle_selected(state: ReviewState) -> ReviewState:
         return state
     selected = state.selected ^ {state.card.key}
     return move_card(state._replace(selected=selected), 1)
+
+
+def explain_shown_card(state: ReviewState, card: ReviewCard) -> ReviewState:
+    """The state with the card that is looked at as it is with its reason."""
+    cards = [*state.cards[: state.place], card, *state.cards[state.place + 1 :]]
+    return state._replace(cards=cards)
 
 
 def replace_cards(state: ReviewState, cards: Sequence[ReviewCard]) -> ReviewState:
@@ -109,7 +116,8 @@ def find_draft_cursor(state: ReviewState, columns: int) -> int:
 
 def draw_card(card: ReviewCard, columns: int, now: float) -> list[Line]:
     """Why it waits, and the texts that it is about."""
-    lines: list[Line] = [[Span(line, "dim")] for line in fold_columns(card.why, columns - 2)]
+    why = card.why or REASON_FOLLOWS
+    lines: list[Line] = [[Span(line, "dim")] for line in fold_columns(why, columns - 2)]
     if card.asked:
         lines += [[Span(line)] for line in fold_columns(f"? {card.asked}", columns - 2, 3)]
     for name, memory in zip(name_sides(card, now), card.memories, strict=False):

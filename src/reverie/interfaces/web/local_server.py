@@ -7,6 +7,7 @@ whether they still are. So `reverie open` finds them from another process.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import webbrowser
 from collections.abc import Callable
@@ -32,6 +33,8 @@ from reverie.interfaces.worker import is_embedder_ready
 
 HOST = "127.0.0.1"
 EVERYWHERE = ("layout.html", "macros.html")  # what every page is made of
+# How long a thread may hold Python while another one waits for it.
+SWITCH_SECONDS = 0.0005
 ADDRESS_FILE, LOCK_FILE = "web.address", "web.lock"
 
 
@@ -56,6 +59,9 @@ def serve_locally(
         # Pages keep a stream open for as long as they are shown, and would hold up Ctrl-C.
         timeout_graceful_shutdown=1,
     )
+    # What is warmed up meanwhile must not hold up a page: with Python's five milliseconds, each
+    # statement that a page waits for costs so much more.
+    sys.setswitchinterval(SWITCH_SECONDS)
     # The first page is not to wait for what all pages show.
     renderer = app.state.site.renderer
     renderer.recount(mind)

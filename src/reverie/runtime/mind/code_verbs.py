@@ -336,8 +336,9 @@ class CodeVerbs(VerbGroup):
         runs = self._store.search_events(
             (TOOL,), space=self._resolve_space(space), limit=MAX_RECENT_RUNS
         )
-        files = rank_remembered_files(self._browse_anchored(space), runs)
-        return files[passed : passed + most]
+        # Of thousands of memories no more is read than their anchors.
+        written = self._store.read_details(self._anchored_from(space))
+        return rank_remembered_files(written, runs)[passed : passed + most]
 
     def about(self, root: str, path: str, *, space: str | None = None) -> list[AnchoredMemory]:
         """The memories of a space and above it that speak of a file of a repository, each with its
@@ -345,12 +346,12 @@ class CodeVerbs(VerbGroup):
         """
         from reverie.code.remembered_files import select_anchored
 
-        return select_anchored(self._browse_anchored(space), root, path)
+        naming = self._anchored_from(space)._replace(naming=path)
+        return select_anchored(self._store.browse(naming), root, path)
 
-    def _browse_anchored(self, space: str | None) -> list[Memory]:
+    def _anchored_from(self, space: str | None) -> Filter:
         """The newest memories with anchors that can be seen from a space."""
-        anchored = Filter(spaces=self._visible_from(space), having=ANCHORS, limit=MAX_OUTDATED_SCAN)
-        return self._store.browse(anchored)
+        return Filter(spaces=self._visible_from(space), having=ANCHORS, limit=MAX_OUTDATED_SCAN)
 
     def root_of(self, path: str | Path | None) -> str:
         """The innermost indexed repository that a folder lies in."""

@@ -6,7 +6,7 @@ and the pair is not asked about again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 # Newest memories among which those that wait are looked for.
 MAX_PENDING_SCAN = 10_000
 PENDING_BATCH = 1_000
+# The verbs of events in which two versions of a memory meet: of a page, and of the team's server.
+MEETING_VERBS = ("mirror", "synced")
 
 
 class ReviewVerbs(VerbGroup):
@@ -62,14 +64,14 @@ class ReviewVerbs(VerbGroup):
         *,
         space: str | None = None,
         limit: int = 20,
+        explained: bool = True,
     ) -> list[ReviewCase]:
         """Pairs that contradict each other or may say the same, newest question first. Changes
         nothing.
 
-        Both memories of a pair count and can be seen from the space.
+        Both memories of a pair count and can be seen from the space. Without `explained` nobody
+        judges their texts, which takes longer than all else, and `why` is empty.
         """
-        from reverie.pipeline.pending_vectors import embedding_model_of
-
         most = check_limit(limit)
         if not most:
             return []
@@ -77,11 +79,16 @@ class ReviewVerbs(VerbGroup):
         edges = self._store.edges_between(UNDECIDED_RELATIONS, spaces, most)
         found = self._get_memories([id for edge in edges for id in (edge.src, edge.dst)])
         memories = index_memories(found)
-        model = embedding_model_of(self._context.answering_embedder)
-        vectors = self._store.vectors(model, list(memories)) if model else {}
         # Cached, because one memory may be part of many questions.
         history = cache(self._store.history)
-        return [self._build_case(edge, memories, vectors, history) for edge in edges]
+        cases = [self._build_case(edge, memories, history) for edge in edges]
+        if not explained:
+            return cases
+        vectors = self._read_vectors(list(memories))
+        return [
+            case._replace(why=self._explain_question(case.one, case.other, edge, vectors))
+            for case, edge in zip(cases, edges, strict=True)
+        ]
 
     @run_exclusively
     def resolve(self, one: str, other: str, decision: str, *, text: str = "") -> list[Memory]:
@@ -269,21 +276,45 @@ class ReviewVerbs(VerbGroup):
         marked = Filter(spaces=self._visible_from(space), having=DOUBT, limit=MAX_PENDING_SCAN)
         return [memory for memory in self._store.browse(marked) if is_in_doubt(memory)][:most]
 
-    def queue(self, *, space: str | None = None, limit: int = 20) -> list[ReviewCard]:
+    def queue(
+        self, *, space: str | None = None, limit: int = 20, explained: bool = True
+    ) -> list[ReviewCard]:
         """All that waits for a person in a space and above it, as cards: both-sided edits, pairs,
         doubts, memories that nobody has approved, questions without an answer, what others wrote
         and nobody has vouched for. Changes nothing.
+
+        Without `explained` the cards of pairs come without `why`, in a fraction of the time;
+        `explain_card` says it of one.
         """
         from reverie.runtime.review_queue import build_queue
 
         most = check_limit(limit)
         edits = self.edits(space=space, limit=most)
-        cases = self.cases(space=space, limit=most - len(edits))
+        cases = self.cases(space=space, limit=most - len(edits), explained=explained)
         left = most - len(edits) - len(cases)
         pending, untrusted = self._scan_waiting(space, left) if left else ([], [])
         left -= len(pending)
         gaps = self._list_gaps(space, left) if left else []
         return [*build_queue(edits, cases, pending, gaps, untrusted)][:most]
+
+    def explain_card(self, card: ReviewCard) -> ReviewCard:
+        """A card of `queue` with `why` in words; as it is if that is there already, or if nothing
+        ties the pair any more.
+        """
+        if card.why or len(card.memories) != 2:
+            return card
+        one, other = card.memories
+        from reverie.reconciliation.review_questions import CASE_KINDS
+
+        between = [
+            edge
+            for edge in self._store.edges([one.id], UNDECIDED_RELATIONS)
+            if {edge.src, edge.dst} == {one.id, other.id} and CASE_KINDS[edge.rel] == card.kind
+        ]
+        if not between:
+            return card
+        vectors = self._read_vectors([one.id, other.id])
+        return card._replace(why=self._explain_question(one, other, between[0], vectors))
 
     def edits(self, *, space: str | None = None, limit: int = 20) -> list[BothSidedEdit]:
         """Memories in a space and above it that were edited on both sides at once, the newest
@@ -292,11 +323,13 @@ class ReviewVerbs(VerbGroup):
         One version holds, the other gave way; `answer` says which is right. The 200 newest saves of
         pages of the last 30 days are looked at, and the 50 newest that the server named.
         """
+        most = check_limit(limit)
+        # Most homes have none of these, and what tells more of them takes a tenth of a second to
+        # load.
+        if not most or not self._store.events(verbs=MEETING_VERBS, newest=True, limit=1):
+            return []
         from reverie.runtime.both_sided_edits import list_both_sided_edits
 
-        most = check_limit(limit)
-        if not most:
-            return []
         return list_both_sided_edits(self._store, self._visible_from(space), self._now(), most)
 
     @run_exclusively
@@ -490,10 +523,9 @@ class ReviewVerbs(VerbGroup):
         self,
         edge: Edge,
         memories: Mapping[str, Memory],
-        vectors: Mapping[str, Floats],
         history: Callable[[str], list[Record]],
     ) -> ReviewCase:
-        """The question that an edge asks, with both memories, the older one first."""
+        """The question that an edge asks, with both memories, the older one first; not why."""
         from reverie.reconciliation.review_questions import CASE_KINDS, ReviewCase
 
         pair = (memories[edge.src], memories[edge.dst])
@@ -514,10 +546,17 @@ class ReviewVerbs(VerbGroup):
             CASE_KINDS[edge.rel],
             one,
             other,
-            self._explain_question(one, other, edge, vectors),
+            "",
             event.at if event else max(one.at, other.at),
             event.seq if event else 0,
         )
+
+    def _read_vectors(self, ids: Sequence[str]) -> Mapping[str, Floats]:
+        """Their vectors of the model that answers; nothing without one."""
+        from reverie.pipeline.pending_vectors import embedding_model_of
+
+        model = embedding_model_of(self._context.answering_embedder)
+        return self._store.vectors(model, ids) if model else {}
 
     def _explain_question(
         self,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.core.errors import StoreBusy
 from reverie.core.model import UNDECIDED_RELATIONS, Edge, Event, Filter, Memory, Record
-from reverie.storage import DayCount, Names, SessionSpan
+from reverie.storage import DatedDetails, DayCount, Names, SessionSpan
 from reverie.storage.derived_texts import tag_node
 from reverie.storage.postgres.connection import PostgresConnections
 from reverie.storage.postgres.half_vectors import read_half_vector
 from reverie.storage.postgres.sql_conditions import SqlConditions, build_filter_conditions
-from reverie.storage.row_codec import COLUMNS, to_event, to_json, to_memory, to_record
+from reverie.storage.row_codec import COLUMNS, from_json, to_event, to_json, to_memory, to_record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -116,11 +116,17 @@ class StoreReading:
         return [id for (id,) in rows]
 
     def browse(self, where: Filter) -> list[Memory]:
+        return list(map(to_memory, self._browse_columns(COLUMNS, where)))
+
+    def read_details(self, where: Filter) -> list[DatedDetails]:
+        rows = self._browse_columns("created_at, details", where)
+        return [DatedDetails(created_at, from_json(details) or {}) for created_at, details in rows]
+
+    def _browse_columns(self, columns: str, where: Filter) -> list[Any]:
         conditions = build_filter_conditions(where)
         order = "at desc, num desc" if where.by_time else "num desc"
-        sql = f"select {COLUMNS} from memory where {conditions} order by {order} limit %(limit)s"
-        rows = self._db.fetch_rows(sql, **conditions.values, limit=where.limit)
-        return list(map(to_memory, rows))
+        sql = f"select {columns} from memory where {conditions} order by {order} limit %(limit)s"
+        return self._db.fetch_rows(sql, **conditions.values, limit=where.limit)
 
     def with_triggers(
         self,

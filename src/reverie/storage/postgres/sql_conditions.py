@@ -7,6 +7,7 @@ from typing import Any
 
 from reverie.core.model import Filter, visible_spaces
 from reverie.storage.derived_texts import tag_node
+from reverie.storage.row_codec import to_json
 
 # A path in the details that is no text, as an object, is none that anybody looks for.
 DETAILS_PATH = "(details::json ->> 'path')"
@@ -93,6 +94,11 @@ def build_filter_conditions(where: Filter) -> SqlConditions:
             "details is not null and exists "
             "(select 1 from json_object_keys(details::json) as key where key = %(having)s)",
             having=where.having,
+        )
+    if where.naming:
+        found.add(
+            "details is not null and position(%(naming)s in details) > 0",
+            naming=to_json(where.naming),
         )
     found.add_in(f"details is not null and {DETAILS_PATH}", where.paths)
     if where.below:

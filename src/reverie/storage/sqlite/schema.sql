@@ -37,7 +37,7 @@ create table memory (
 create index memory_by_space on memory (space);    -- SQLite appends num
 create index memory_by_time on memory (at, space);    -- SQLite appends num
 create index memory_by_session on memory (session, num) where session <> '';
-create index memory_by_kind on memory (kind, space);    -- few of one kind among very many, such as reminders
+create index memory_by_kind on memory (kind, space, retired_at);    -- few of one kind among very many; and counts
 create index memory_by_trigger on memory (space) where triggers is not null;
 create index memory_with_details on memory (space) where details is not null;    -- few of a key among very many
 

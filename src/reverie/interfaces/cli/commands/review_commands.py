@@ -103,36 +103,43 @@ def review_pairs(
             decide = resolve_edit if one and keep and not other else resolve_pair
             decide(cli, mind, one, other, keep, text)
             return
-        waits = Waiting(
-            mind.review.edits(space=cli.space, limit=limit),
-            mind.review.cases(space=cli.space, limit=limit),
-            mind.review.doubts(space=cli.space, limit=limit),
-            mind.review.queue(space=cli.space, limit=limit),
-        )
         sits_there = sys.stdin.isatty() and sys.stdout.isatty()
         asking = sits_there if ask is None else ask
         lines = mirror_status.list_mirror_questions(mind)
-        if cli.as_json:
-            print_json({**waits._asdict(), "mirror": lines})
-        elif asking and can_draw(sys.stdout):
+        if asking and not cli.as_json and can_draw(sys.stdout):
             from reverie.interfaces.terminal.review_screen import run_review
 
             decided = run_review(mind, cli.space, limit)
             print_line(f"Decided {decided}. Each decision can be taken back: reverie undo")
             hand_to_worker(cli, mind)
-        elif not any(waits):
-            print_line("Nothing waits for a decision.")
-        elif asking:
-            ask_about_edits(mind, waits.edits)
-            if waits.cases:
-                ask_about_pairs(mind, waits.cases)
-            ask_about_doubts(mind, waits.doubts)
-            list_questions(waits._replace(edits=[], cases=[], doubts=[]))
         else:
-            list_questions(waits)
+            waits = Waiting(
+                mind.review.edits(space=cli.space, limit=limit),
+                mind.review.cases(space=cli.space, limit=limit),
+                mind.review.doubts(space=cli.space, limit=limit),
+                mind.review.queue(space=cli.space, limit=limit),
+            )
+            if cli.as_json:
+                print_json({**waits._asdict(), "mirror": lines})
+            else:
+                tell_waiting(mind, waits, asking)
         for line in lines:
             cli.note(line)
     cli.note_missing_model()
+
+
+def tell_waiting(mind: Mind, waits: Waiting, asking: bool) -> None:
+    """Ask about what waits, one after the other, or list it."""
+    if not any(waits):
+        print_line("Nothing waits for a decision.")
+    elif asking:
+        ask_about_edits(mind, waits.edits)
+        if waits.cases:
+            ask_about_pairs(mind, waits.cases)
+        ask_about_doubts(mind, waits.doubts)
+        list_questions(waits._replace(edits=[], cases=[], doubts=[]))
+    else:
+        list_questions(waits)
 
 
 @data.add("blast", spaced=False)
