@@ -4,15 +4,21 @@
 Every tenant gets the same number of memories with vectors. Then clients in a few processes take
 tenants by chance: seven in ten calls recall, two remember, one browses. Reported are throughput,
 latency, errors, the most connections at once, what a tenant takes on disk, the statements that a
-call sends, and the processor seconds that each node's processes took: with few cores the work of a
-node says more than wall time.
+call sends, and the processor time that each node's processes and the clients took: with few cores,
+or busy ones, the work of a node says more than wall time. How busy the machine was is told by its
+load before and after, and by a bare round trip to the server, measured five times a second
+meanwhile.
 
-`--tenants 200 --memories 5000 --clients 32 --seconds 300` is the measurement of a large team.
+`--written 4` writes four tenants as clients do and has the database copy them to the others
+(`tenant_copies`), `--multiplied 5000` writes so many memories of one tenant and multiplies them;
+the result says so. `--tenants 200 --memories 5000 --clients 32 --seconds 300 --written 4` is the
+measurement of a large team.
 """
 
 import argparse
 import os
 import random
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -27,7 +33,8 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from bench.common import Texts, percentile, save, table
+from bench.common import Texts, percentile, save, table, timed
+from bench.postgres.tenant_copies import copy_tenants, multiply_memories
 from reverie.core.config import Settings
 from reverie.core.errors import ReverieError
 from reverie.core.model import Memory
@@ -35,6 +42,7 @@ from reverie.embedding.toy import ToyEmbedder
 from reverie.runtime.mind import Mind
 from reverie.storage.embedded_postgres import EmbeddedPostgres
 from reverie.storage.postgres import PostgresDatabase
+from reverie.storage.postgres.vector_search import ensure_vector_indexes, find_crowded_models
 from reverie.text.tokenization import fingerprint_text
 from tools.citus_build import CitusUnavailable, build_citus
 from tools.citus_cluster import CitusCluster
@@ -44,7 +52,12 @@ BATCH = 500
 PROCESSES = 2
 WORKERS = (1, 2, 3)
 # What the data of so many tenants needs to lie in memory; the rest as PostgreSQL has it.
-SETTINGS = {"shared_buffers": "256MB", "max_connections": "300"}
+SETTINGS = {
+    "shared_buffers": "256MB",
+    "max_connections": "300",
+    "maintenance_work_mem": "1GB",
+    "max_wal_size": "4GB",  # or filling would be one checkpoint after another
+}
 
 
 class Load(NamedTuple):
@@ -54,6 +67,8 @@ class Load(NamedTuple):
     memories: int  # in each tenant
     clients: int
     seconds: float
+    written: int = 0  # tenants that are written, and copied to the others; 0: all are written
+    multiplied: int = 0  # memories that are written of a tenant, and multiplied; 0: all are
 
 
 class Calls(NamedTuple):
@@ -73,17 +88,47 @@ def open_mind(database: PostgresDatabase, number: int) -> Iterator[Mind]:
     yield Mind(database.store(tenant_name(number)), ToyEmbedder(), settings)
 
 
-def fill(url: str, load: Load) -> float:
-    """Give every tenant its memories; how many a second."""
-    texts = Texts(1).many(load.memories)
+def fill(url: str, load: Load) -> dict[str, float]:
+    """Give every tenant its memories; how fast, and how many were written by a client."""
+    written = min(load.tenants, load.written or load.tenants)
+    each = min(load.memories, load.multiplied or load.memories)
     begin = time.perf_counter()
     with closing(PostgresDatabase(url)) as database:
-        for number in range(load.tenants):
+        for number in range(written):
             with open_mind(database, number) as mind:
+                # Copied tenants differ; where all are written, they have the same texts.
+                texts = Texts(1 + number if load.written else 1).many(each)
                 for start in range(0, len(texts), BATCH):
                     items = [{"text": text} for text in texts[start : start + BATCH]]
                     put_vectors(mind, mind.remember_many(items, space=SPACE))
-    return load.tenants * load.memories / (time.perf_counter() - begin)
+        seconds = time.perf_counter() - begin
+        copying = time.perf_counter()
+        if each < load.memories or written < load.tenants:
+            copy_the_rest(database, load, written, each)
+        copying = time.perf_counter() - copying
+    copied = load.tenants * load.memories - written * each
+    return {
+        "memories_written": written * each,
+        "memories_filled_per_second": written * each / seconds,
+        "memories_copied_by_the_database": copied,
+        "memories_copied_per_second": copied / copying,
+    }
+
+
+def copy_the_rest(database: PostgresDatabase, load: Load, written: int, each: int) -> None:
+    """Have the database make what was not written, and the index that a large space needs."""
+    names = [tenant_name(number) for number in range(load.tenants)]
+    with database.pool.own_connection() as db:
+        if each < load.memories:
+            for name in names[:written]:
+                multiply_memories(db, name, load.memories)
+        copy_tenants(db, names[:written], names[written:])
+        db.execute("vacuum analyze")
+    with database.store(names[0]).connections.reading() as reading:
+        crowded = find_crowded_models(reading)
+    with database.pool.own_connection() as db:
+        for model, dims in crowded:
+            ensure_vector_indexes(db, model, dims)
 
 
 def put_vectors(mind: Mind, kept: list[Memory]) -> None:
@@ -98,7 +143,7 @@ def put_vectors(mind: Mind, kept: list[Memory]) -> None:
 def call_until(url: str, load: Load, clients: int, seed: int) -> Calls:
     """Clients of one process, one thread each, until the time is over."""
     calls = Calls({}, [])
-    texts = Texts(1).many(load.memories)
+    texts = Texts(1).many(min(load.memories, load.multiplied or load.memories))
     end = time.perf_counter() + load.seconds
 
     def work(number: int, database: PostgresDatabase) -> None:
@@ -135,8 +180,8 @@ def call(mind: Mind, verb: str, text: str) -> None:
 def run_clients(url: str, load: Load, watched: list[EmbeddedPostgres]) -> dict[str, Any]:
     """The mixed load, and what it took."""
     before, sent = [processor_seconds(node) for node in watched], count_transactions(url)
-    most = MostConnections(url)
-    begin = time.perf_counter()
+    most, busy = ServerWatch(url), os.getloadavg()[0]
+    begin, own = time.perf_counter(), client_seconds()
     with ProcessPoolExecutor(PROCESSES) as processes, most:
         share = [load.clients // PROCESSES] * PROCESSES
         work = partial(call_until, url, load)
@@ -154,21 +199,35 @@ def run_clients(url: str, load: Load, watched: list[EmbeddedPostgres]) -> dict[s
         "calls_per_second": len(every) / taken,
         "p50_ms": 1e3 * percentile(every, 0.5),
         "p99_ms": 1e3 * percentile(every, 0.99),
+        "p50_ms_by_verb": {verb: 1e3 * percentile(v, 0.5) for verb, v in sorted(seconds.items())},
         "p99_ms_by_verb": {verb: 1e3 * percentile(v, 0.99) for verb, v in sorted(seconds.items())},
         "errors": len(errors),
         "first_error": next(iter(errors), ""),
         "most_connections": most.count,
+        "round_trip_p50_ms": 1e3 * percentile(most.trips, 0.5),
+        "round_trip_p99_ms": 1e3 * percentile(most.trips, 0.99),
+        "machine_load_before_and_after": [busy, os.getloadavg()[0]],
         "transactions_per_call": (count_transactions(url) - sent) / len(every),
         "node_processor_ms_per_call": [1e3 * each / len(every) for each in worked],
+        "client_processor_ms_per_call": 1e3 * (client_seconds() - own) / len(every),
     }
 
 
-class MostConnections(threading.Thread):
-    """Watches how many clients are connected to a database at once."""
+def client_seconds() -> float:
+    """Processor time of this program's processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+class ServerWatch(threading.Thread):
+    """Watches how many clients are connected to a database at once, and how long a bare round trip
+    takes.
+    """
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
         self.url, self.count, self._over = url, 0, threading.Event()
+        self.trips: list[float] = []  # seconds
 
     def run(self) -> None:
         connected = """
@@ -180,6 +239,7 @@ class MostConnections(threading.Thread):
             while not self._over.wait(0.2):
                 row = db.execute(connected).fetchone()
                 self.count = max(self.count, row[0] if row else 0)
+                self.trips.append(timed(lambda: db.execute("select 1").fetchone()))
 
     def __enter__(self) -> None:
         self.start()
@@ -244,9 +304,9 @@ def measure_tenant(url: str, load: Load) -> dict[str, float]:
 
 
 def measure(url: str, load: Load, nodes: list[EmbeddedPostgres]) -> dict[str, Any]:
-    rate = fill(url, load)
+    filled = fill(url, load)
     found = run_clients(url, load, nodes)
-    return {"memories_filled_per_second": rate, **measure_tenant(url, load), **found}
+    return {**filled, **measure_tenant(url, load), **found}
 
 
 def measure_postgres(folder: Path, load: Load) -> dict[str, Any]:
@@ -289,13 +349,17 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--workers", type=int, nargs="*", default=WORKERS)
+    parser.add_argument("--written", type=int, default=0, help="tenants; the others are copies")
+    parser.add_argument("--multiplied", type=int, default=0, help="memories; the others are copies")
+    parser.add_argument("--shared-buffers", default=SETTINGS["shared_buffers"])
     parser.add_argument("--save-as", default="postgres-scale", help="name of the results")
     given = parser.parse_args()
-    load = Load(given.tenants, given.memories, given.clients, given.seconds)
+    load = Load(*(getattr(given, name) for name in Load._fields))
+    SETTINGS["shared_buffers"] = given.shared_buffers
     found = {}
     with short_folder() as folder:
         found["postgresql"] = measure_postgres(folder, load)
-    save(given.save_as, {**load._asdict(), "found": found})
+    save(given.save_as, {**load._asdict(), **SETTINGS, "found": found})
     for workers in given.workers:
         with short_folder() as folder:
             try:
@@ -303,7 +367,7 @@ def main() -> None:
             except CitusUnavailable as err:
                 print(err)
                 break
-        save(given.save_as, {**load._asdict(), "found": found})
+        save(given.save_as, {**load._asdict(), **SETTINGS, "found": found})
     rows = [
         (
             name,

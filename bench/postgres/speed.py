@@ -1,12 +1,15 @@
 """Recall on PostgreSQL against SQLite and against a bare round trip, as the spaces that are read
 grow. `python -m bench.postgres.speed`
 
-The query's embedding is left out. All take turns, so that a busy moment meets each of them. The
-server is an embedded one on the same machine, reached by its socket.
+The query's embedding is left out. All take turns, so that a busy moment meets each of them; beside
+wall time stands the processor time of the process that asks. The server is an embedded one on the
+same machine, reached by its socket.
 """
 
 import argparse
+import os
 import tempfile
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,7 +25,9 @@ from reverie.core.model import Filter
 from reverie.storage.postgres import PostgresDatabase
 
 SPACE = "me/bench"
-WARM_UP = 10
+# Questions before it counts: with two searches each, a space of 100,000 memories is in the columns
+# of the process then. What it takes until then is told apart.
+WARM_UP = 15
 
 
 def measured(url: str, size: int, queries: int) -> dict[str, Any]:
@@ -58,11 +63,17 @@ def compared(
 ) -> dict[str, Any]:
     """The three of them in turns."""
     taken: dict[str, list[float]] = {name: [] for name in ("sqlite", "postgres", "trip", "words")}
+    warming: list[float] = []
+    busy = os.getloadavg()[0]
+    processor = {"sqlite": 0.0, "postgres": 0.0}
     first = timed(lambda: remote.recall(asked[0], space=SPACE, limit=10))
     agree = []
     for place, question in enumerate(asked):
+        started = time.process_time()
         here = [hit.memory.id for hit in local.recall(question, space=SPACE, limit=10)]
+        between = time.process_time()
         found = [hit.memory.id for hit in remote.recall(question, space=SPACE, limit=10)]
+        ended = time.process_time()
         agree.append(len(set(here) & set(found)) / max(1, len(here)))
         seconds = {
             "sqlite": timed(lambda: local.recall(question, space=SPACE, limit=10)),
@@ -70,10 +81,21 @@ def compared(
             "trip": timed(lambda: bare.execute("select 1").fetchone()),
             "words": timed(lambda: remote.recall(question, space=SPACE, limit=10, mode="words")),
         }
-        if place >= WARM_UP:
+        if place < WARM_UP:
+            warming.append(seconds["postgres"] * 1e3)
+        else:
+            processor["sqlite"] += (between - started) * 1e3
+            processor["postgres"] += (ended - between) * 1e3
             for name, value in seconds.items():
                 taken[name].append(value * 1e3)
-    result: dict[str, Any] = {"first": first * 1e3, "agreement_at_10": sum(agree) / len(agree)}
+    counted = len(asked) - WARM_UP
+    result: dict[str, Any] = {
+        "first": first * 1e3,
+        "warming_p50": percentile(warming, 0.5),
+        "agreement_at_10": sum(agree) / len(agree),
+        "machine_load_before_and_after": [busy, os.getloadavg()[0]],
+        **{f"{name}_processor_mean": value / counted for name, value in processor.items()},
+    }
     for name, values in taken.items():
         result[f"{name}_p50"] = percentile(values, 0.5)
         result[f"{name}_p99"] = percentile(values, 0.99)

@@ -7,7 +7,7 @@ its own. A state machine compares what every reader is given with a model of dic
 
 import threading
 from contextlib import closing
-from itertools import count
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
@@ -24,8 +24,14 @@ from hypothesis.stateful import (
 from reverie.core.model import Add, Retire, Revise
 from reverie.storage.candidates import CandidateRequest
 from reverie.storage.column_cache import Shard
-from reverie.storage.postgres import PostgresDatabase, column_memory
+from reverie.storage.postgres import (
+    PostgresDatabase,
+    candidate_pool,
+    column_memory,
+    column_search,
+)
 from reverie.storage.postgres.column_memory import ColumnKey, ColumnMemory, KeptSpace
+from reverie.storage.postgres.connection import TenantConnection
 from reverie.testing import NOON, make_event, make_memory
 from reverie.text.tokenization import fingerprint_text
 from tests.support.postgres import fresh_database
@@ -41,6 +47,8 @@ QUESTION = np.eye(1, DIMS, dtype=np.float32)[0]
 @pytest.fixture(scope="module")
 def url(postgres_server):
     with fresh_database(postgres_server) as url:
+        with closing(PostgresDatabase(url)) as database:
+            database.prepare()
         yield url
 
 
@@ -48,7 +56,6 @@ def url(postgres_server):
 def processes(url):
     """Two processes of one server."""
     databases = [PostgresDatabase(url, max_connections=3) for _ in range(2)]
-    databases[0].prepare()
     yield databases
     for database in databases:
         database.close()
@@ -196,6 +203,15 @@ def test_columns_show_what_is_committed_and_nothing_else(processes):
     )
 
 
+def test_columns_that_are_read_in_steps_show_the_same(processes, monkeypatch):
+    """Large spaces come into memory a few rows at a time, and what is written meanwhile is seen."""
+    monkeypatch.setattr(column_search, "MAX_WHOLE_ROWS", 1)
+    monkeypatch.setattr(column_search, "STEP_ROWS", 1)
+    run_state_machine_as_test(
+        lambda: ColumnMachine(processes), settings=settings(max_examples=5, stateful_step_count=12)
+    )
+
+
 def is_kept(database, tenant):
     return tenant in database.pool.columns.tenants()
 
@@ -298,6 +314,109 @@ def test_a_space_that_outgrows_its_columns_is_the_servers(database, monkeypatch)
         for _ in range(2):
             assert sorted(store.candidates(request("demo")).ids) == list(IDS[:number])
         assert is_kept(database, store.tenant) == (number <= 4)
+
+
+def test_a_large_space_is_read_in_steps(database, monkeypatch):
+    """The server answers until all of it is in memory, as halves; then nothing of it is asked
+    again, and a space that has become large comes there as well.
+    """
+    monkeypatch.setattr(column_search, "MAX_WHOLE_ROWS", 3)
+    monkeypatch.setattr(column_search, "STEP_ROWS", 3)
+    store = database.store(next(tenants))
+    for id in IDS[:3]:
+        keep(store, id)
+    for _ in range(2):
+        store.candidates(request("demo"))
+    assert not kept_shard(database, store.tenant).has_halves
+
+    for id in IDS[3:]:
+        keep(store, id, vector=-QUESTION)
+    store.apply([Retire(IDS[4], at=NOON, why="x")], make_event())
+    rows = []
+    for _ in range(6):
+        pool = store.candidates(request("demo"))
+        assert sorted(pool.ids) == sorted({*IDS} - {IDS[4]})
+        assert sorted(pool.dense.tolist()) == [-1.0] * 4 + [1.0] * 3
+        rows.append(kept_shard(database, store.tenant).n if is_kept(database, store.tenant) else 0)
+
+    # Too large for what it was, and counted by the server; then three rows with each search.
+    assert rows == [0, 3, 6, 8, 8, 8]
+    shard = kept_shard(database, store.tenant)
+    assert shard.has_halves
+    assert shard.known.sum() == 8  # what is retired is beside others
+
+
+def test_a_search_asks_for_a_few_awaited_vectors(database, monkeypatch):
+    """While a model has few vectors yet, the server searches, and each search asks for the next of
+    those that are awaited; none is forgotten.
+    """
+    monkeypatch.setattr(column_search, "MAX_WAITING", 2)
+    store = database.store(next(tenants))
+    keep(store, IDS[0])
+    memories = [make_memory("heron", id=id)._replace(space="demo") for id in IDS[1:]]
+    store.apply([Add(memory) for memory in memories], make_event())
+    known = []
+    for last in range(3, len(IDS)):
+        pool = store.candidates(request("demo"))
+        assert np.isnan(pool.dense).sum() == len(IDS) - (last - 2)
+        put_vector(store, IDS[last], "heron", -QUESTION)
+    for _ in range(6):
+        pool = store.candidates(request("demo"))
+        assert sorted(pool.dense[~np.isnan(pool.dense)].tolist()) == [-1.0] * 5 + [1.0]
+        known.append(int(kept_shard(database, store.tenant).known.sum()))
+
+    assert known[-1] == 6
+    assert all(later - former <= 2 for former, later in pairwise(known))
+
+
+@pytest.mark.parametrize("column_bytes", [0, 2**20])
+def test_words_that_are_too_common_are_read_once(url, monkeypatch, column_bytes):
+    """A word that counts for nothing is not read again for a while, unless nothing else is asked
+    for; the answers stay the same.
+    """
+    monkeypatch.setattr(candidate_pool, "MAX_OCCURRENCES", 2)
+    read = []
+    run = TenantConnection.run
+
+    def spy(db, query, **values):
+        if query == candidate_pool.POSTINGS:
+            read.append(values["tokens"])
+        return run(db, query, **values)
+
+    monkeypatch.setattr(TenantConnection, "run", spy)
+    with closing(PostgresDatabase(url, max_connections=2, column_bytes=column_bytes)) as database:
+        store = database.store(next(tenants))
+        for id, text in zip(IDS, ["heron", "heron", "heron lapwing", "heron"], strict=False):
+            keep(store, id, text)
+        store.candidates(request("demo"))  # counts the space
+        for terms in [("heron", "lapwing")] * 3 + [("heron",)]:
+            pool = store.candidates(request("demo", terms=terms))
+            worded = {id for id, score in zip(pool.ids, pool.words, strict=True) if score > 0}
+            # As far as the rarest is read, where nothing is rare.
+            assert worded == ({IDS[2]} if "lapwing" in terms else {*IDS[:3]})
+
+    assert read == [["heron"], ["lapw"], ["lapw"], ["lapw"], [], ["heron"]]
+
+
+def test_what_is_common_for_one_reader_is_not_for_another(database, monkeypatch):
+    """A word that is common only in what a reader may not see counts for them."""
+    monkeypatch.setattr(candidate_pool, "MAX_OCCURRENCES", 2)
+    store = database.store(next(tenants))
+    for id in IDS[:3]:
+        keep(store, id, space="team")
+    keep(store, IDS[3])
+    reader = database.store(store.tenant, readable="^demo(/|$)")
+    for _ in range(3):
+        store.candidates(request())
+        pool = reader.candidates(request())
+        assert (pool.ids, (pool.words > 0).tolist()) == ([IDS[3]], [True])
+
+
+def kept_shard(database, tenant):
+    """The columns of the only space that is kept of a tenant."""
+    with database.pool.columns.using(KEY._replace(tenant=tenant)) as columns:
+        (kept,) = columns.spaces.values()
+    return kept.shard
 
 
 def test_without_room_the_server_searches(url):

@@ -2,8 +2,8 @@
 
 A shard grows at its end and never shrinks: retired memories are masked. Readers work on snapshots,
 which share the arrays: appending writes only beyond what they see, and growing makes new arrays.
-Vectors are float32 of unit length, so a dot product is the cosine. NaN stands for "no vector of
-this model".
+Vectors are of unit length, so a dot product is the cosine: float32, or halves where a shard is so
+large that few of them are looked at. NaN stands for "no vector of this model".
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Shard:
     counts: Flags  # not retired
     known: Flags  # has a vector
 
-    def __init__(self, dims: int, space: str = "") -> None:
+    def __init__(self, dims: int, space: str = "", *, halves: bool = False) -> None:
         self.dims, self.space = dims, space
         self.n = 0
         self.ids: list[str] = []
@@ -71,12 +71,12 @@ class Shard:
         self.last_of: dict[int, int] = {}  # session → its last row
         for name, (kind, _) in COLUMNS.items():
             setattr(self, name, np.zeros(0, kind))
-        self.vectors: Floats = np.zeros((0, dims), np.float32)
+        self.vectors: npt.NDArray[Any] = np.zeros((0, dims), np.float16 if halves else np.float32)
         # A row for each word of sign bits: a scan reads one word of every vector after another.
         words = -(-dims // 64)
         self.bits: Words = np.zeros((words, 0), np.uint64)
         self.typical = (0, 0.0)  # (n at that time, median length)
-        self.sampled = (0, self.vectors)  # (n at that time, vectors)
+        self.sampled = (0, np.zeros((0, dims), np.float32))  # (n at that time, vectors)
 
     def reserve_rows(self, more: int) -> None:
         """Make room for so many further rows."""
@@ -120,6 +120,15 @@ class Shard:
             self.vectors[where] = vectors
             self.bits[:, where] = to_sign_bits(vectors).T
             self.known[where] = True
+
+    @property
+    def has_halves(self) -> bool:
+        """True if the vectors are kept as halves."""
+        return self.vectors.dtype == np.float16
+
+    def read_vectors(self, rows: Ints | slice) -> Floats:
+        """The vectors of some rows; those of a slice are a view unless they are kept as halves."""
+        return self.vectors[rows].astype(np.float32, copy=False)
 
     def beside(self, rows: Ints, offset: int) -> Ints:
         """The rows `offset` turns before (negative) or after these in their session; -1 if none."""
@@ -165,10 +174,10 @@ class Shard:
             return vectors
         rows = np.flatnonzero(self.mask())
         if len(rows) <= SAMPLE_SIZE:
-            return self.vectors[rows]
+            return self.read_vectors(rows)
         step = len(rows) // SAMPLE_SIZE
         # Side by side in memory: scattered rows take ten times as long.
-        vectors = self.vectors[rows[::step]]
+        vectors = self.read_vectors(rows[::step])
         self.sampled = (self.n, vectors)
         return vectors
 
@@ -192,14 +201,14 @@ class Shard:
             rows = np.flatnonzero(mask)
             whole = len(rows) == self.n
             # A slice is a view; a list of rows would copy the matrix.
-            vectors = self.vectors[: self.n] if whole else self.vectors[rows]
+            vectors = self.read_vectors(slice(self.n) if whole else rows)
             return _select_top(rows, vectors @ vector, limit)
         distances = self.sign_distances(vector)
         if not mask.all():
             distances[~mask] = self.dims + 1
         cutoff = self.distance_cutoff(distances, max(COARSE_CANDIDATES, 4 * limit))
         rows = np.flatnonzero(distances <= cutoff)
-        return _select_top(rows, self.vectors[rows] @ vector, limit)
+        return _select_top(rows, self.read_vectors(rows) @ vector, limit)
 
     def distance_cutoff(
         self,
@@ -229,7 +238,7 @@ class Shard:
         found = np.full(rows.shape, np.nan, np.float32)
         usable = rows >= 0
         usable[usable] = self.known[rows[usable]]
-        found[usable] = self.vectors[rows[usable]] @ vector
+        found[usable] = self.read_vectors(rows[usable]) @ vector
         return found
 
 

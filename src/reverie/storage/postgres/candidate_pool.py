@@ -34,6 +34,7 @@ from reverie.storage.postgres.space_figures import (
     GROWTH,
     FigureCache,
     SearchedSpace,
+    TokenKey,
     add_growth,
     count_spaces,
     find_typical_length,
@@ -243,6 +244,45 @@ class WordScores:
         return here
 
 
+class PostingsReader:
+    """The postings of a question's tokens, without those that are known to be too common: of these
+    the server would read thousands for each search, and none would count.
+
+    `start` is meant for a pipeline, `collect` for after it.
+    """
+
+    def __init__(self, db: TenantConnection, request: CandidateRequest, cache: FigureCache) -> None:
+        self.db, self.cache = db, cache
+        self.spaces = list(dict.fromkeys(request.spaces))
+        self.key = TokenKey(db.tenant, db.readable, tuple(self.spaces))
+        self.terms = stem_terms(request.terms)
+        common = cache.find_common(self.key)
+        names = [token for term in stem_terms(request.identifiers) for token in term]
+        affordable = [term for term in self.terms if common.isdisjoint(term)]
+        # What an identifier is made of is read in any case: it counts where it stands in few.
+        self.tokens = sorted({*names, *(token for term in affordable for token in term)})
+        every = {token for term in self.terms for token in term}
+        self.left_out = sorted(every.difference(self.tokens))
+        self._begun: Cursor[tuple[Any, ...]] | None = None
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._begun = self._read(self.tokens)
+
+    def collect(self) -> dict[str, Postings]:
+        """The postings by token; also those left out, if all that was read is too common."""
+        rows = self._begun.fetchall() if self._begun else []
+        postings = collect_postings(self.tokens, rows)
+        if self.left_out and not find_affordable(self.terms, postings):
+            postings |= collect_postings(self.left_out, self._read(self.left_out).fetchall())
+        self.cache.note_common(self.key, find_common_tokens(postings))
+        return postings
+
+    def _read(self, tokens: list[str]) -> Cursor[tuple[Any, ...]]:
+        most = MAX_OCCURRENCES + 1
+        return self.db.run(POSTINGS, tokens=tokens, spaces=self.spaces, most=most)
+
+
 NO_INTS: Ints = np.zeros(0, np.int64)
 NO_POSTINGS = Postings(NO_INTS, NO_INTS, NO_INTS, NO_INTS)
 
@@ -329,8 +369,7 @@ class CandidateSearch:
         """The postings of every token that is asked for, and the nearest of each space, in one
         round trip; `spaces` is known then.
         """
-        asked = stem_terms([*self.request.terms, *self.request.identifiers])
-        tokens = sorted({token for term in asked for token in term})
+        words = PostingsReader(self.db, self.request, self.cache)
         # By what was known before: a space that is new to this process is compared as a whole.
         index = self.find_index()
         indexed = [space for space in self.known if is_worth_index(space.figures.memories, index)]
@@ -343,7 +382,7 @@ class CandidateSearch:
             for setting in PLANNING:
                 self.db.execute(setting)
             growth = self.start(GROWTH, **growth_values(self.known))
-            words = self.start(POSTINGS, tokens=tokens, spaces=self.names, most=MAX_OCCURRENCES + 1)
+            words.start()
             near = {name: self.start(exact, near_space=name, most=self.most) for name in scanned}
             if index and indexed:
                 set_index_breadth(self.db, self.most)
@@ -355,7 +394,7 @@ class CandidateSearch:
             counted = count_spaces(self.db, self.cache, self.names)
         self.spaces = counted
         found = {name: [NearRow(*row) for row in cursor] for name, cursor in near.items()}
-        return collect_postings(tokens, words.fetchall()), found
+        return words.collect(), found
 
     def find_index(self) -> VectorIndex | None:
         """The index of the model, if a space is known to be worth one."""
@@ -618,6 +657,25 @@ def intersect_term(term: Sequence[str], postings: Mapping[str, Postings]) -> Pos
     return found
 
 
+def find_common_tokens(postings: Mapping[str, Postings]) -> set[str]:
+    """The tokens that occur more often than one query may read."""
+    return {token for token, found in postings.items() if found.occurrences() > MAX_OCCURRENCES}
+
+
+def find_affordable(
+    terms: Sequence[tuple[str, ...]],
+    postings: Mapping[str, Postings],
+) -> list[tuple[int, tuple[str, ...], Postings]]:
+    """(occurrences, term, postings) of the terms without a common token, the rarest first."""
+    common = find_common_tokens(postings)
+    read = [
+        (found.occurrences(), term, found)
+        for term in terms
+        if common.isdisjoint(term) and len((found := intersect_term(term, postings)).nums)
+    ]
+    return sorted(read, key=lambda item: item[:2])
+
+
 def select_affordable(
     terms: Sequence[tuple[str, ...]],
     postings: Mapping[str, Postings],
@@ -627,15 +685,10 @@ def select_affordable(
     A term of which a token is more common than that is left out, unless all are: then the rarest
     counts as far as it was read.
     """
-    common = {token for token, found in postings.items() if found.occurrences() > MAX_OCCURRENCES}
-    read: list[tuple[int, tuple[str, ...], Postings]] = []
-    for term in terms:
-        found = intersect_term(term, postings)
-        if common.isdisjoint(term) and len(found.nums):
-            read.append((found.occurrences(), term, found))
+    read = find_affordable(terms, postings)
     taken: list[Postings] = []
     spent = 0
-    for occurrences, _, found in sorted(read, key=lambda item: item[:2]):
+    for occurrences, _, found in read:
         if not taken or spent + occurrences <= MAX_OCCURRENCES:
             spent += occurrences
             taken.append(found)

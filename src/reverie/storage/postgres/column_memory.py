@@ -23,11 +23,14 @@ from reverie.core.clock import ticks
 if TYPE_CHECKING:
     from reverie.storage.column_cache import Shard
 
-# Of one process. A memory takes 1.9 kB with a vector of 384 numbers, up to a quarter more while it
-# grows; a large space another 1.5 MB for its sample.
+# Of one process. A memory takes 1.9 kB with a vector of 384 numbers, 1.2 kB in a space of more than
+# MAX_WHOLE_ROWS, up to a quarter more while it grows; a large space another 1.5 MB for its sample.
 MAX_COLUMN_BYTES = 256 * 2**20
-# Memories of a space that is kept. Above, the server has an index of its vectors.
-MAX_COLUMN_ROWS = 20_000
+# Memories of a space that is read at once, in half a second, and whose vectors are all compared.
+# Above, they are read in steps and kept as halves, as the server has them.
+MAX_WHOLE_ROWS = 20_000
+# Memories of a space that is kept: while it grows it takes most of MAX_COLUMN_BYTES.
+MAX_COLUMN_ROWS = 150_000
 # Seconds for which a space that was searched keeps its place.
 BUSY_SECONDS = 60.0
 # Seconds after which what nobody searches is forgotten: it may have been purged by another process.
@@ -62,6 +65,7 @@ class TenantColumns:
     # Of sessions, speakers and kinds: a number for each, and back.
     codes: dict[str, int] = field(default_factory=lambda: {"": 0})
     names: list[str] = field(default_factory=lambda: [""])
+    asked: int = 0  # the memory whose vector was asked for last, where many are awaited
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def code(self, name: str) -> int:

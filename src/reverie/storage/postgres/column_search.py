@@ -8,16 +8,20 @@ everything is read afresh. What was committed before the search began is therefo
 was purged before is not. Postings of words are read from the server each time.
 
 The first search of a space is the server's (`candidate_pool`), which counts the space, too: a
-process that asks once loads nothing.
+process that asks once loads nothing. Of a space of more than MAX_WHOLE_ROWS each search reads the
+next STEP_ROWS, and leaves the answer to the server until all are there: nobody waits for the
+seconds that the whole would take.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from reverie.storage.arrays import Floats, Ints
 from reverie.storage.candidate_columns import gather_candidates
@@ -26,14 +30,13 @@ from reverie.storage.column_cache import ROW_BYTES, Corpus, Shard
 from reverie.storage.column_scores import score_postings
 from reverie.storage.derived_texts import tag_node
 from reverie.storage.postgres.candidate_pool import (
-    MAX_OCCURRENCES,
-    POSTINGS,
-    collect_postings,
+    PostingsReader,
     select_affordable,
     to_array,
 )
 from reverie.storage.postgres.column_memory import (
     MAX_COLUMN_ROWS,
+    MAX_WHOLE_ROWS,
     ColumnKey,
     ColumnMemory,
     KeptSpace,
@@ -48,6 +51,11 @@ from reverie.storage.postgres.word_postings import stem_terms
 COLUMN_BYTES = 100
 # Events after which a space is read anew: looking through their changes takes as long.
 MAX_EVENTS_BEHIND = 10_000
+# Memories of a large space that one search reads beside its answer: some 50 ms.
+STEP_ROWS = 5_000
+# Memories without a vector of which a search asks for theirs. Where more wait, as after a change of
+# the model, each search asks for the next, and the server answers.
+MAX_WAITING = 5_000
 
 # How far the tenant and each of some spaces are. Spaces that may not be read give no row; `~` is
 # what row security asks, too.
@@ -60,12 +68,18 @@ POSITIONS = """
     where s.space ~ nullif(current_setting('reverie.readable', true), '')
 """
 NEW_ROWS = """
-    select m.space, m.num, m.id, m.at, char_length(m.text), m.session, m.speaker, m.kind,
-           right(rtrim(m.text), 1) = '?', m.expires_at, m.retired_at is null
-    from unnest(%(spaces)s::text[], %(lasts)s::bigint[]) as s (space, last)
-    join memory m on m.tenant = %(tenant)s and m.space = s.space and m.num > s.last
+    select m.*
+    from unnest(%(spaces)s::text[], %(lasts)s::bigint[], %(mosts)s::bigint[])
+        as s (space, last, most)
+    cross join lateral (
+        select space, num, id, at, char_length(text), session, speaker, kind,
+               right(rtrim(text), 1) = '?', expires_at, retired_at is null
+        from memory
+        where tenant = %(tenant)s and space = s.space and num > s.last
+        order by num
+        limit s.most
+    ) as m
     order by m.num
-    limit %(most)s
 """
 # What was revised, retired or restored, with the vector that it has now.
 ALTERED = """
@@ -88,6 +102,12 @@ SPACE_VECTORS = """
     from vector v
     where v.tenant = %(tenant)s and v.space = any(%(spaces)s::text[]) and v.model = %(model)s
       and vector_dims(v.vec) = %(dims)s
+"""
+STEP_VECTORS = """
+    select array_agg(v.num order by v.num), string_agg(halfvec_send(v.vec), '' order by v.num)
+    from vector v
+    where v.tenant = %(tenant)s and v.space = %(space)s and v.model = %(model)s
+      and v.num > %(after)s and v.num <= %(last)s and vector_dims(v.vec) = %(dims)s
 """
 MISSING_VECTORS = """
     select array_agg(v.num order by v.num), string_agg(halfvec_send(v.vec), '' order by v.num)
@@ -115,6 +135,13 @@ class Position(NamedTuple):
     event: int
     generation: str | None
     last: int | None  # of the space
+
+
+class StoredVectors(NamedTuple):
+    """Vectors as the server has them, of the memories of these numbers."""
+
+    nums: list[int]
+    vectors: npt.NDArray[Any]  # a row each
 
 
 class ColumnPool(NamedTuple):
@@ -154,8 +181,6 @@ class ColumnSearch:
         known = figures.look_up(db.tenant, self.names)
         self.counts = {name: found.memories for name, found in known if found.last}
         self.values = {"model": request.model, "dims": len(request.vector)}
-        asked = stem_terms([*request.terms, *request.identifiers])
-        self.tokens = sorted({token for term in asked for token in term})
 
     def is_worth_it(self) -> bool:
         """True if a space is in memory, or may come there: it was searched before, is small enough,
@@ -168,26 +193,26 @@ class ColumnSearch:
     def may_load(self, names: Iterable[str]) -> bool:
         """True if there is room for some spaces, and it is known how large they are."""
         counts = [self.counts.get(name, 0) for name in names]
-        return bool(counts) and all(counts) and self.memory.has_room(sum(counts) * self.row_bytes())
+        return bool(counts) and all(counts) and self.memory.has_room(sum(map(self.size, counts)))
 
-    def row_bytes(self) -> int:
-        """About what a memory takes."""
-        return 4 * self.key.dims + self.key.dims // 8 + COLUMN_BYTES + ROW_BYTES
+    def size(self, memories: int) -> int:
+        """About how many bytes a space of so many memories takes."""
+        numbers = (2 if memories > MAX_WHOLE_ROWS else 4) * self.key.dims
+        return memories * (numbers + self.key.dims // 8 + COLUMN_BYTES + ROW_BYTES)
 
     def gather(self) -> ColumnPool | None:
         """The candidates; None if the columns cannot be had now."""
+        words = PostingsReader(self.db, self.request, self.figures)
         with self.db.pipeline():
             positions = self.db.run(POSITIONS, spaces=self.names)
-            words = self.db.run(
-                POSTINGS, tokens=self.tokens, spaces=self.names, most=MAX_OCCURRENCES + 1
-            )
+            words.start()
             tagged = self.find_tagged() if self.request.tags else None
         places = {row.space: row for row in map(Position._make, positions.fetchall()) if row.last}
         readable = [places[name] for name in self.names if name in places]
         corpus = self.read_corpus(readable)
         if corpus is None:
             return None
-        postings = collect_postings(self.tokens, words.fetchall())
+        postings = words.collect()
 
         def score_terms(terms: Sequence[str]) -> list[Floats]:
             found = select_affordable(stem_terms(terms), postings)
@@ -224,14 +249,16 @@ class ColumnSearch:
             fresh = [place for place in readable if place.space not in held]
             if fresh and not self.may_load([place.space for place in fresh]):
                 return None
-            self.catch_up(columns, held, readable)
+            is_known = self.catch_up(columns, held, readable)
             self.load_spaces(columns, held, fresh)
-            if any(kept.shard.n > MAX_COLUMN_ROWS for kept in held.values()):
+            if any(outgrows_columns(kept.shard) for kept in held.values()):
                 self.memory.drop(self.key, columns)
                 self.figures.forget(self.key.tenant, self.names)  # to be counted anew
                 return None
             for name, kept in held.items():
                 self.memory.keep(self.key, columns, name, kept)
+            if not is_known or any(is_behind(held[place.space], place) for place in readable):
+                return None
             shards = tuple(held[place.space].shard.snapshot() for place in readable)
             return Corpus(shards, columns.names, columns.codes)
 
@@ -241,24 +268,44 @@ class ColumnSearch:
         held: dict[str, KeptSpace],
         fresh: Sequence[Position],
     ) -> None:
-        """Read the spaces that are not in memory."""
-        if not fresh:
-            return
-        loaded = {place.space: Shard(self.key.dims, place.space) for place in fresh}
-        names = list(loaded)
-        append_rows(columns, loaded, self.read_rows(dict.fromkeys(names, 0)))
-        self.read_vectors(SPACE_VECTORS, list(loaded.values()), spaces=names)
+        """Read the spaces that are not in memory; of a large one the first rows."""
+        large = {name for name, count in self.counts.items() if count > MAX_WHOLE_ROWS}
+        whole = {
+            place.space: Shard(self.key.dims, place.space)
+            for place in fresh
+            if place.space not in large
+        }
+        if whole:
+            append_rows(columns, whole, self.read_rows(dict.fromkeys(whole, 0)))
+            found = self.fetch_vectors(SPACE_VECTORS, spaces=list(whole))
+            put_vectors(list(whole.values()), found)
         for place in fresh:
-            held[place.space] = KeptSpace(loaded[place.space], place.event)
+            shard = whole.get(place.space) or Shard(self.key.dims, place.space, halves=True)
+            if place.space in large:
+                shard.reserve_rows(self.counts[place.space])
+                self.extend_shard(columns, shard)
+            held[place.space] = KeptSpace(shard, place.event)
+
+    def extend_shard(self, columns: TenantColumns, shard: Shard) -> None:
+        """Read the next rows of a large space."""
+        after = shard.ends()[1] if shard.n else 0
+        rows = self.read_rows({shard.space: after}, STEP_ROWS)
+        if not rows:
+            return
+        # Both are read before anything is altered.
+        last = rows[-1][1]
+        found = self.fetch_vectors(STEP_VECTORS, space=shard.space, after=after, last=last)
+        append_rows(columns, {shard.space: shard}, rows)
+        put_vectors([shard], found)
 
     def catch_up(
         self,
         columns: TenantColumns,
         held: Mapping[str, KeptSpace],
         readable: Sequence[Position],
-    ) -> None:
-        """Take in what was written since the columns were read. What fails leaves them as they
-        were.
+    ) -> bool:
+        """Take in what was written since the columns were read; of a large space the next rows.
+        What fails leaves them as they were. False if too many vectors are awaited to ask for them.
         """
         events = {place.space: place.event for place in readable}
         shards = {name: kept.shard for name, kept in held.items()}
@@ -266,51 +313,81 @@ class ColumnSearch:
         grown = {
             place.space: shards[place.space]
             for place in readable
-            if place.space in shards and (place.last or 0) > shards[place.space].ends()[1]
+            if place.space in held and is_behind(held[place.space], place)
         }
+        small = {name: shard for name, shard in grown.items() if not shard.has_halves}
         new: list[Any] = []
         altered: list[Any] = []
-        if grown:
-            new = self.read_rows({name: shard.ends()[1] for name, shard in grown.items()})
+        if small:
+            new = self.read_rows({name: shard.ends()[1] for name, shard in small.items()})
         if behind:
             first = min(held[name].event for name in behind)
             found = self.db.run(ALTERED, spaces=behind, event=first, **self.values)
             altered = found.fetchall()
-        append_rows(columns, grown, new)
+        append_rows(columns, small, new)
         alter_rows(shards, altered)
-        waiting = {name: find_waiting(shard) for name, shard in shards.items()}
-        if nums := [num for found in waiting.values() for num in found]:
-            lacking = [shards[name] for name, found in waiting.items() if len(found)]
-            self.read_vectors(MISSING_VECTORS, lacking, nums=to_array(nums))
+        for name in grown.keys() - small.keys():
+            self.extend_shard(columns, shards[name])
+        is_known = self.ask_awaited(columns, list(shards.values()))
         for name, kept in held.items():
             kept.event = max(kept.event, events[name])
+        return is_known
 
-    def read_rows(self, lasts: Mapping[str, int]) -> list[Any]:
-        """The memories of spaces after these numbers; of one that is too large enough to see it."""
-        most = (MAX_COLUMN_ROWS + 1) * len(lasts)
-        found = self.db.run(NEW_ROWS, spaces=list(lasts), lasts=list(lasts.values()), most=most)
+    def ask_awaited(self, columns: TenantColumns, shards: Sequence[Shard]) -> bool:
+        """Read vectors that have come meanwhile. False if more are awaited than are asked for."""
+        waiting = [find_waiting(shard) for shard in shards]
+        nums = sorted(num for found in waiting for num in found.tolist())
+        is_known = len(nums) <= MAX_WAITING
+        if not is_known:
+            place = bisect_right(nums, columns.asked)
+            nums = nums[place : place + MAX_WAITING] or nums[:MAX_WAITING]
+            columns.asked = nums[-1]
+        if nums:
+            put_vectors(shards, self.fetch_vectors(MISSING_VECTORS, nums=to_array(nums)))
+        return is_known
+
+    def read_rows(self, lasts: Mapping[str, int], most: int = MAX_WHOLE_ROWS + 1) -> list[Any]:
+        """The memories of spaces after these numbers, so many of each: of one that is too large
+        enough to see it.
+        """
+        mosts = [most] * len(lasts)
+        found = self.db.run(NEW_ROWS, spaces=list(lasts), lasts=list(lasts.values()), mosts=mosts)
         return found.fetchall()
 
-    def read_vectors(self, query: str, shards: Sequence[Shard], **values: Any) -> None:
-        """Put vectors into the shards that their memories are in."""
+    def fetch_vectors(self, query: str, **values: Any) -> StoredVectors:
+        """The numbers of memories, and their vectors as rows of halves."""
         with self.db.cursor(binary=True) as cursor:
             cursor.execute(query, {"tenant": self.db.tenant, **self.values, **values})
             nums, sent = cursor.fetchone() or (None, None)
-        if not nums:
-            return
-        vectors = read_half_rows(sent, self.key.dims).astype(np.float32)
-        for shard in shards:
-            places = [(shard.place[num], at) for at, num in enumerate(nums) if num in shard.place]
-            if places:
-                rows, found = zip(*places, strict=True)
-                shard.put(rows, vectors[list(found)])
+        return StoredVectors(nums or [], read_half_rows(sent or b"", self.key.dims))
+
+
+def outgrows_columns(shard: Shard) -> bool:
+    """True if a space has more memories than are kept as it is."""
+    most = MAX_COLUMN_ROWS if shard.has_halves else min(MAX_COLUMN_ROWS, MAX_WHOLE_ROWS)
+    return shard.n > most
+
+
+def is_behind(kept: KeptSpace, place: Position) -> bool:
+    """True if memories of a space are not read yet."""
+    return not kept.shard.n or kept.shard.ends()[1] < (place.last or 0)
+
+
+def put_vectors(shards: Sequence[Shard], found: StoredVectors) -> None:
+    """Put vectors into the shards that their memories are in."""
+    for shard in shards:
+        places = [(shard.place[num], at) for at, num in enumerate(found.nums) if num in shard.place]
+        if places:
+            rows, where = zip(*places, strict=True)
+            shard.put(rows, found.vectors[list(where)].astype(np.float32))
 
 
 def is_current(kept: KeptSpace, place: Position) -> bool:
     """True if what is kept can be brought up to date; False if it is far behind, or ahead: then the
     server was set back.
     """
-    is_ahead = kept.event > place.event or kept.shard.ends()[1] > place.memory
+    last = kept.shard.ends()[1] if kept.shard.n else 0
+    is_ahead = kept.event > place.event or last > place.memory
     return not is_ahead and place.event - kept.event <= MAX_EVENTS_BEHIND
 
 

@@ -107,6 +107,7 @@ class TenantConnection(Connection[tuple[Any, ...]]):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.tenant = ""
+        self.readable = ""  # the spaces that the transaction's reader may read, as a pattern
         self.is_spread = False  # the database is one of a Citus cluster
         self.drops_columns = False  # the transaction made columns in memory out of date
         self.last_memory = 0
@@ -406,7 +407,7 @@ def roll_back(db: TenantConnection) -> None:
     with suppress(psycopg.Error):
         if not db.closed and db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
             db.execute("rollback")
-    db.tenant = ""
+    db.tenant = db.readable = ""
 
 
 class OpenTransaction(threading.local):
@@ -581,7 +582,7 @@ class PostgresConnections:
 
     def _start(self, db: TenantConnection, role: str, statement: str) -> None:
         """Begin, in one round trip; who writes waits for its turn in the tenant."""
-        db.tenant = self.tenant
+        db.tenant, db.readable = self.tenant, self.readable
         steps = [statement, *self.set_up(role)]
         if statement != "begin":
             run_steps(db, steps)
@@ -665,7 +666,7 @@ class PostgresConnections:
                 self._start(db, role, READ)
                 found[:] = db.fetch_rows(query, **values)
                 return
-            db.tenant = self.tenant
+            db.tenant, db.readable = self.tenant, self.readable
             with db.pipeline():
                 db.execute(READ)
                 settings = self.settings(role)

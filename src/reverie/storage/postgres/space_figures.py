@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar, cast
 from weakref import WeakKeyDictionary
@@ -30,6 +30,8 @@ STALE_GROWTH = 1.05
 # Samples of vectors are kept for a while, whatever is retired meanwhile, and so is which indexes
 # there are. Half a megabyte each, at most.
 NOTE_SECONDS, MAX_NOTES = 60.0, 64
+# Readers of whom the most common tokens are kept, and how many of each.
+MAX_READERS, MAX_COMMON_TOKENS = 1_000, 1_000
 
 # A row for each space that may be read: what came after the last number seen, and whether all of it
 # is committed. `~` is what row security asks, too.
@@ -76,6 +78,14 @@ class SpaceFigures:
         return 0 < self.memories <= STALE_GROWTH * self.typical_of
 
 
+class TokenKey(NamedTuple):
+    """Whom a token is common for: what others may read is no part of it."""
+
+    tenant: str
+    readable: str
+    spaces: tuple[str, ...]
+
+
 class FigureCache:
     """The figures of the spaces that this process searched last, by tenant and space."""
 
@@ -84,6 +94,8 @@ class FigureCache:
         self._kept: OrderedDict[tuple[str, str], SpaceFigures] = OrderedDict()
         # Of any kind, by what they are of, with the time until which they hold.
         self._notes: OrderedDict[Hashable, tuple[float, Any]] = OrderedDict()
+        # Tokens that were found to be too common, with the time until which they are.
+        self._common: OrderedDict[TokenKey, dict[str, float]] = OrderedDict()
 
     def remember(
         self,
@@ -107,6 +119,25 @@ class FigureCache:
             while len(self._notes) > MAX_NOTES:
                 self._notes.popitem(last=False)
         return fresh
+
+    def note_common(self, key: TokenKey, tokens: Collection[str]) -> None:
+        """Keep for NOTE_SECONDS that a reader's search found some tokens too common to count."""
+        if not tokens:
+            return
+        with self._lock:
+            kept = self._common.setdefault(key, {})
+            self._common.move_to_end(key)
+            if len(kept) + len(tokens) > MAX_COMMON_TOKENS:
+                kept.clear()
+            kept.update(dict.fromkeys(tokens, ticks() + NOTE_SECONDS))
+            while len(self._common) > MAX_READERS:
+                self._common.popitem(last=False)
+
+    def find_common(self, key: TokenKey) -> set[str]:
+        """The tokens that a reader's searches found too common a short time ago."""
+        now = ticks()
+        with self._lock:
+            return {token for token, until in self._common.get(key, {}).items() if now < until}
 
     def look_up(self, tenant: str, spaces: Sequence[str]) -> list[SearchedSpace]:
         """What is known of each of some spaces; of a new one nothing."""
