@@ -1,7 +1,9 @@
 """What folders, git and bad luck do to the logs of devices: told apart, survived, said."""
 
+import errno
 import hashlib
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -13,8 +15,10 @@ from typing import Any
 
 import pytest
 
+from reverie.core.atomic_file import write_atomically
 from reverie.core.model import Filter
 from reverie.interfaces.install.doctor import examine_devices
+from reverie.sync.device_logs import log_folder
 from reverie.sync.device_logs.batch_file import (
     HEAD,
     MAGIC,
@@ -556,3 +560,67 @@ def test_two_processes_of_one_home_write_one_log(homes, tmp_path):
     laptop.devices.sync(), desk.devices.sync()
     assert len(texts_of(desk)) == 16 and troubles_of(desk) == []
     assert laptop.devices.status().device == desk.devices.status().others[0].device
+
+
+# A place that takes nothing new
+
+
+def carry(start, end):
+    for file in start.iterdir():
+        shutil.copy(file, end)
+
+
+def refuse_writing(folder, monkeypatch, number, *, beyond=0):
+    """Have a folder take no more than so many bytes, with an error of this number."""
+
+    def write(path, data, **more):
+        kept = sum(one.stat().st_size for one in folder.iterdir() if one != path)
+        if path.parent == folder and kept + len(data) > beyond:
+            raise OSError(number, os.strerror(number), str(path))
+        write_atomically(path, data, **more)
+
+    monkeypatch.setattr(log_folder, "write_atomically", write)
+
+
+def random_words(seed):
+    return " ".join(hashlib.sha256(f"{seed} {n}".encode()).hexdigest() for n in range(30))
+
+
+def test_in_a_full_folder_the_own_log_is_written_anew_in_its_own_place(pair, monkeypatch):
+    """It says a thing over and over, so a snapshot fits where it did not; nobody need do anything."""
+    laptop, desk, left, right = pair
+    note = laptop.remember("The port is 4100.", space="me/demo")
+    for number in range(12):
+        laptop.revise(note.id, text=f"The port is {4200 + number}. " + random_words(number))
+        laptop.devices.sync()
+    kept = sum(one.stat().st_size for one in left.iterdir())
+    refuse_writing(left, monkeypatch, errno.ENOSPC, beyond=kept + 100)
+    last = "The port is 4300. " + random_words(99)
+    laptop.revise(note.id, text=last)
+    assert laptop.devices.sync().troubles == ()
+    assert sum(one.stat().st_size for one in left.iterdir()) < kept / 2
+    carry(left, right)
+    desk.devices.sync()
+    assert texts_of(desk) == [last]
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [(errno.ENOSPC, "remove-device NAME --files"), (errno.EROFS, "may only be read")],
+)
+def test_a_folder_that_takes_nothing_is_read_all_the_same(pair, monkeypatch, number, says):
+    """What to do is said, each time and in `status`; what is kept meanwhile goes when it can."""
+    laptop, desk, left, right = pair
+    keep(laptop, "One.")
+    carry(left, right)
+    refuse_writing(right, monkeypatch, number)
+    desk.remember("Two.", space="me/demo")
+    for _ in range(2):
+        (trouble,) = desk.devices.sync().troubles
+        assert says in trouble and desk.devices.status().places[0].trouble == trouble
+    assert texts_of(desk) == ["One.", "Two."]
+    monkeypatch.undo()
+    assert not desk.devices.sync().troubles
+    carry(right, left)
+    laptop.devices.sync()
+    assert texts_of(laptop) == ["One.", "Two."]

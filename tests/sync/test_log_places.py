@@ -320,6 +320,44 @@ def test_a_quota_holds_and_is_told(server_homes, ann):
     sync(laptop)
 
 
+def bytes_kept(control):
+    with control.tables.governing("acme") as rows:
+        return rows.stored_amounts().bytes
+
+
+def test_in_a_full_place_a_device_makes_room_and_goes_on(server_homes, ann):
+    """A log that says a thing over and over is written anew, smaller, in place of itself; where
+    that is not enough what others write is read all the same.
+    """
+    laptop, desk = server_homes("laptop"), server_homes("desk")
+    note = laptop.remember("The port is 4100.", space="me/demo")
+    for number in range(12):
+        laptop.revise(note.id, text=f"The port is {4200 + number}. " + random_words(number))
+        sync(laptop, rounds=1)
+    desk.devices.sync()
+    tenants, tables = ann.team.control.tenants, ann.team.control.tables
+    tenants.set_limits("acme", Limits(bytes=bytes_kept(ann.team.control) + 100), now())
+    tables.forget_lookups("acme")
+    last = "The port is 4300. " + random_words(99)
+    laptop.revise(note.id, text=last)
+    sync(laptop, rounds=1)
+    desk.devices.sync()
+    assert texts_of(desk) == [last]
+    desk.remember("Desk has room still.", space="me/demo")
+    sync(desk, rounds=1)
+    tenants.set_limits("acme", Limits(bytes=1_000), now())
+    tables.forget_lookups("acme")
+    laptop.remember("It does not fit.", space="me/demo")
+    (trouble,) = laptop.devices.sync().troubles
+    assert "as it may" in trouble and "reverie sync remove-device NAME --files" in trouble
+    assert "Desk has room still." in texts_of(laptop)
+
+
+def random_words(seed):
+    """Some 2,000 letters that cannot be compressed by much, the same for a seed."""
+    return " ".join(hashlib.sha256(f"{seed} {n}".encode()).hexdigest() for n in range(30))
+
+
 def test_a_server_that_is_away_is_noted_and_tried_again(server_homes, ann, monkeypatch):
     """Nothing is lost meanwhile, and what waited goes by itself."""
     laptop, desk = server_homes("laptop"), server_homes("desk")

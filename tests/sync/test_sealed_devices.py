@@ -511,23 +511,3 @@ def test_a_key_with_a_wrong_letter_is_told_in_a_sentence(homes):
     held["secret"] = held["secret"][:-6] + "QQQQQQ"
     keys.write_text(json.dumps(held))
     assert "in its file device-keys" in run(homes.root, "laptop", "sync")
-
-
-def test_removals_on_two_machines_at_once_are_named_and_mended(homes):
-    """Neither takes the other's keys, which a removed machine could have made; both say what to do,
-    and after it all is there again.
-    """
-    homes.laptop.devices.remove_device("phone")
-    homes.desk.devices.remove_device("phone")
-    for mind in (homes.laptop, homes.desk, homes.laptop):
-        mind.devices.sync()
-    for mind in (homes.laptop, homes.desk):
-        assert "at the same time" in troubles_of(mind) and "pair --again" in troubles_of(mind)
-    keep(homes.desk, "Kept meanwhile.")
-    code = homes.desk.devices.ask_again()
-    homes.desk.devices.sync()
-    homes.laptop.devices.accept(code)
-    for mind in (homes.laptop, homes.desk, homes.laptop, homes.desk):
-        mind.devices.sync()
-    assert "Kept meanwhile." in texts_of(homes.laptop)
-    assert "at the same time" not in troubles_of(homes.desk)

@@ -111,6 +111,11 @@ class AccessControl:
             if len(self._amounts) > MAX_AMOUNTS:
                 self._amounts.popitem(last=False)
 
+    def recount(self, tenant: str) -> None:
+        """Count anew what a tenant keeps before the next quota is checked: there is less of it."""
+        with self._lock:
+            self._amounts.pop(tenant, None)
+
     def _count(self, tenant: str) -> StoredAmounts:
         with self.tables.governing(tenant) as rows:
             return rows.stored_amounts()

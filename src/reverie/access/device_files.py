@@ -49,6 +49,12 @@ class DeviceFiles(AccessActions):
             raise NotFound(f"There is no file {name} of your devices")
         return found[1]
 
+    def size_of(self, caller: Caller, name: str) -> int:
+        """The bytes of a file that lies there; 0 if there is none."""
+        caller.check(Right.READ, caller.private_root)
+        with self._open(caller) as rows:
+            return rows.device_file_size(caller.private_root, name)
+
     def write_file(
         self, caller: Caller, name: str, data: bytes, now: float, *, before: str = ""
     ) -> str:
@@ -60,7 +66,7 @@ class DeviceFiles(AccessActions):
         space, digest = caller.private_root, hashlib.sha256(data).hexdigest()
         caller.check(Right.WRITE, space)
         with self._open(caller) as rows:
-            check_room(rows.device_places(space), len(data))
+            check_room(rows.device_places(space), len(data) - rows.device_file_size(space, name))
             if before and rows.replace_device_file(space, name, digest, data, now, before=before):
                 rows.audit(audit_entry(caller, VERB, now, space=space, count=1))
                 return digest
@@ -92,10 +98,12 @@ class DeviceFiles(AccessActions):
         )
 
 
-def check_room(places: list[DevicePlace], size: int) -> None:
-    """QuotaExceeded if a user has as many files, or as large ones, as they may."""
+def check_room(places: list[DevicePlace], growth: int) -> None:
+    """QuotaExceeded if a user has as many files, or as large ones, as they may. One that grows
+    nothing, as when a file is replaced by a smaller one, is always taken.
+    """
     files, total = (places[0].files, places[0].bytes) if places else (0, 0)
-    if files >= MAX_FILES or total + size > MAX_PLACE_BYTES:
+    if growth > 0 and (files >= MAX_FILES or total + growth > MAX_PLACE_BYTES):
         raise QuotaExceeded(
             f"Your devices keep as much here as they may ({MAX_FILES:,} files, "
             f"{MAX_PLACE_BYTES:,} bytes). Remove devices that you no longer have"

@@ -18,6 +18,7 @@ ReverieError
 │   └── LoginPending        a device login waits for a person
 ├── LoginRefused            a sign-in was denied, has expired or is not for here
 ├── ServerAway              the team's server does not answer just now
+│   └── ServerFull          it answers, and keeps as much as it may
 ├── StoreError
 │   ├── StoreBusy           another process kept the store locked for too long
 │   ├── StoreDamaged        the database file is not readable
@@ -126,6 +127,10 @@ class ServerAway(ReverieError):
     """The team's server does not answer just now. What waits for it goes on waiting; see `reverie
     sync --status`.
     """
+
+
+class ServerFull(ServerAway):
+    """The team's server keeps as much as it may. What waits for it goes on waiting."""
 
 
 class StoreError(ReverieError):

@@ -26,6 +26,7 @@ from reverie.core.errors import (
     NotFound,
     Overwritten,
     ServerAway,
+    ServerFull,
     Unauthenticated,
 )
 from reverie.core.model import EMPTY_MAPPING
@@ -205,7 +206,8 @@ class ServerClient:
                     raise
                 sleep(self.waits.pause(number))
             else:
-                if answer.status not in PASSING or number >= self.waits.tries:
+                is_final = answer.status not in PASSING or is_full(answer)
+                if is_final or number >= self.waits.tries:
                     return answer
                 sleep(answer.retry_after or self.waits.pause(number))
             number += 1
@@ -296,6 +298,11 @@ class ServerClient:
         return b"".join(parts)
 
 
+def is_full(answer: ServerAnswer) -> bool:
+    """True if the server keeps as much as it may, which no other try mends."""
+    return str(answer.values.get("type", "")).endswith(":quota-exceeded")
+
+
 def unzip(data: bytes) -> bytes:
     """An answer unpacked, up to the size that one may have."""
     unpacker = zlib.decompressobj(wbits=31)
@@ -336,6 +343,8 @@ def read_answer(where: ServerAddress, answer: ServerAnswer) -> Mapping[str, Any]
             f"{where.url} does not accept this key. Check that it was copied whole; it may also "
             f"have been revoked or have run out. To get a new one: reverie login {where.url}"
         )
+    if is_full(answer):
+        raise ServerFull(f"{where.url} takes no more: {why}")
     if answer.status in PASSING:
         raise ServerAway(f"{where.url} cannot answer just now: {why or answer.status}")
     if 300 <= answer.status < 400:

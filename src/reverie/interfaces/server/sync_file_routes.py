@@ -103,11 +103,7 @@ def build_file_routes(deployment: Deployment) -> list[Route]:
 
     async def remove_file(request: Request) -> Response:
         token, name = bearer_token(request.headers), find_name(request)
-        gone = await deployment.pool.run(
-            lambda: deployment.access.files.remove_file(
-                sign_in(deployment, token, VERB), name, deployment.now()
-            )
-        )
+        gone = await deployment.pool.run(lambda: answer_removal(deployment, token, name))
         return JSONResponse({"removed": gone})
 
     return [
@@ -136,12 +132,21 @@ def answer_write(
             "pip install 'reverie[sealed]', then reverie sync add URL --sealed",
             "body",
         )
-    now = deployment.now()
-    deployment.access.check_quota(caller, now, size=len(data))
-    return {
-        "name": name,
-        "digest": deployment.access.files.write_file(caller, name, data, now, before=before),
-    }
+    now, files = deployment.now(), deployment.access.files
+    # What replaces a file takes only as much more: keys change in a full place, too.
+    growth = len(data) - (files.size_of(caller, name) if before else 0)
+    deployment.access.check_quota(caller, now, size=max(0, growth))
+    return {"name": name, "digest": files.write_file(caller, name, data, now, before=before)}
+
+
+def answer_removal(deployment: Deployment, token: str, name: str) -> bool:
+    """Take a file away; False if there was none."""
+    caller: Caller = sign_in(deployment, token, VERB)
+    gone = deployment.access.files.remove_file(caller, name, deployment.now())
+    if gone:
+        # A device makes room before it writes.
+        deployment.access.recount(caller.tenant)
+    return gone
 
 
 def find_name(request: Request) -> str:

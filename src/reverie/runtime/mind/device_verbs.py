@@ -11,6 +11,7 @@ from reverie.runtime.mind.data_verbs import DataVerbs
 from reverie.runtime.mind.mind_context import MindContext, VerbGroup
 
 if TYPE_CHECKING:
+    from reverie.sync.device_logs.departure import DeviceFiles
     from reverie.sync.device_logs.device_setup import AddedPlace, DevicesStatus
     from reverie.sync.device_logs.log_state import LogPlace
     from reverie.sync.device_logs.log_step import DeviceReport, DeviceWork
@@ -119,6 +120,29 @@ class DeviceVerbs(VerbGroup):
         # What the others wrote until now is believed: it is read first.
         self.sync()
         return remove_device(self._work, name)
+
+    def find_files(self, name: str) -> DeviceFiles:
+        """What lies at the places of a machine, by name or number, that is no longer one of yours,
+        and what of it this one could not read. All of it that can be read is, first.
+        """
+        from reverie.sync.device_logs.departure import find_device, forget_reading, look_over
+
+        self.sync()
+        device, known = find_device(self._work, name)
+        forget_reading(self._work, device)
+        self.sync()
+        return look_over(self._work, device, known)
+
+    def remove_files(self, name: str, *, even_unread: bool = False) -> DeviceFiles:
+        """Take the files of a machine away from all places, once what they told stands in this
+        machine's own log: the next `sync` does it. BadInput if some cannot be read here, unless
+        those are to go too. A machine that is still in use puts its files there again.
+        """
+        from reverie.sync.device_logs.departure import start_departure
+
+        found = self.find_files(name)
+        start_departure(self._work, found, even_unread=even_unread)
+        return found
 
     def ask_again(self) -> str:
         """Give up this machine's keys and ask to be paired anew; the code."""

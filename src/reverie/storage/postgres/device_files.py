@@ -45,6 +45,19 @@ class DeviceFileRows:
         )
         return (str(rows[0][0]), bytes(rows[0][1])) if rows else None
 
+    def device_file_size(self, space: str, name: str) -> int:
+        """The bytes of a file that is shown; 0 if there is none."""
+        rows = self.db.fetch_rows(
+            """
+            select octet_length(data) from device_file
+            where tenant = %(tenant)s and space = %(space)s and name = %(name)s
+                and removed_at is null
+            """,
+            space=space,
+            name=name,
+        )
+        return int(rows[0][0]) if rows else 0
+
     def add_device_file(
         self, space: str, name: str, digest: str, data: bytes, now: float
     ) -> DeviceFile | None:

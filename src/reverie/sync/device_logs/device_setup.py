@@ -24,6 +24,7 @@ from reverie.sync.device_logs.log_state import (
     FOLDER,
     GIT,
     SERVER,
+    DepartingLog,
     LogPlace,
     OpenLog,
     OwnLog,
@@ -129,6 +130,8 @@ class DevicesStatus(NamedTuple):
     # what this machine wrote before it was sealed may lie open still: it waits to be paired
     has_open_log: bool = False
     talk: tuple[str, ...] = ()  # spaces whose talk is told too, with those below
+    # files of machines that are to be taken away from a place
+    departing: tuple[DepartingLog, ...] = ()
 
 
 def is_git_address(where: str) -> bool:
@@ -216,7 +219,11 @@ def add_place(
         save_own(
             work.store,
             own._replace(
-                places=(*rest, place), full_after="", is_sealed=added.is_sealed, talk_after=0
+                places=(*rest, place),
+                full_after="",
+                tells_again=own.tells_again or bool(rest),
+                is_sealed=added.is_sealed,
+                talk_after=0,
             ),
         )
         save_peers(work.store, ())
@@ -270,7 +277,8 @@ def seal_log(work: WorkContext) -> OwnLog:
         open_logs = own.open_logs if own.is_sealed or not own.number else (*own.open_logs, before)
         sealed = own._replace(is_sealed=True, open_logs=open_logs)
         save_own(work.store, sealed)
-        return renew_log(work, sealed) if own.number else sealed
+        # With other keys a device has another number: the others know one key for each.
+        return renew_log(work, sealed) if own.number or own.is_sealed else sealed
 
 
 class FoundThere(NamedTuple):
@@ -336,7 +344,10 @@ def remove_place(store: Store, home: Path, where: str) -> LogPlace:
             )
         if found.kind == SERVER and account_url(store) == found.where:
             raise BadInput(LOGGED_IN_TOO.format(url=found.where))
-        save_own(store, own._replace(places=tuple(one for one in places if one != found)))
+        key = (found.kind, found.where)
+        rest = tuple(one for one in own.departing if (one.kind, one.where) != key)
+        left = tuple(one for one in places if one != found)
+        save_own(store, own._replace(places=left, departing=rest))
     if found.kind == SERVER:
         save_place_key(home, found.where, "")
     return found.shown()
@@ -380,6 +391,7 @@ def describe_devices(store: Store, home: Path) -> DevicesStatus | None:
         pairing,
         bool(own.open_logs and pairing and pairing.code),
         own.talk,
+        own.departing,
     )
 
 

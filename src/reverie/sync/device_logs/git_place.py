@@ -19,7 +19,7 @@ from reverie.core import clock
 from reverie.core.atomic_file import make_private_folder
 from reverie.core.config import environment_without_git
 from reverie.sync.device_logs.batch_file import owner_of
-from reverie.sync.device_logs.log_folder import CLONES, PlaceAway
+from reverie.sync.device_logs.log_folder import CLONES, CannotShow, PlaceAway
 from reverie.sync.device_logs.log_state import hide_login
 
 BRANCHES = "refs/heads/reverie"
@@ -142,9 +142,9 @@ class GitPlace:
             try:
                 self._git("push", "--quiet", self.url, what)
                 return
-            except PlaceAway:
+            except GitRefused as err:
                 if number == PUSHES:
-                    raise
+                    raise CannotShow(str(err)) from err
                 clock.sleep(PAUSE * number)
 
     def _list_files(self, branch: str) -> dict[str, str]:

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from reverie.core.errors import BadInput, CannotOpen
+from reverie.core.model import EMPTY_MAPPING
 from reverie.core.private_files import SEALED_HEADER, read_private_bytes, write_private_bytes
-from reverie.sync.device_logs.age_keys import is_public_key, is_secret_key
+from reverie.sync.device_logs.age_keys import is_secret_key
 from reverie.sync.device_logs.batch_file import RING
 from reverie.sync.device_logs.key_ring import (
     KeyRing,
+    check_ring,
     is_out_of_date,
     open_batch,
     ring_from_json,
@@ -28,6 +31,7 @@ from reverie.sync.device_logs.key_ring import (
 from reverie.sync.device_logs.sealer import LIES_OPEN, PlainSealer, Sealer
 
 FILE = "device-keys"
+MAX_NUMBER = 99_999_999  # of a file of a log
 UNPAIRED = "This machine is not paired yet: reverie sync pair says how"
 
 KEYS_GONE = (
@@ -45,6 +49,9 @@ class HomeKeys(NamedTuple):
     file: bytes = b""  # what it shows the others: its ring, sealed, or that it asks to be paired
     # devices whose ring was sealed to this one already: if it is no longer, this one was removed
     heard: tuple[str, ...] = ()
+    # by device the key by which it asks for proofs that a ring is by this one (`ring_proofs`)
+    asked: Mapping[str, str] = EMPTY_MAPPING
+    accepted: tuple[str, ...] = ()  # devices that were put on the ring here
 
     def __repr__(self) -> str:
         """Without keys: what is shown or logged by mistake must not give them away."""
@@ -63,6 +70,8 @@ def load_keys(home: Path) -> HomeKeys | None:
             str(values["code"]),
             base64.b64decode(values["file"]),
             tuple(map(str, values.get("heard", ()))),
+            {str(device): str(key) for device, key in values.get("asked", {}).items()},
+            tuple(map(str, values.get("accepted", ()))),
         )
         return check_keys(keys)
     except FileNotFoundError:
@@ -76,14 +85,12 @@ def load_keys(home: Path) -> HomeKeys | None:
 
 def check_keys(keys: HomeKeys) -> HomeKeys:
     """The keys; ValueError where one is none."""
-    secrets, publics = [keys.secret], []
-    if keys.ring is not None:
-        if not keys.ring.epochs:
-            raise ValueError("there is no key to seal with")
-        secrets += [epoch.secret for epoch in keys.ring.epochs]
-        publics += [one.public for one in keys.ring.devices]
-    if not (all(map(is_secret_key, secrets)) and all(map(is_public_key, publics))):
+    if not is_secret_key(keys.secret):
         raise ValueError("one of the keys is none")
+    if keys.ring is not None:
+        check_ring(keys.ring)
+    for key in keys.asked.values():
+        bytes.fromhex(key)
     return keys
 
 
@@ -95,13 +102,18 @@ def save_keys(home: Path, keys: HomeKeys) -> None:
         "code": keys.code,
         "file": base64.b64encode(keys.file).decode(),
         "heard": list(keys.heard),
+        "asked": dict(keys.asked),
+        "accepted": list(keys.accepted),
     }
     write_private_bytes(home, Path(home) / FILE, json.dumps(values).encode())
 
 
 def save_ring(home: Path, keys: HomeKeys, ring: KeyRing) -> HomeKeys:
     """Keep a ring, which the others are shown from now on."""
-    done = keys._replace(ring=ring, code="", file=RING + seal_ring(ring))
+    # Who is no longer on the ring is shown no proofs.
+    asked = {device: key for device, key in keys.asked.items() if ring.find(device)}
+    sealed = seal_ring(ring, keys.secret, asked.values())
+    done = keys._replace(ring=ring, code="", file=RING + sealed, asked=asked)
     save_keys(home, done)
     return done
 
@@ -110,6 +122,15 @@ def is_waiting(home: Path) -> bool:
     """True if a home waits to be paired."""
     keys = load_keys(home)
     return keys is not None and keys.ring is None
+
+
+def last_trusted(home: Path, device: str) -> int:
+    """The last file of a device that is to be read: of one that was removed what it wrote after
+    that is none of the user's.
+    """
+    keys = load_keys(home)
+    removal = keys.ring.find_removal(device) if keys and keys.ring else None
+    return removal.upto if removal else MAX_NUMBER
 
 
 class RingSealer:

@@ -6,7 +6,9 @@ to all devices and to the recovery key, and carries a MAC under each epoch that 
 it is believed if that of the reader's own latest epoch is right, so neither an outsider, who has
 none, nor a removed device, which has only earlier ones, can put anybody on it, once the reader has
 heard of the removal. Rings only grow: joining two is commutative, and an older one changes
-nothing. Pure but for random keys.
+nothing. Of a machine that removed another one without having heard of a removal here, a ring is
+believed by a proof of its own (`ring_proofs`), and `merge_forks` makes one of the two. Pure but for
+random keys.
 """
 
 from __future__ import annotations
@@ -14,11 +16,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from reverie.core.age_sealing import new_secret, open_with, public_of, seal_to
 from reverie.core.errors import CannotOpen
+from reverie.core.model import EMPTY_MAPPING
+from reverie.sync.device_logs.age_keys import is_public_key, is_secret_key
+from reverie.sync.device_logs.ring_proofs import ask_proofs, prove
+from reverie.sync.wire_format import is_number
 
 FORMAT = 1
 
@@ -108,7 +114,11 @@ def take_off_ring(
 
 
 def join_rings(ours: KeyRing, theirs: KeyRing) -> KeyRing:
-    """What two rings come to."""
+    """What two rings come to.
+
+    The key of a device that is known, and that for recovery, never change: else a machine could put
+    one of its own in their place, and read on after it was removed.
+    """
     removed: dict[str, Removal] = {}
     for removal in (*ours.removed, *theirs.removed):
         known = removed.get(removal.device)
@@ -116,23 +126,70 @@ def join_rings(ours: KeyRing, theirs: KeyRing) -> KeyRing:
             removed[removal.device] = removal
     devices: dict[str, DeviceKey] = {}
     for device in (*ours.devices, *theirs.devices):
-        known_key = devices.get(device.device)
-        if device.device not in removed and (known_key is None or device.at > known_key.at):
-            devices[device.device] = device
+        if device.device in removed:
+            continue
+        first = devices.setdefault(device.device, device)
+        if device.at > first.at:
+            devices[device.device] = device._replace(public=first.public)
     return KeyRing(
         tuple(sorted({*ours.epochs, *theirs.epochs})),
         tuple(devices[name] for name in sorted(devices)),
         tuple(removed[name] for name in sorted(removed)),
-        max(ours.recovery, theirs.recovery),
+        ours.recovery or theirs.recovery,
     )
 
 
-def seal_ring(ring: KeyRing) -> bytes:
-    """A ring as it lies in the folder: for its devices and the recovery key alone."""
+def join_heard(ours: KeyRing, theirs: KeyRing, kept: Collection[str]) -> KeyRing:
+    """What two rings come to where each may know of removals that the other does not.
+
+    Of the devices that the side with fewer removals has alone, those are left out that this machine
+    did not put on the ring itself (`kept`): one that was removed may have put them there. Whoever
+    did put one there puts it there again, once it has heard.
+    """
+    out_here = {one.device for one in ours.removed}
+    out_there = {one.device for one in theirs.removed}
+    if out_there - out_here:
+        ours = with_devices(ours, {*kept, *(one.device for one in theirs.devices)})
+    if out_here - out_there:
+        theirs = with_devices(theirs, {one.device for one in ours.devices})
+    return join_rings(ours, theirs)
+
+
+def with_devices(ring: KeyRing, wanted: Collection[str]) -> KeyRing:
+    """The ring with those of its devices that are wanted."""
+    return ring._replace(devices=tuple(one for one in ring.devices if one.device in wanted))
+
+
+def merge_forks(
+    ours: KeyRing,
+    theirs: KeyRing,
+    kept: Collection[str],
+    known: Iterable[tuple[str, int]],
+) -> KeyRing:
+    """What two rings come to neither of which knows the other's latest epoch: both removals hold.
+
+    A device that the one removed was given the other's latest key, so unless both removed the same
+    a further epoch begins, which none of them is given; `known` as for `take_off_ring`. Always so:
+    whoever is removed on a ring holds no key of its latest epoch.
+    """
+    joined = join_heard(ours, theirs, kept)
+    out_here = {one.device for one in ours.removed}
+    if out_here == {one.device for one in theirs.removed}:
+        return joined
+    return take_off_ring(joined, (), known)
+
+
+def seal_ring(ring: KeyRing, secret: str, asked: Iterable[str] = ()) -> bytes:
+    """A ring as it lies in the folder: for its devices and the recovery key alone, with what asks
+    the others for proofs in the name of the owner of `secret`, and proofs by the keys that it was
+    `asked` by.
+    """
     text = json.dumps([FORMAT, ring], separators=(",", ":"))
     macs = [mac_with(epoch, text.encode()).hex() for epoch in ring.epochs]
+    asks = ask_proofs(secret, (one.public for one in ring.devices))
+    proofs = [prove(key, text.encode()) for key in asked]
     publics = {one.public for one in ring.devices} | ({ring.recovery} if ring.recovery else set())
-    return seal_to(sorted(publics), json.dumps([text, macs]).encode())
+    return seal_to(sorted(publics), json.dumps([text, macs, asks, proofs]).encode())
 
 
 class OpenedRing(NamedTuple):
@@ -141,6 +198,8 @@ class OpenedRing(NamedTuple):
     ring: KeyRing
     text: bytes
     macs: tuple[str, ...]
+    asks: Mapping[str, str] = EMPTY_MAPPING  # by public key what asks its owner for proofs
+    proofs: tuple[str, ...] = ()
 
     def is_vouched_by(self, epoch: Epoch) -> bool:
         """True if whoever wrote the ring holds an epoch's key."""
@@ -152,13 +211,54 @@ def open_ring(secret: str, sealed: bytes) -> OpenedRing:
     """A ring that was sealed to a key; CannotOpen if it was not, or cannot be read."""
     opened = open_with(secret, sealed)
     try:
-        text, macs = json.loads(opened)
+        text, macs, asks, proofs = json.loads(opened)
         known, values = json.loads(text)
         if known != FORMAT:
             raise CannotOpen("is of a later Reverie. Upgrade: pip install --upgrade reverie")
-        return OpenedRing(ring_from_json(values), text.encode(), tuple(map(str, macs)))
-    except (ValueError, TypeError, AttributeError) as err:
+        return OpenedRing(
+            try_sealing(check_ring(ring_from_json(values))),
+            text.encode(),
+            tuple(map(str, macs)),
+            {str(public): str(ask) for public, ask in asks.items()},
+            tuple(map(str, proofs)),
+        )
+    except (ValueError, TypeError, AttributeError, RecursionError) as err:
         raise CannotOpen("holds no keys") from err
+
+
+def try_sealing(ring: KeyRing) -> KeyRing:
+    """The ring; BadInput, a ValueError, if age takes one of its keys for none."""
+    seal_to((one.public for one in ring.devices), b"")
+    if ring.recovery:
+        seal_to((ring.recovery,), b"")
+    for epoch in ring.epochs:
+        public_of(epoch.secret)
+    return ring
+
+
+def check_ring(ring: KeyRing) -> KeyRing:
+    """The ring; ValueError if it is none that a device could seal with or keep."""
+    if not ring.epochs or not ring.devices:
+        raise ValueError("there is no key to seal with")
+    if not all(is_count(one.number) and is_secret_key(one.secret) for one in ring.epochs):
+        raise ValueError("one of the keys is none")
+    if not all(is_public_key(one.public) for one in ring.devices):
+        raise ValueError("one of the keys is none")
+    texts = [(one.device, one.name, one.code) for one in ring.devices]
+    texts += [(one.device, one.name, "") for one in ring.removed]
+    counts = [one.upto for one in ring.removed]
+    counts += [last for epoch in ring.epochs for _, last in epoch.known]
+    moments = [one.at for one in ring.devices] + [one.at for one in ring.removed]
+    if not all(isinstance(part, str) for parts in texts for part in parts):
+        raise ValueError("one of the devices has no name")
+    if not (all(map(is_count, counts)) and all(map(is_number, moments))):
+        raise ValueError("one of the numbers is none")
+    return ring
+
+
+def is_count(value: object) -> bool:
+    """True for a number of a file or of an epoch."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
 
 
 def ring_to_json(ring: KeyRing) -> list[Any]:

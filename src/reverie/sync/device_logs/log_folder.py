@@ -7,6 +7,7 @@ away, as a disk that is not mounted: it is never made anew.
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -20,12 +21,36 @@ from reverie.sync.device_logs.batch_file import owner_of
 FOLDER = "reverie-log"  # in the folder that the user named
 OWN, CLONES = "devices", "devices-git"  # in the home: the own log; what git has of places
 LOG_FOLDERS = (OWN, CLONES)
+MAKE_ROOM = (
+    "Make room, or take away the files of machines that you no longer have: reverie sync "
+    "remove-device NAME --files"
+)
 
 
 class PlaceAway(ReverieError):
     """The folder or repository through which your devices are kept in step cannot be reached just
     now. What waits is sent later; see `reverie sync status`.
     """
+
+
+class CannotShow(PlaceAway):
+    """The place takes nothing new. What others left there can be read."""
+
+
+class PlaceFull(CannotShow):
+    """The place is full."""
+
+
+def explain_refusal(path: Path, err: OSError) -> PlaceAway:
+    """Why a file of a place could not be written, and what to do."""
+    if err.errno in (errno.ENOSPC, errno.EDQUOT):
+        return PlaceFull(f"{path.parent} is full: {path.name} cannot be written. {MAKE_ROOM}")
+    if err.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return CannotShow(
+            f"{path.parent} may only be read ({err.strerror}), so nothing of this machine comes "
+            "there. Have it made writable for you; what others write there is read meanwhile"
+        )
+    return PlaceAway(f"{path} cannot be written: {err.strerror}")
 
 
 class Place(Protocol):
@@ -41,7 +66,7 @@ class Place(Protocol):
         """What a file holds; PlaceAway if it cannot be read."""
 
     def write(self, name: str, data: bytes) -> None:
-        """Put a file there, whole."""
+        """Put a file there, whole; CannotShow, PlaceFull among them, if the place takes none."""
 
     def remove(self, name: str) -> None:
         """Take a file away."""
@@ -94,12 +119,15 @@ class LogFolder:
         try:
             write_atomically(self.path / name, data)
         except OSError as err:
-            raise PlaceAway(f"{self.path / name} cannot be written: {err.strerror}") from err
+            raise explain_refusal(self.path / name, err) from err
 
     def remove(self, name: str) -> None:
         """Take a file away, if it is there."""
-        with suppress(FileNotFoundError):
-            (self.path / name).unlink()
+        try:
+            with suppress(FileNotFoundError):
+                (self.path / name).unlink()
+        except OSError as err:
+            raise explain_refusal(self.path / name, err) from err
 
     def erase_log(self, device: str) -> None:
         """Take away all files of a device: those too that a process which died left half written,
@@ -110,7 +138,7 @@ class LogFolder:
                 if is_named_after(path.name, device):
                     path.unlink(missing_ok=True)
         except OSError as err:
-            raise PlaceAway(f"{self.path} cannot be cleared: {err.strerror}") from err
+            raise explain_refusal(self.path / device, err) from err
 
     def finish(self) -> None:
         """Nothing: each file was whole when it was written."""

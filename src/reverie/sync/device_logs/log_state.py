@@ -59,6 +59,16 @@ class OpenLog(NamedTuple):
     digest: str  # of that file
 
 
+class DepartingLog(NamedTuple):
+    """The files of another device that are to be taken away from a place."""
+
+    device: str
+    name: str
+    kind: str  # of the place
+    where: str
+    left: tuple[int, ...] = ()  # files that cannot be read, and go all the same
+
+
 class OwnLog(NamedTuple):
     """This device, and how far its log has come."""
 
@@ -70,6 +80,8 @@ class OwnLog(NamedTuple):
     since: int = 1  # the first file that is still needed
     # going through all memories once: the last id, "" at the beginning; None: it is done
     full_after: str | None = None
+    # it tells what was told before once more, as it is now: others may have altered it
+    tells_again: bool = False
     # a snapshot that is being written: its first number, and the last id; 0: none is
     snapshot: int = 0
     snapshot_after: str = ""
@@ -84,6 +96,19 @@ class OwnLog(NamedTuple):
     # spaces whose talk, and that of those below, is told too; and the last event looked at for it
     talk: tuple[str, ...] = ()
     talk_after: int = 0
+    # numbers that this home had before: its former logs, as of a home that was copied
+    former: tuple[str, ...] = ()
+    # what is to be taken away once the own log tells all that is here (`departure`)
+    departing: tuple[DepartingLog, ...] = ()
+    # devices whose talk the own log tells instead of theirs
+    carried: tuple[str, ...] = ()
+
+    @property
+    def relays(self) -> bool:
+        """True if what came from others is told too: to those at another place, or in the stead of
+        a log that is taken away.
+        """
+        return len(self.places) > 1 or bool(self.departing)
 
 
 class Waiting(NamedTuple):
@@ -114,6 +139,12 @@ def load_own(store: Store) -> OwnLog | None:
     known["spaces"] = tuple((there, here) for there, here in known.get("spaces", ()))
     known["open_logs"] = tuple(OpenLog(*one) for one in known.get("open_logs", ()))
     known["talk"] = tuple(known.get("talk", ()))
+    known["former"] = tuple(known.get("former", ()))
+    known["carried"] = tuple(known.get("carried", ()))
+    known["departing"] = tuple(
+        DepartingLog(device, name, kind, where, tuple(left))
+        for device, name, kind, where, left in known.get("departing", ())
+    )
     return OwnLog(**known, places=places)
 
 
@@ -136,6 +167,12 @@ def save_peers(store: Store, peers: Iterable[PeerLog]) -> None:
     store.set_meta(PEERS_META, json.dumps([peer._asdict() for peer in peers]))
 
 
+def list_known(store: Store, own: OwnLog) -> list[tuple[str, int]]:
+    """(device, number of its last file) that are known here, this device's own among them."""
+    found = {device: peer.last for device, peer in load_peers(store).items()}
+    return sorted((found | {own.device: own.number}).items())
+
+
 def load_waiting(store: Store) -> Waiting:
     """What is to be written into the own log."""
     values: dict[str, Any] = json.loads(store.meta(WAITING_META) or "{}")
@@ -146,6 +183,20 @@ def load_waiting(store: Store) -> Waiting:
 def save_waiting(store: Store, waiting: Waiting) -> None:
     """Keep what is to be written into the own log."""
     store.set_meta(WAITING_META, json.dumps(waiting._asdict()))
+
+
+def end_departure(store: Store, done: DepartingLog) -> None:
+    """Note that a machine's files are gone from a place; after the last one it is forgotten."""
+    with store.transaction():
+        own = load_own(store)
+        if own is None:
+            return
+        left = tuple(one for one in own.departing if one != done)
+        save_own(store, own._replace(departing=left))
+        if done.device not in {one.device for one in left}:
+            peers = load_peers(store)
+            peers.pop(done.device, None)
+            save_peers(store, peers.values())
 
 
 def load_links(store: Store) -> dict[str, list[str]]:

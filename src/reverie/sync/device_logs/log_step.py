@@ -23,12 +23,18 @@ from reverie.sync.device_logs.batch_file import (
     LogName,
     digest_file,
     owner_of,
-    parse_name,
     read_batch,
 )
-from reverie.sync.device_logs.home_keys import KEYS_GONE, is_waiting, load_keys
-from reverie.sync.device_logs.key_exchange import exchange_keys
-from reverie.sync.device_logs.log_folder import LogFolder, Place, PlaceAway, own_folder
+from reverie.sync.device_logs.home_keys import KEYS_GONE, is_waiting, last_trusted, load_keys
+from reverie.sync.device_logs.key_exchange import exchange_keys, show_keys
+from reverie.sync.device_logs.log_folder import (
+    CannotShow,
+    LogFolder,
+    Place,
+    PlaceAway,
+    PlaceFull,
+    own_folder,
+)
 from reverie.sync.device_logs.log_reading import (
     PeerLog,
     group_by_device,
@@ -45,12 +51,13 @@ from reverie.sync.device_logs.log_state import (
     LogPlace,
     OpenLog,
     OwnLog,
+    end_departure,
     load_own,
     load_peers,
     save_own,
     save_peers,
 )
-from reverie.sync.device_logs.own_log import OwnLogWriter, own_sizes
+from reverie.sync.device_logs.own_log import OwnLogWriter, has_slack, own_sizes
 from reverie.sync.device_logs.sealer import PlainSealer, Sealer
 from reverie.sync.device_logs.take_in import Intake, Purge
 from reverie.sync.device_logs.talk import drop_erasing, load_erasing
@@ -61,6 +68,7 @@ BUSY = "Another process brings this memory in step just now"
 FILES_PER_STEP = 50
 # Seconds after which a folder is gone through though nothing in it has changed.
 FOLDER_SECONDS = 60.0
+MAX_FORMER = 20  # numbers that a home had before
 KEYS = "keys"  # where trouble with a device's keys is noted
 ROLLED_BACK = "its log ends before what was read of it: an older copy was put there"
 Tell = Callable[[str, int, int | None], None]  # stage, done, total
@@ -254,10 +262,16 @@ class DeviceStep:
         for _ in range(FILES_PER_STEP):
             if not self.renew():
                 break
+            was_whole = self._is_whole()
             written = self.writer.write_next(with_used=self.job.everywhere)
             self.done = self.done._replace(written=self.done.written + written)
-            if not written:
+            # A home without memories is gone through at once, and may have something else to say.
+            if not written and was_whole:
                 break
+        return self._is_whole()
+
+    def _is_whole(self) -> bool:
+        """True if all memories have been gone through."""
         own = load_own(self.store)
         return own is not None and own.full_after is None
 
@@ -273,6 +287,7 @@ class DeviceStep:
                 reads = place.kind == FOLDER and self.job.everywhere
                 if not self._exchange(own, there, takes_in=takes_in, reads=reads):
                     return
+                self._erase_departed(place, there)
         except StoreError:
             raise
         except (ReverieError, OSError) as err:
@@ -292,19 +307,65 @@ class DeviceStep:
         home is another device from now on.
         """
         sizes = there.sizes()
-        self._exchange_keys(own, there, sizes)
+        self._take_keys(own, there, sizes)
         if self._is_copied(own, there, sizes):
             self._become_another(own)
             self.done = self.done._replace(more=True)
             return False
-        self._show(own, there, sizes, reads=reads)
-        sizes = self._erase_open_logs(own, there, sizes)
+        refusal: CannotShow | None = None
+        try:
+            self._show_all(own, there, sizes, reads=reads)
+            sizes = self._erase_open_logs(own, there, sizes)
+        except CannotShow as err:
+            refusal = err
         if takes_in:
             self._take_all(own, there, sizes)
+        if refusal is not None:
+            raise refusal
         return True
 
-    def _exchange_keys(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> None:
-        """Take in what the others' key files say, and show this home's."""
+    def _show_all(
+        self,
+        own: OwnLog,
+        there: Place,
+        sizes: dict[str, int],
+        *,
+        reads: bool,
+    ) -> None:
+        """Show a place this home's keys and log; CannotShow if it takes them not, though it was
+        made as empty as this machine can.
+        """
+        home = self.work.settings.home
+        try:
+            show_keys(home, own, there, sizes)
+            self._show(own, there, sizes, reads=reads)
+        except PlaceFull:
+            if self._remove_superseded(own, there, sizes):
+                # The snapshot that stands for them is whole in the home, and comes in their place.
+                there.finish()
+                sizes = there.sizes()
+                show_keys(home, own, there, sizes)
+                self._show(own, there, sizes, reads=reads)
+            elif not self._is_compacting():
+                raise
+
+    def _is_compacting(self) -> bool:
+        """True if a snapshot of the own log is being written, or is asked for now since the log
+        would take less room by it.
+        """
+        with self.store.transaction():
+            own = load_own(self.store)
+            if own is None or own.full_after is not None:
+                return False
+            if not (own.snapshot or own.must_compact):
+                if not has_slack(self.files, own):
+                    return False
+                save_own(self.store, own._replace(must_compact=True))
+        self.done = self.done._replace(more=True)
+        return True
+
+    def _take_keys(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> None:
+        """Take in what the others' key files say."""
         home = self.work.settings.home
         had_none = is_waiting(home)
         for device, trouble in exchange_keys(self.work, own, there, sizes).items():
@@ -373,13 +434,18 @@ class DeviceStep:
             if is_other or (reads and there.read(name) != self.files.read(name)):
                 there.write(name, self.files.read(name))
                 written = True
-        for name in sizes:
-            parsed = parse_name(name)
-            if parsed and parsed.device == own.device and parsed.number < own.since:
-                there.remove(name)
-                written = True
-        if written:
+        if self._remove_superseded(own, there, sizes) or written:
             there.finish()
+
+    def _remove_superseded(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> bool:
+        """Take away the files of the own log in whose stead a snapshot lies in the home; whether
+        there were any.
+        """
+        names = [LogName(own.device, n) for n in group_by_device(sizes).get(own.device, ())]
+        needless = [name.text for name in names if name.number < own.since]
+        for name in needless:
+            there.remove(name)
+        return bool(needless)
 
     def _erase_open_logs(
         self,
@@ -400,6 +466,28 @@ class DeviceStep:
                 sizes = {name: size for name, size in sizes.items() if name not in names}
         return sizes
 
+    def _erase_departed(self, place: LogPlace, there: Place) -> None:
+        """Take away what is to go from a place, if the own log lies there whole and tells all."""
+        own = load_own(self.store)
+        if own is None or not own.departing or not self.writer.has_told_all():
+            return
+        sizes, mine = there.sizes(), own_sizes(self.files, own)
+        if any(
+            sizes.get(LogName(own.device, number).text) != size for number, size in mine.items()
+        ):
+            return
+        peers = load_peers(self.store)
+        for log in own.departing:
+            if (log.kind, log.where) != (place.kind, place.where):
+                continue
+            peer = peers.get(log.device) or PeerLog(log.device)
+            numbers = group_by_device(sizes).get(log.device, [])
+            until = last_trusted(self.work.settings.home, log.device)
+            unread = {number for number in list_unread(peer, numbers) if number <= until}
+            if unread <= set(log.left):
+                there.erase_log(log.device)
+                end_departure(self.store, log)
+
     def _take_all(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> None:
         """Take in what others wrote, as many files as a step may. Those that cannot be read do not
         count, however many there are: they hold up no other, and a step has an end.
@@ -418,6 +506,10 @@ class DeviceStep:
                 if not self.renew():
                     return
                 left -= self._take_file(own, there, LogName(device, number))
+                if not self.files.path.exists():
+                    # A purge has removed what lies in the home of logs and of places.
+                    self.done = self.done._replace(more=True)
+                    return
 
     def _take_file(self, own: OwnLog, there: Place, name: LogName) -> bool:
         """Take in one file; False if that cannot be, and what is wrong with it is noted."""
@@ -445,7 +537,7 @@ class DeviceStep:
     def _take(self, own: OwnLog, name: LogName, batch: LogBatch) -> None:
         peer = load_peers(self.store).get(name.device) or PeerLog(name.device)
         broken = is_out_of_chain(peer, batch)
-        intake = Intake(self.work, self.job.purge, relays=len(own.places) > 1)
+        intake = Intake(self.work, self.job.purge, relays=own.relays)
         taken = intake.take(name.device, batch)
         if broken:
             self._note(
@@ -503,17 +595,16 @@ def renew_log(work: WorkContext, own: OwnLog) -> OwnLog:
     """Begin the own log anew under another number, with a snapshot of all that it told."""
     with work.store.transaction():
         # What is in no log yet is still to be told, and spaces are called what they were.
-        fresh = OwnLog(
+        fresh = own._replace(
             device=new_device(),
-            name=own.name,
-            places=own.places,
-            full_after=own.full_after,
+            number=0,
+            digest="",
+            since=1,
+            snapshot=0,
+            snapshot_after="",
+            snapshot_end=0,
             must_compact=True,
-            spaces=own.spaces,
-            is_sealed=own.is_sealed,
-            open_logs=own.open_logs,
-            talk=own.talk,
-            talk_after=own.talk_after,
+            former=(*own.former, own.device)[-MAX_FORMER:],
         )
         save_own(work.store, fresh)
     files = own_folder(work.settings.home)

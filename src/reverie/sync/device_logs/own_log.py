@@ -50,6 +50,7 @@ from reverie.sync.device_logs.marks import marks_to_json
 from reverie.sync.device_logs.sealer import Sealer
 from reverie.sync.device_logs.space_names import to_logs
 from reverie.sync.device_logs.talk import (
+    FROM,
     HAS_TALK,
     MESSAGE_VERBS,
     KnownTalk,
@@ -70,6 +71,8 @@ ENTRIES_PER_FILE = 1_000
 MAX_FILES = 128
 MAX_GROWTH = 3
 SMALL_LOG_BYTES = 1_000_000
+# In a place that is full a snapshot is written once this part of the log came after the last one.
+WORTH_SLACK = 10
 TALK_EVENTS = 200  # that are looked at for one file
 TALK_SECONDS = 300.0  # that what was said waits for what follows it
 TALK_AT = "talk:"  # before the last event of a snapshot that has come to what was said
@@ -122,11 +125,18 @@ class OwnLogWriter:
             or self._next_talk(own, at_once=False)
         )
 
+    def has_told_all(self) -> bool:
+        """True if the own log tells everything that it is to tell by now."""
+        own = load_own(self.store)
+        if own is None or own.full_after is not None or own.snapshot or own.must_compact:
+            return False
+        return not count_waiting(self.store) and not self._next_talk(own, at_once=True)
+
     def _next_talk(self, own: OwnLog, *, at_once: bool) -> list[Event]:
         """The next events that hold what was said, if any of it is told, and is old enough to go
         with what followed it.
         """
-        if not own.talk:
+        if not (own.talk or own.carried):
             return []
         found = self.store.events(after=own.talk_after, verbs=MESSAGE_VERBS, limit=TALK_EVENTS)
         is_due = bool(found) and self.work.now - found[0].at >= TALK_SECONDS
@@ -141,7 +151,7 @@ class OwnLogWriter:
             return own, 0
         save_waiting(self.store, waiting._replace(said=waiting.said[TALK_EVENTS:]))
         entries = list(self._tell_said(own, filter(None, again), again=True))
-        told, after = self._fit_talk(own, page)
+        told, after = self._fit_talk(own, page, again=bool(own.departing))
         own = own._replace(talk_after=after or own.talk_after)
         entries += told
         return (self._write(own, entries) if entries else own), len(entries) or 1
@@ -169,16 +179,17 @@ class OwnLogWriter:
         self, own: OwnLog, events: Iterable[Event], *, again: bool
     ) -> Iterator[dict[str, Any]]:
         """Entries of what some events hold, if it is to be told; `again`: though it was."""
-        relays = len(own.places) > 1
         for event in events:
             is_known = bool(find_key(self.store, event.seq))
-            is_asked = is_included(own.talk, event.space)
+            is_carried = event.payload.get(FROM) in own.carried
+            is_asked = is_carried or is_included(own.talk, event.space)
             if not (is_known or is_asked) or not is_wanted_talk(event, self.work.settings):
                 continue
             key, known = note_talk(self.store, own.spaces, event)
             if known.is_told and not again and not known.was_erased:
                 continue
-            if is_telling_due(event, known, own.talk, relays=relays):
+            relays = own.relays or is_carried
+            if is_telling_due(event, known, is_asked=is_asked, relays=relays):
                 yield tell_talk(self.store, own.spaces, event, key, known)
 
     def _write_waiting(self, own: OwnLog, *, with_used: bool) -> tuple[OwnLog, int]:
@@ -219,14 +230,15 @@ class OwnLogWriter:
             telling = tell_new(memory, edges.get(memory.id, {}), past(self.store, memory))
             save_marks(self.store, memory.id, KnownMarks(telling.marks))
         own = own._replace(full_after=after)
-        relays = len(own.places) > 1
-        told = [one for one in wanted if is_to_be_told(known[one.id], relays=relays)]
+        told = wanted
+        if not own.tells_again:
+            told = [one for one in wanted if is_to_be_told(known[one.id], relays=own.relays)]
         entries = list(self._tell(own, told))
         if entries:
             own = self._write(own, entries)
         if after is None:
             # All that there is was told just now, which is as good as a snapshot.
-            own = own._replace(snapshot_end=own.number)
+            own = own._replace(snapshot_end=own.number, tells_again=False)
         return own, len(entries) or len(page)
 
     def _write_snapshot(self, own: OwnLog) -> tuple[OwnLog, int]:
@@ -362,6 +374,14 @@ def own_sizes(files: LogFolder, own: OwnLog) -> dict[int, int]:
         for name, size in parsed
         if name and name.device == own.device and own.since <= name.number <= own.number
     }
+
+
+def has_slack(files: LogFolder, own: OwnLog) -> bool:
+    """True if a snapshot may make the own log smaller, by enough to be worth writing all again."""
+    last = own.snapshot_end or own.since - 1
+    sizes = own_sizes(files, own)
+    since = sum(size for number, size in sizes.items() if number > last)
+    return len(sizes) > 1 and since * WORTH_SLACK >= sum(sizes.values())
 
 
 def count_waiting(store: Store) -> int:

@@ -34,12 +34,13 @@ from reverie.sync.device_logs.key_ring import (
     take_off_ring,
 )
 from reverie.sync.device_logs.log_folder import PlaceAway
-from reverie.sync.device_logs.log_state import OwnLog, load_own, load_peers
+from reverie.sync.device_logs.log_state import OwnLog, list_known, load_own, load_peers
 from reverie.sync.device_logs.log_step import renew_log, visit_place
 
 NOT_SEALED = (
-    "The logs of this memory are not sealed. To seal them: reverie sync remove PLACE, then "
-    "reverie sync add with an empty folder"
+    "The logs of this memory are not sealed, so no machine holds keys. To seal them: reverie sync "
+    "remove PLACE, then reverie sync add with an empty folder. To take the files of a machine "
+    "away: reverie sync remove-device NAME --files"
 )
 
 
@@ -156,6 +157,7 @@ def accept_device(work: WorkContext, typed: str) -> PairedDevice:
         _, keys, ring = need_paired(work.store, home)
         if ring.find_removal(asks.device):
             raise BadInput(f"{asks.name} was removed. On it: reverie sync pair --again")
+        keys = keys._replace(accepted=(*keys.accepted, asks.device))
         save_ring(home, keys, put_on_ring(ring, asks))
     return PairedDevice(asks.device, asks.name, asks.at)
 
@@ -189,8 +191,7 @@ def remove_device(work: WorkContext, named: str) -> PairedDevice:
             for one in ring.devices
             if one.public == gone.public
         ]
-        known = {one: peer.last for one, peer in peers.items()} | {own.device: own.number}
-        save_ring(home, keys, take_off_ring(ring, removals, known.items()))
+        save_ring(home, keys, take_off_ring(ring, removals, list_known(work.store, own)))
     return PairedDevice(gone.device, gone.name, gone.at)
 
 
@@ -214,6 +215,11 @@ def recover_keys(work: WorkContext, phrase: str) -> int:
     ring = recover_ring(phrase, read_key_files(own, home))
     if ring is None:
         raise NotFound("The recovery key opens nothing that lies there. Is it that of this folder?")
+    if ring.find_removal(own.device):
+        raise BadInput(
+            "This machine was removed from those that hold the keys. First: reverie sync pair "
+            "--again, then reverie sync pair --recover"
+        )
     with work.store.transaction():
         me = DeviceKey(own.device, own.name, public_of(keys.secret), work.now)
         ring = put_on_ring(ring, me)

@@ -13,10 +13,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from reverie.core.errors import NotFound, Overwritten, ReverieError, ServerAway, Unauthenticated
+from reverie.core.errors import (
+    AccessDenied,
+    NotFound,
+    Overwritten,
+    ReverieError,
+    ServerAway,
+    ServerFull,
+    Unauthenticated,
+)
 from reverie.sync.credentials import load_place_key
 from reverie.sync.device_logs.batch_file import digest_file, is_sealed_file, owner_of
-from reverie.sync.device_logs.log_folder import PlaceAway, own_folder
+from reverie.sync.device_logs.log_folder import (
+    MAKE_ROOM,
+    CannotShow,
+    PlaceAway,
+    PlaceFull,
+    own_folder,
+)
 from reverie.sync.server_client import ServerClient, Waits
 
 WAITS = Waits(connect=3.0, answer=30.0, tries=2)
@@ -110,6 +124,10 @@ class ServerPlace:
             raise PlaceAway(
                 f"Another machine was quicker at {self.url}: it is looked at again"
             ) from err
+        except ServerFull as err:
+            raise PlaceFull(f"{err} {MAKE_ROOM}") from err
+        except AccessDenied as err:
+            raise CannotShow(f"{self.url} refuses it: {err}") from err
         except ServerAway as err:
             raise PlaceAway(str(err)) from err
         except ReverieError as err:

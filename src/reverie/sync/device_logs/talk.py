@@ -164,8 +164,8 @@ def note_erased(store: Store, key: str, known: KnownTalk) -> KnownTalk:
 def is_telling_due(
     event: Event,
     known: KnownTalk,
-    included: Iterable[str],
     *,
+    is_asked: bool,
     relays: bool,
 ) -> bool:
     """True if the own log is to have an entry: it was asked for, or says less than it did."""
@@ -174,7 +174,7 @@ def is_telling_due(
     if known.was_erased:
         return True
     is_ours = FROM not in event.payload
-    return is_included(included, event.space) and (is_ours or relays or known.is_told)
+    return is_asked and (is_ours or relays or known.is_told)
 
 
 def is_wanted_talk(event: Event, settings: Settings) -> bool:

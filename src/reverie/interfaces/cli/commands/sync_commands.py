@@ -23,8 +23,9 @@ from reverie.memory.short_ids import shorten_id
 
 if TYPE_CHECKING:
     from reverie.runtime.mind.team_verbs import TeamStatus
+    from reverie.sync.device_logs.departure import DeviceFiles
     from reverie.sync.device_logs.device_setup import AddedPlace, DevicesStatus, OtherDevice
-    from reverie.sync.device_logs.log_state import LogPlace
+    from reverie.sync.device_logs.log_state import DepartingLog, LogPlace
     from reverie.sync.device_logs.log_step import DeviceReport
     from reverie.sync.device_logs.pairing import PairingState
 
@@ -209,20 +210,79 @@ def read_recovery_key() -> str:
 @commands.add("remove-device", spaced=False)
 def remove_device(
     cli: CliContext,
-    name: Annotated[str, "NAME", "As reverie sync pair names it, or its number."],
+    name: Annotated[str, "NAME", "As reverie sync status names it, or its number."],
+    files: Annotated[
+        bool, typer.Option("--files", help="Take its files away from all places, too.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Take a machine off those that can read the sealed logs.
 
     What is written from now on it cannot read, and what it writes is not read; what it had read
     it keeps.
+
+    With --files its files are taken away as well, sealed or not, once this machine's own log tells
+    all that they told: of a machine that is gone, or a log that nobody writes any more.
     """
     with cli.open_mind() as mind:
+        if files:
+            take_files_away(cli, mind, name, yes=yes)
+            return
         gone = mind.devices.remove_device(name)
         done = sync_devices(cli, mind)
         hand_to_worker(cli, mind)
+        state = mind.devices.pairing()
     cli.answer(
         {"removed": gone, "devices": done},
-        [f"{gone.name} reads nothing new. What it had read, it has.", *describe_devices(done)],
+        [
+            f"{gone.name} reads nothing new. What it had read, it has. Its files stay; to take "
+            f"them away: reverie sync remove-device {gone.device} --files",
+            *(describe_pairing(state) if state else ()),
+            *describe_devices(done),
+        ],
+    )
+
+
+def take_files_away(cli: CliContext, mind: Mind, name: str, *, yes: bool) -> None:
+    """Take away the files of a machine, its keys first if it holds any, after asking."""
+    found = mind.devices.find_files(name)
+    for line in describe_files(found):
+        cli.note(line)
+    if not (yes and not found.unread) and not typer.confirm("Take them away?", err=True):
+        cli.answer({"removed": None}, "Nothing was taken away.")
+        return
+    state = mind.devices.pairing()
+    if state and found.device in {one.device for one in state.paired}:
+        mind.devices.remove_device(found.device)
+    mind.devices.remove_files(found.device, even_unread=True)
+    done = sync_devices(cli, mind)
+    hand_to_worker(cli, mind)
+    status = mind.devices.status()
+    waits = [one for one in status.departing if one.device == found.device] if status else []
+    said = [f"{found.name}: its files are gone, and what they told this machine tells."]
+    if waits:
+        said = [f"{describe_departing(one).strip()}" for one in waits]
+    cli.answer({"removed": found, "devices": done}, [*said, *describe_devices(done)])
+
+
+def describe_files(found: "DeviceFiles") -> Iterator[str]:
+    """What lies of a machine where, and what would be lost."""
+    for place, count, _ in found.places:
+        yield f"{found.name} ({found.device}): {count:,} files at {place.shown().where}"
+    if found.unread:
+        yield f"{found.unread:,} of them could not be read here, and what they say is lost:"
+    yield from (f"  {trouble}" for trouble in found.troubles[:MAX_NAMED])
+    yield "What this machine has read of it stays, and its own log tells it from now on."
+    yield "A machine that is in use puts its files there again: on it, reverie sync remove PLACE"
+
+
+def describe_departing(log: "DepartingLog") -> str:
+    """A line about files that are still to be taken away."""
+    from reverie.sync.device_logs.log_state import hide_login
+
+    return (
+        f"  {log.name}: its files are taken away from {hide_login(log.where)} as soon as what they "
+        "told lies there in this machine's log (reverie sync)"
     )
 
 
@@ -389,6 +449,7 @@ def describe_machines(found: "DevicesStatus") -> Iterator[str]:
         yield describe_place(place)
     for other in found.others:
         yield from describe_other(other)
+    yield from map(describe_departing, found.departing)
     for there, here in found.namesakes:
         yield (
             f"  {there} and {here}: one project in two folders? Then: reverie sync space {there} "
