@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import reverie
 from bench.common import Texts, save, table
 from reverie.core.config import Settings
-from reverie.core.home_key import describe_key, new_home_key, write_encryption
+from reverie.core.encryption_file import write_encryption
+from reverie.core.home_key import describe_key, new_home_key
 from reverie.core.key_ways import seal_with_key_file
 from reverie.embedding.toy import ToyEmbedder
 

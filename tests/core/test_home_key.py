@@ -20,15 +20,14 @@ from keyring.backends.fail import Keyring as NoKeyring
 from keyring.errors import PasswordDeleteError
 
 from reverie.core import age_sealing, key_ways, unlocked_key
+from reverie.core.encryption_file import read_encryption, write_encryption
 from reverie.core.errors import BadInput, CannotOpen, HomeLockedError, NewerStore, StoreDamaged
 from reverie.core.home_key import (
     check_key,
     describe_key,
     new_home_key,
-    read_encryption,
     read_home_key,
     remove_encryption,
-    write_encryption,
 )
 from reverie.core.private_files import (
     SEALED_HEADER,
@@ -274,6 +273,7 @@ def test_a_damaged_way_is_damage_and_no_wrong_key(place, tmp_path, nowhere):
     """A wrong key is told apart from a file that was altered."""
     encrypt(place, by_file(tmp_path / "key", place))
     found = json.loads((place / "encryption.json").read_text())
+    del found["sum"]  # a file of before
     sealed = found["ways"][0]["sealed"]
     found["ways"][0]["sealed"] = (
         sealed[:-8] + ("AAAA" if sealed[-8:-4] != "AAAA" else "BBBB") + sealed[-4:]
@@ -286,6 +286,7 @@ def test_a_damaged_way_is_damage_and_no_wrong_key(place, tmp_path, nowhere):
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 1}', '{"version": "x"}', "null"])
 def test_a_damaged_file_says_what_to_do(place, text):
     """Half a file is no plain home: nothing would be sealed any more."""
+    assert not (place / "encryption-copy.json").exists()
     (place / "encryption.json").write_text(text)
     with pytest.raises(StoreDamaged, match="recovery key"):
         read_home_key(place)

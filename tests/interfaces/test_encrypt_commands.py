@@ -3,8 +3,13 @@
 
 import json
 import os
+import pty
 import shutil
+import signal
+import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -50,8 +55,10 @@ def test_a_memory_is_encrypted_and_decrypted(place, tmp_path):
     assert "not encrypted" in run_command("data", "decrypt", code=2).stderr
 
 
-def test_ctrl_c_after_the_switch_still_shows_the_recovery_key(place, tmp_path, monkeypatch):
-    """The home is encrypted by then, and nobody could show it later; before, there is no key."""
+def test_ctrl_c_after_the_switch_has_shown_the_recovery_key(place, tmp_path, monkeypatch):
+    """The home is encrypted by then; before, what was shown is said to be of no use, and nothing of
+    it stays.
+    """
     from reverie.runtime import home_encryption
 
     def interrupt(*_):
@@ -61,14 +68,103 @@ def test_ctrl_c_after_the_switch_still_shows_the_recovery_key(place, tmp_path, m
     with monkeypatch.context() as patched:
         patched.setattr(home_encryption, "convert_databases", interrupt)
         before = run_command("data", "encrypt", "--key-file", key, code=130)
-    assert "AGE-SECRET-KEY-" not in before.stderr and not is_encrypted(place)
+    assert "opens nothing" in before.stderr and not is_encrypted(place)
+    assert not (tmp_path / "key.txt").exists()
     with monkeypatch.context() as patched:
         patched.setattr(home_encryption, "convert_side_files", interrupt)
         after = run_command("data", "encrypt", "--key-file", key, code=130)
-    assert is_encrypted(place)
-    recovery = next(line for line in after.stderr.splitlines() if "AGE-SECRET-KEY-" in line)
+    assert is_encrypted(place) and "opens nothing" not in after.stderr
+    recovery = next(line for line in after.output.splitlines() if "AGE-SECRET-KEY-" in line)
     (tmp_path / "key.txt").unlink()
     run_command("data", "unlock", "--recovery", stdin=f"{recovery.strip()}\n")
+    assert WORD in run_command("recall", "vault").output
+
+
+class Terminal:
+    """A command in a process of its own at a terminal; what it shows, and keys for it."""
+
+    def __init__(self, *words):
+        self.child, self.keys = pty.fork()
+        if self.child == 0:
+            os.execv(sys.executable, [sys.executable, "-m", "reverie", *words])
+        self.shown = ""
+
+    def wait_for(self, text):
+        while text not in self.shown:
+            self.shown += os.read(self.keys, 1_000).decode("utf-8", "replace")
+
+    def press(self, keys):
+        os.write(self.keys, keys.encode())
+
+    def finish(self):
+        with suppress(OSError):  # the other end is closed
+            while chunk := os.read(self.keys, 1_000):
+                self.shown += chunk.decode("utf-8", "replace")
+        _, status = os.waitpid(self.child, 0)
+        os.close(self.keys)
+        return os.waitstatus_to_exitcode(status)
+
+
+@pytest.mark.parametrize(("keys", "codes"), [("n\n", (2,)), ("\x03", (130, -signal.SIGINT))])
+def test_without_the_recovery_key_written_down_nothing_is_changed(place, tmp_path, keys, codes):
+    """At a terminal it is shown first; whoever says no, or presses Ctrl-C, finds all as it was."""
+    terminal = Terminal("data", "encrypt", "--key-file", str(tmp_path / "key.txt"))
+    terminal.wait_for("written it down?")
+    assert "AGE-SECRET-KEY-" in terminal.shown and not is_encrypted(place)
+    terminal.press(keys)
+    assert terminal.finish() in codes, terminal.shown
+    assert not is_encrypted(place) and files_holding(place, WORD)
+    assert not (tmp_path / "key.txt").exists() and not [*(tmp_path / "run").rglob("*.key")]
+    assert "Traceback" not in terminal.shown
+
+
+def test_the_recovery_key_was_shown_before_a_kill(place, tmp_path):
+    """Whoever said yes has it, whenever the command dies."""
+    terminal = Terminal("data", "encrypt", "--key-file", str(tmp_path / "key.txt"))
+    terminal.wait_for("written it down?")
+    terminal.press("y\n")
+    wait_until(lambda: is_encrypted(place))
+    os.kill(terminal.child, signal.SIGKILL)
+    terminal.finish()
+    recovery = next(line for line in terminal.shown.splitlines() if "AGE-SECRET-KEY-" in line)
+    (tmp_path / "key.txt").unlink()
+    run_command("data", "unlock", "--recovery", stdin=f"{recovery.strip()}\n")
+    assert WORD in run_command("recall", "vault").output
+
+
+def test_the_recovery_key_is_shown_again_to_a_person(place, tmp_path):
+    """By the passphrase, not without one, and not to a program where a file keeps the key."""
+    secret = "three herons at noon\n"
+    made = run_command("data", "encrypt", "--passphrase", "--json", stdin=secret)
+    recovery = json.loads(made.stdout)["recovery_key"]
+    assert recovery in run_command("data", "key", "--show-recovery", stdin=secret).output
+    wrong = run_command("data", "key", "--show-recovery", stdin="three herons at moon\n", code=2)
+    assert recovery not in wrong.output
+    run_command("data", "key", "--key-file", str(tmp_path / "key.txt"), stdin=secret)
+    run_command("data", "key", "--remove", "passphrase", stdin=secret)
+    refused = run_command("data", "key", "--show-recovery", code=2)
+    assert "at a terminal only" in refused.stderr and recovery not in refused.output
+
+
+def test_two_at_once(place, tmp_path):
+    """The second one says so, and ends nobody: not even a process that has the number of a worker
+    of before.
+    """
+    bystander = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    files = HookFiles(str(place))
+    Path(files.lock).parent.mkdir(parents=True, exist_ok=True)
+    Path(files.lock).write_bytes(b"\0" + str(bystander.pid).encode())
+    words = ("data", "encrypt", "--key-file", str(tmp_path / "key.txt"))
+    terminal = Terminal(*words)
+    try:
+        terminal.wait_for("written it down?")
+        second = run_command("data", "encrypt", "--key-file", str(tmp_path / "other"), code=5)
+        assert "Another command" in second.stderr
+        terminal.press("y\n")
+        assert terminal.finish() == 0
+        assert bystander.poll() is None
+    finally:
+        bystander.communicate(b"\n")
     assert WORD in run_command("recall", "vault").output
 
 

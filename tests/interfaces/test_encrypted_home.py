@@ -15,15 +15,15 @@ import pytest
 
 from reverie.core import clock, config, key_ways, unlocked_key
 from reverie.core.atomic_file import write_atomically
-from reverie.core.home_key import (
-    describe_key,
-    new_home_key,
-    read_encryption,
-    read_home_key,
-    write_encryption,
-)
+from reverie.core.encryption_file import read_encryption, write_encryption
+from reverie.core.errors import HomeLockedError
+from reverie.core.home_key import describe_key, new_home_key, read_home_key
 from reverie.core.private_files import SEALED_HEADER, open_lines, read_private_bytes
+from reverie.interfaces import key_watch
+from reverie.interfaces.cli.commands import key_commands
 from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.mcp.tool_context import ToolContext
+from reverie.interfaces.web.web_app import LocalMinds
 from reverie.interfaces.worker_start import is_worker_alive, wake_worker
 from reverie.notes.file_versions import keep_version
 from reverie.storage.side_files import (
@@ -31,8 +31,9 @@ from reverie.storage.side_files import (
     find_plain_side_files,
     find_unsealed_files,
 )
+from reverie.storage.sqlite.home_conversion import alone_in_home
 from reverie.sync.credentials import save_place_key
-from tests.support.helpers import hook_command, run_command, toy_home, wait_until
+from tests.support.helpers import hook_command, open_mind, run_command, toy_home, wait_until
 
 PASSPHRASE = "three herons at noon"
 ODD = "quixzarf"  # in every text that is said, kept or failed with
@@ -242,10 +243,54 @@ def test_a_hook_that_lost_the_key_meanwhile_loses_no_event(place):
     assert read_spooled_event(files.list_events()[0]).event.text == ODD
 
 
-def test_a_damaged_encryption_file_lets_nothing_out(place):
+@pytest.mark.parametrize("damage", ["{", "flipped", ""])
+def test_while_the_encryption_file_is_damaged_hooks_keep_everything(place, damage):
+    """Its copy serves: what happens is sealed and taken in; verify and doctor say so, and a repair
+    writes the file anew.
+    """
+    encrypt(place)
+    whole = (place / "encryption.json").read_bytes()
+    if damage:
+        flipped = whole.replace(b'"check": "', b'"check": "f')
+        data = flipped if damage == "flipped" else damage.encode()
+        (place / "encryption.json").write_bytes(data)
+    else:
+        (place / "encryption.json").unlink()
+    said = tell(place, "UserPromptSubmit", prompt=f"We use {ODD} on port 7443.")
+    assert "nothing is kept" not in said.get("systemMessage", "")
+    assert find_word(place) == []
+    [event] = HookFiles(str(place)).list_events()
+    assert ODD.encode() in read_private_bytes(place, event)
+    assert "verify --repair" in run_command("doctor", code=1).output
+    assert "encryption.json" in run_command("data", "verify", code=1).output
+    run_command("data", "verify", "--repair")
+    assert (place / "encryption.json").read_bytes() == whole
+    assert "as it should be" in run_command("data", "verify").output
+
+
+def test_a_lost_copy_of_the_encryption_file_is_made_anew(place):
+    """By the worker, and by a repair."""
+    encrypt(place)
+    whole = (place / "encryption.json").read_bytes()
+    for words in (("data", "worker"), ("data", "verify", "--repair")):
+        (place / "encryption-copy.json").unlink()
+        run_command(*words)
+        assert (place / "encryption-copy.json").read_bytes() == whole
+
+
+def damage_encryption(home, text="{"):
+    """Damage both of the files that say how a home is encrypted, or remove them."""
+    for name in ("encryption.json", "encryption-copy.json"):
+        if text:
+            (home / name).write_text(text)
+        else:
+            (home / name).unlink()
+
+
+def test_where_both_encryption_files_are_damaged_nothing_gets_out(place):
     """What a hook cannot seal it does not write, not even into the log; it tells the person once."""
     encrypt(place)
-    (place / "encryption.json").write_text("{")
+    damage_encryption(place)
     said = tell(place, "UserPromptSubmit", prompt=f"We use {ODD}.")
     assert "nothing is kept" in said["systemMessage"] and "reverie doctor" in said["systemMessage"]
     assert "systemMessage" not in tell(place, "UserPromptSubmit", prompt=f"And {ODD} again.")
@@ -281,6 +326,66 @@ def test_lock_ends_the_worker(place):
     wait_until(lambda: is_worker_alive(files.lock) and not files.list_events())
     said = run_command("data", "lock").output
     assert not is_worker_alive(files.lock) and "The key file is there" in said
+
+
+@pytest.fixture
+def unlocked(place):
+    """A home that a passphrase opens, unlocked for this login, with a memory in it."""
+    key = encrypt(place, passphrase=PASSPHRASE)
+    name = read_encryption(place).name
+    unlocked_key.save_unlocked(name, key.files, None)
+    run_command("remember", "Herons fly.", "--space", "me/demo")
+    return lambda: unlocked_key.save_unlocked(name, key.files, None)
+
+
+def test_lock_closes_a_running_mcp_server(place, unlocked):
+    """Without a request, so that nobody has the key; the next one says how to unlock it, and once
+    that is done all goes on.
+    """
+    room = ToolContext(config.load_settings(place), "me/demo")
+    assert [one.text for one in room.mind.browse(space="me/demo")] == ["Herons fly."]
+    assert run_command("data", "lock").output == "Locked.\n"
+    with alone_in_home(place, 0.0):
+        pass
+    with pytest.raises(HomeLockedError, match="reverie data unlock"):
+        room.mind.tags("me/demo")
+    unlocked()
+    assert [one.text for one in room.mind.browse(space="me/demo")] == ["Herons fly."]
+    room.close()
+
+
+def test_a_request_right_after_the_lock_is_refused(place, unlocked, monkeypatch):
+    """Also before the next look for the key."""
+    monkeypatch.setattr(key_watch, "POLL_SECONDS", 3_600.0)
+    room = ToolContext(config.load_settings(place), "me/demo")
+    room.mind.tags("me/demo")
+    unlocked_key.remove_unlocked(read_encryption(place).name)
+    with pytest.raises(HomeLockedError, match="reverie data unlock"):
+        room.mind.tags("me/demo")
+    with alone_in_home(place, 0.0):
+        pass
+
+
+def test_lock_closes_the_pages(place, unlocked):
+    """They say how to unlock it, and are there again afterwards."""
+    with open_mind(place, mirror="off") as mind:
+        minds = LocalMinds(mind)
+        with minds(None) as opened:
+            assert opened.browse(space="me/demo")
+        assert json.loads(run_command("data", "lock", "--json").output)["closed"]
+        with pytest.raises(HomeLockedError, match="reverie data unlock"):
+            minds(None)
+        unlocked()
+        with minds(None) as opened:
+            assert [one.text for one in opened.browse(space="me/demo")] == ["Herons fly."]
+        minds.close()
+
+
+def test_lock_says_that_somebody_has_it_open_all_the_same(place, unlocked, monkeypatch):
+    """A program of one's own keeps the key until it ends, and nobody is told that it does not."""
+    monkeypatch.setattr(key_commands, "CLOSE_SECONDS", 0.1)
+    with open_mind(place, mirror="off"):
+        assert "still has the memory open" in run_command("data", "lock").output
 
 
 def test_the_worker_ends_when_the_time_is_over(place):
@@ -383,20 +488,31 @@ def test_a_lost_encryption_file_is_made_anew(place, tmp_path):
     key = encrypt(place)
     run_command("remember", "Herons fly.", "--space", "me/demo")
     before = (place / "encryption.json").read_bytes()
-    (place / "encryption.json").unlink()
+    damage_encryption(place, "")
     words = ("data", "key", "--recovery", "--key-file", str(tmp_path / "new"))
     other = run_command(*words, stdin=f"{new_home_key().files}\n", code=2)
     assert "does not open" in other.stderr and not (place / "encryption.json").exists()
+    assert not (tmp_path / "new").exists()
     run_command(*words, stdin=f"{key.files}\n")
     assert read_encryption(place).recipient in before.decode()
     assert "Herons fly." in run_command("list", "--space", "me/demo").output
+
+
+def test_a_wrong_recovery_key_takes_no_damaged_encryption_file_away(place, tmp_path):
+    """Without it the home would look plain, and hooks would write in the clear."""
+    encrypt(place)
+    run_command("remember", "Herons fly.", "--space", "me/demo")
+    damage_encryption(place)
+    words = ("data", "key", "--recovery", "--key-file", str(tmp_path / "new"))
+    run_command(*words, stdin=f"{new_home_key().files}\n", code=2)
+    assert (place / "encryption.json").read_text() == "{" and not (tmp_path / "new").exists()
 
 
 def test_what_came_while_the_encryption_file_was_lost_is_sealed_with_it(place, tmp_path):
     """Nothing says then that the home is encrypted; nothing of it stays in the clear."""
     key = encrypt(place)
     run_command("remember", "Herons fly.", "--space", "me/demo")
-    (place / "encryption.json").unlink()
+    damage_encryption(place, "")
     tell(place, "UserPromptSubmit", prompt=f"We use {ODD}.")
     assert find_word(place)
     words = ("data", "key", "--recovery", "--key-file", str(tmp_path / "new"))
@@ -410,7 +526,7 @@ def test_a_home_without_its_encryption_file_gets_no_other_key(place, tmp_path):
     """Whatever is asked of it, it is said what is missing; no key is made that opens nothing."""
     encrypt(place)
     run_command("remember", "Herons fly.", "--space", "me/demo")
-    (place / "encryption.json").unlink()
+    damage_encryption(place, "")
     other = tmp_path / "other"
     for words in (("encrypt", "--key-file", str(other)), ("decrypt",), ("unlock",), ("key",)):
         said = run_command("data", *words, code=2).stderr

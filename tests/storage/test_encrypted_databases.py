@@ -337,7 +337,8 @@ def test_a_wrong_key_says_so(encrypted_home, tmp_path):
 
 def test_a_lost_encryption_file_is_no_damage(encrypted_home):
     """Without encryption.json an encrypted database is not repaired into an empty one."""
-    (encrypted_home / "encryption.json").unlink()
+    for name in ("encryption.json", "encryption-copy.json"):
+        (encrypted_home / name).unlink()
     before = (encrypted_home / "reverie.db").read_bytes()
     with pytest.raises(StoreDamaged, match="cannot be decrypted"):
         memory(encrypted_home, mirror="off")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from reverie.core import home_key, key_ways
 from reverie.core.config import Settings
+from reverie.core.encryption_file import write_encryption
 from reverie.core.home_key import read_home_key
 from reverie.runtime.home_encryption import decrypt_home, encrypt_home
 
@@ -24,7 +25,7 @@ def keep_by_file(home, key=None):
 def make_encrypted_home(home, key=None):
     """An empty home that is encrypted from the beginning; returns its key."""
     key, encryption = keep_by_file(home, key)
-    home_key.write_encryption(home, encryption)
+    write_encryption(home, encryption)
     return key
 
 

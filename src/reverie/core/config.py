@@ -56,6 +56,7 @@ ALLOWED_VALUES = {
     "curate": ("off", "inferred", "model"),
     "duplicates": ("keep", "refuse"),
     "guards": ("ask", "deny", "tell", "off"),
+    "locked_guards": ("sealed", "open"),
 }
 # A provider's own variables, best first.
 PROVIDER_KEY_VARIABLES = {
@@ -125,6 +126,9 @@ class Settings(NamedTuple):
     # what a prohibition does when a tool is about to do what it forbids: ask (the person decides),
     # deny, tell (the agent, once), off; `reverie guards` chooses for one of them
     guards: str = "ask"
+    # what an encrypted home has in the clear of guards, for the time in which it is locked: sealed
+    # (how many there are; you are asked once in a session) or open (their triggers; they stop)
+    locked_guards: str = "sealed"
     # whether a line in the host's terminal tells you what memory gave, learned or held back
     notices: bool = True
     # what nearly says what is known, where somebody keeps it once more: keep (and say so), refuse
@@ -264,6 +268,7 @@ def reload_switches(settings: Settings) -> Settings:
         auto_plan=fresh.auto_plan,
         holdout=fresh.holdout,
         guards=fresh.guards,
+        locked_guards=fresh.locked_guards,
     )
 
 

@@ -10,6 +10,7 @@ import errno
 import os
 
 ENCRYPTION_FILE = "encryption.json"  # in a home that is encrypted at rest
+ENCRYPTION_COPY = "encryption-copy.json"  # stands in for it while it is damaged or lost
 SANDBOX_NAME = ".sandbox"  # the folder in a home that stands in for it while things are tried out
 # The process that started this one, read as early as can be: a server ends with its client.
 PARENT_PID = os.getppid()
@@ -99,7 +100,9 @@ def quiet_child_environment() -> dict[str, str]:
 
 def is_encrypted(home: str | os.PathLike[str]) -> bool:
     """True if a home is encrypted at rest."""
-    return os.path.exists(os.path.join(home, ENCRYPTION_FILE))
+    return any(
+        os.path.exists(os.path.join(home, name)) for name in (ENCRYPTION_FILE, ENCRYPTION_COPY)
+    )
 
 
 def runtime_folder() -> str:

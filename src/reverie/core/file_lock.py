@@ -33,6 +33,13 @@ def name_holder(file: int) -> None:
     os.lseek(file, 0, os.SEEK_SET)
 
 
+def name_nobody(file: int) -> None:
+    """Take the name of an earlier holder out of a lock file that is held: its process may be
+    another one by now, and whoever wants the lock ends the one that is named.
+    """
+    os.ftruncate(file, 0)
+
+
 def read_holder(lock: str) -> int:
     """The process that wrote itself into a lock file; 0 where none did."""
     try:

@@ -1,9 +1,8 @@
 """The key of a home that is encrypted at rest, and how it is kept.
 
-A home is encrypted if `encryption.json` lies in it. That file says in clear to which public key
-side files are sealed, by which check value a wrong key is told apart from damage, and in which ways
-(`core.key_ways`) the secret is kept. The secret is one private key of age; the key of the databases
-is derived from it, so whoever wrote it down (the recovery key) needs nothing else.
+A home is encrypted if `encryption.json` lies in it (`core.encryption_file`), which names the ways
+(`core.key_ways`) in which the secret is kept. The secret is one private key of age; the key of the
+databases is derived from it, so whoever wrote it down (the recovery key) needs nothing else.
 
 Who only writes needs no key: what is sealed to the recipient is read once the home is unlocked.
 A home without the file costs one look for it. Whoever opens a database comes here, hooks too, so
@@ -12,27 +11,24 @@ what only an encrypted home needs is imported where it is used.
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core import clock, environment
-from reverie.core.atomic_file import PathLike, write_atomically
+from reverie.core.atomic_file import PathLike
+from reverie.core.encryption_file import HomeEncryption, read_encryption, unlink_encryption
 from reverie.core.environment import ENCRYPTION_FILE
 from reverie.core.errors import (
     BadInput,
     CannotOpen,
     ExtraMissing,
     HomeLockedError,
-    NewerStore,
     StoreDamaged,
 )
 
 if TYPE_CHECKING:
     from reverie.core.key_ways import KeyWay
-
-VERSION = 1
 
 # Secrets that were slow to get, in a process that found no memory to keep them for the login.
 _asked: dict[str, str] = {}
@@ -49,23 +45,6 @@ class HomeKey(NamedTuple):
     def __repr__(self) -> str:
         """Without the keys: what is shown or logged by mistake must not give them away."""
         return "HomeKey(...)"
-
-
-class HomeEncryption(NamedTuple):
-    """What `encryption.json` says."""
-
-    recipient: str  # the public key of age to which side files are sealed
-    check: str  # of the key of the databases
-    ways: tuple[KeyWay, ...] = ()  # each by itself is enough
-
-    def find(self, kind: str) -> KeyWay | None:
-        """The way of a kind; None if the key is not kept so."""
-        return next((way for way in self.ways if way.kind == kind), None)
-
-    @property
-    def name(self) -> str:
-        """The home's name among unlocked ones: another key, another name."""
-        return self.recipient[4:24]
 
 
 def new_home_key() -> HomeKey:
@@ -97,71 +76,18 @@ def check_value(key: HomeKey) -> str:
     return hmac.digest(key.database, b"reverie check value 1", "sha256").hex()[:32]
 
 
-def read_encryption(home: PathLike) -> HomeEncryption | None:
-    """How a home is encrypted; None if it is not.
-
-    StoreDamaged if the file cannot be read, NewerStore if a newer Reverie wrote it.
-    """
-    path = os.path.join(home, ENCRYPTION_FILE)
-    try:
-        with open(path, "rb") as file:
-            found: Any = json.loads(file.read())
-        version = int(found["version"])
-        if version > VERSION:
-            raise NewerStore
-        ways = tuple(map(way_from_json, found["ways"]))
-        return HomeEncryption(str(found["recipient"]), str(found["check"]), ways)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError) as err:
-        raise StoreDamaged(
-            f"{path}, which says how this memory is encrypted, cannot be read. Bring it back from "
-            "a copy, or make it anew from your recovery key: reverie data key --recovery"
-        ) from err
-
-
-def write_encryption(home: PathLike, encryption: HomeEncryption) -> None:
-    """Write `encryption.json`, whole or not at all: from then on the home is encrypted."""
-    values = {
-        "version": VERSION,
-        "recipient": encryption.recipient,
-        "check": encryption.check,
-        "ways": [way_to_json(way) for way in encryption.ways],
-    }
-    data = json.dumps(values, indent=1).encode()
-    write_atomically(os.path.join(home, ENCRYPTION_FILE), data, mode=0o600)
-
-
 def remove_encryption(home: PathLike) -> None:
     """Remove `encryption.json`, after all was decrypted, and lock the home's former key away."""
     from reverie.core import key_ways, unlocked_key
 
     encryption = read_encryption(home)
-    with suppress(FileNotFoundError):
-        os.unlink(os.path.join(home, ENCRYPTION_FILE))
+    unlink_encryption(home)
     if encryption is not None:
         unlocked_key.remove_unlocked(encryption.name)
         for way in encryption.ways:
             # An entry that stays opens nothing any more.
             with suppress(HomeLockedError, ExtraMissing):
                 key_ways.forget_way(way)
-
-
-def way_to_json(way: KeyWay) -> dict[str, str]:
-    """A way as the file has it."""
-    from binascii import b2a_base64
-
-    return {**way._asdict(), "sealed": b2a_base64(way.sealed, newline=False).decode()}
-
-
-def way_from_json(found: Any) -> KeyWay:
-    """A way as the file has it; ValueError, KeyError or TypeError for what is none."""
-    from binascii import a2b_base64
-
-    from reverie.core.key_ways import KeyWay
-
-    sealed = a2b_base64(found["sealed"], strict_mode=True)
-    return KeyWay(str(found["kind"]), sealed, str(found["public"]), str(found["place"]))
 
 
 def read_home_key(home: PathLike, *, ask: bool = True) -> HomeKey | None:

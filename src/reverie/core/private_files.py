@@ -47,7 +47,7 @@ def find_recipient(home: PathLike) -> str:
     """The public key to which the files of a home are sealed; "" if it is not encrypted."""
     if not is_encrypted(home):
         return ""
-    from reverie.core.home_key import read_encryption
+    from reverie.core.encryption_file import read_encryption
 
     encryption = read_encryption(home)
     return encryption.recipient if encryption else ""

@@ -44,6 +44,7 @@ MAX_PROBED_LINES = 50
 USER_FILES = (
     "config.toml",
     "encryption.json",
+    "encryption-copy.json",
     "installed",
     "mcp-token",
     "server-key",

@@ -32,10 +32,11 @@ from typing import TYPE_CHECKING
 from reverie.consolidation.scheduled_sleep import sleep_if_due
 from reverie.consolidation.sleep_schedule import assess_outlook, is_sleep_coming
 from reverie.core import clock, config
-from reverie.core.errors import ReverieError, StoreError
+from reverie.core.encryption_file import renew_copy
+from reverie.core.environment import is_encrypted
+from reverie.core.errors import ReverieError
 from reverie.core.file_lock import name_holder, read_holder, take_lock
-from reverie.core.home_key import keeps_key_for_programs
-from reverie.core.private_files import is_locked
+from reverie.interfaces.key_watch import has_home_key
 from reverie.interfaces.worker_spans import WorkerSpans
 from reverie.interfaces.worker_start import (
     is_worker_alive,
@@ -136,7 +137,11 @@ def run_worker(
     try:
         remove_leftovers(mind.settings.home, clock.now())
         seal_plain_files(mind.settings.home)
+        renew_copy(mind.settings.home)
+        refresh_locked_guards(mind)
         done = worker.work(idle)
+        # Without a hook nobody else tells of what was forbidden meanwhile.
+        refresh_locked_guards(mind)
     finally:
         if held is not None:
             note_worker_exit(files.lock, worker.failed)
@@ -147,6 +152,16 @@ def run_worker(
         # A hook or a command wrote after our last look, while we still held the lock.
         wake_worker(files.home, files.lock)
     return done
+
+
+def refresh_locked_guards(mind: Mind) -> None:
+    """Write what hooks are to know of guards while an encrypted home is locked."""
+    from reverie.interfaces.hooks.warning_table import write_locked_guards
+
+    # A home that is gone, a full disk: what stands there holds.
+    with suppress(ReverieError, OSError):
+        if is_encrypted(mind.settings.home):
+            write_locked_guards(mind.store, mind.settings, clock.now())
 
 
 def stop_worker(lock: str) -> bool:
@@ -364,17 +379,6 @@ class Worker:
     def tell_trouble(self, trouble: str) -> None:
         """Record trouble for `reverie status`; an empty text clears the last one."""
         record_trouble(self.mind.store, trouble)
-
-
-def has_home_key(home: Path) -> bool:
-    """False for an encrypted home that was locked meanwhile, or whose time has run out.
-
-    Nothing is asked for the key: what a person has just locked stays locked.
-    """
-    try:
-        return not is_locked(home) or keeps_key_for_programs(home)
-    except StoreError:  # `encryption.json` was damaged
-        return False
 
 
 def folder_identity(home: Path) -> tuple[int, int] | None:

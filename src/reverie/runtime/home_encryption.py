@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reverie.core.config import Settings
-from reverie.core.environment import is_encrypted
-from reverie.core.errors import BadInput, Conflict
-from reverie.core.home_key import (
+from reverie.core.encryption_file import (
     HomeEncryption,
-    HomeKey,
-    read_home_key,
-    remove_encryption,
+    find_encryption_fault,
+    mend_encryption,
     write_encryption,
 )
+from reverie.core.environment import is_encrypted
+from reverie.core.errors import BadInput, Conflict
+from reverie.core.home_key import HomeKey, read_home_key, remove_encryption
+from reverie.storage import Problem
 from reverie.storage.side_files import convert_side_files
 from reverie.storage.sqlite.database_library import (
     DATABASE_NAME,
@@ -34,6 +35,7 @@ from reverie.storage.sqlite.home_conversion import (
     convert_databases,
 )
 
+ENCRYPTION = "encryption"  # what a problem of `encryption.json` is about
 REPLICAS = "servers"  # the folder of replicas, which are homes of their own
 
 Progress = Callable[[str, int, int | None], object]
@@ -76,6 +78,26 @@ def check_encryption_file(home: Path) -> None:
             "copy of the home, or make it anew from your recovery key: reverie data key --recovery "
             "--key-file PATH"
         )
+
+
+def verify_encryption(home: Path, *, repair: bool) -> list[Problem]:
+    """What is wrong with `encryption.json` or its copy while the other serves; mended if it may be.
+
+    StoreDamaged if neither can be read.
+    """
+    fault = mend_encryption(home) if repair else find_encryption_fault(home)
+    if not fault:
+        return []
+    message = f"{fault}; the other of encryption.json and its copy serves"
+    return [Problem(ENCRYPTION, message, repaired=repair)]
+
+
+def check_is_alone(home: Path) -> None:
+    """Raise StoreBusy if other processes have a home open: before anything is asked of a person,
+    who would be asked again.
+    """
+    with alone_in_home(home):
+        pass
 
 
 def encrypt_home(

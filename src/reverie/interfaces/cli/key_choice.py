@@ -5,7 +5,7 @@ list of processes has it: they are typed unseen, or come from the environment or
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -13,8 +13,9 @@ from typing import Annotated, NamedTuple
 import typer
 
 from reverie.core import clock, environment, key_ways, unlocked_key
-from reverie.core.errors import BadInput
-from reverie.core.home_key import HomeEncryption, HomeKey
+from reverie.core.encryption_file import HomeEncryption
+from reverie.core.errors import BadInput, ExtraMissing, HomeLockedError
+from reverie.core.home_key import HomeKey
 from reverie.core.key_ways import KEY_FILE, KEYRING, PASSPHRASE, KeyWay
 
 PassphraseOption = Annotated[
@@ -48,22 +49,38 @@ class KeyChoice(NamedTuple):
 
 
 def keep_key(home: Path, key: HomeKey, recipient: str, choice: KeyChoice) -> tuple[KeyWay, ...]:
-    """The ways that were chosen, made ready; BadInput if none was. A passphrase is asked for, and
-    the key then is unlocked for this login.
+    """The ways that were chosen, made ready; BadInput if none was. A passphrase is asked for, first
+    of all, so that Ctrl-C there leaves nothing.
     """
     if not any(choice):
         raise BadInput(NOTHING_CHOSEN)
-    ways = []
-    if choice.key_file is not None:
-        ways.append(key_ways.seal_with_key_file(key.files, choice.key_file, home))
-    if choice.keyring:
-        # The name by which an unlocked home is known too.
-        name = HomeEncryption(recipient, "").name
-        ways.append(key_ways.seal_with_keyring(key.files, name))
+    typed = read_new_passphrase() if choice.passphrase else ""
+    made: list[KeyWay] = []
     if choice.passphrase:
-        ways.append(key_ways.seal_with_passphrase(key.files, read_new_passphrase()))
-        unlock_if_locked(HomeEncryption(recipient, "").name, key)
-    return tuple(ways)
+        made.append(key_ways.seal_with_passphrase(key.files, typed))
+    is_new = choice.key_file is not None and not choice.key_file.expanduser().exists()
+    try:
+        if choice.key_file is not None:
+            made.append(key_ways.seal_with_key_file(key.files, choice.key_file, home))
+        if choice.keyring:
+            # The name by which an unlocked home is known too.
+            name = HomeEncryption(recipient, "").name
+            made.append(key_ways.seal_with_keyring(key.files, name))
+    except BaseException:
+        give_up_ways(made, is_file_new=is_new)
+        raise
+    return tuple(made)
+
+
+def give_up_ways(ways: Iterable[KeyWay], *, is_file_new: bool) -> None:
+    """Remove what was made for ways of keeping a key that no memory has: the entry of the keyring,
+    and the key file if it is new.
+    """
+    for way in ways:
+        with suppress(HomeLockedError, ExtraMissing, OSError):
+            key_ways.forget_way(way)
+            if way.kind == KEY_FILE and is_file_new:
+                Path(way.place).unlink()
 
 
 def unlock_if_locked(name: str, key: HomeKey) -> None:
@@ -114,10 +131,10 @@ def ask_unseen(what: str, example: str, *, twice: bool = False) -> str:
 
 
 def describe_recovery(key: HomeKey) -> Iterator[str]:
-    """What to tell the user of the recovery key, this one time."""
+    """What to tell the user of the recovery key."""
     yield (
-        "If passphrase, key file or keyring is lost, this key opens the memory. Write it down; it "
-        "is not shown again:"
+        "If passphrase, key file or keyring is lost, this key opens the memory. Write it down "
+        "(to see it again: reverie data key --show-recovery):"
     )
     yield f"  {key.files}"
 

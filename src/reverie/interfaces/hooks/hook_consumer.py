@@ -59,7 +59,7 @@ from reverie.interfaces.hooks.spool import (
 )
 from reverie.interfaces.hooks.task_planner import PLANNED, PlanRequest, TaskPlanner
 from reverie.interfaces.hooks.task_tracker import SessionTask, TaskTracker
-from reverie.interfaces.hooks.warning_table import build_warning_table
+from reverie.interfaces.hooks.warning_table import build_warning_table, write_locked_guards
 from reverie.runtime.background_thread import BackgroundThread
 from reverie.text.host_messages import HostMessage
 from reverie.transcripts.passage_hits import find_memories_or_passages
@@ -80,6 +80,9 @@ MAX_NEWS = 5
 MAX_ACTIVE_SESSIONS = 50
 # After which the files of a silent session are removed: hosts that are killed tell no end.
 STALE_AFTER_SECONDS = 86_400.0
+# Those of a session, which go when it ends.
+_SESSION_FILES = "json block plan shown given known unended locked unguarded"
+SESSION_FILES = _SESSION_FILES.split()
 
 
 @dataclass(eq=False, slots=True)
@@ -318,7 +321,7 @@ class HookConsumer:
         self._tasks.end_session(self._open_session(spooled).task, session, spooled.space)
         # After what was said before it, and before the files go.
         self._record("session_end", spooled)
-        for what in ("json", "block", "plan", "shown", "given", "known", "unended", "locked"):
+        for what in SESSION_FILES:
             remove_file(self.files.session_file(session, what))
         self._close_session(session)
 
@@ -466,6 +469,8 @@ class HookConsumer:
             if changed or not os.path.exists(path):
                 table = build_warning_table(self.mind.store, self.mind.settings, space, self.now())
                 write_json_object(path, table.to_json())
+        if changed:
+            write_locked_guards(self.mind.store, self.mind.settings, self.now())
         self._seen = self._told = newest
 
     def _tell_learned(self, records: Iterable[Record]) -> None:

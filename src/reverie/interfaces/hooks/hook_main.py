@@ -192,7 +192,7 @@ def answer_event(
     if environment.is_encrypted(files.home):
         from reverie.interfaces.hooks.locked_home import answer_locked
 
-        locked = answer_locked(call, host, name, spool_without_answer)
+        locked = answer_locked(call, host, name, spool_event)
         if locked is not None:
             return locked
     plan = ""

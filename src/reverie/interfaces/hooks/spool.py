@@ -7,6 +7,8 @@
     sessions/<session>.known   digests of the secrets that it gave away        by hooks and by MCP
     sessions/<session>.unended that its end never came was told                     by the hook
     sessions/<session>.locked  that the home is locked was told                     by the hook
+    sessions/<session>.unguarded  that guards sleep, for it is locked, was asked    by the hook
+    locked-guards.json         what is known of guards while it is locked            by the worker
     news/<space>.json          what was learned since somebody was told              by the worker
     guards/<space>.json        what to say before a tool runs (`WarningTable`)       by the worker
     spool/<name>.json          an event that waits (`SpooledEvent`), by name         by the hook
@@ -52,6 +54,8 @@ MAX_WAITING_EVENTS = 10_000
 MAX_HELD_SECONDS = 10.0
 # After which nobody goes by what a person has allowed once.
 MAX_ALLOWANCE_SECONDS = 600.0
+# In the clear, to be read without a key.
+LOCKED_GUARDS = "locked-guards.json"
 # Safe in the file names of every system.
 FILE_NAME_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
@@ -76,6 +80,11 @@ class HookFiles(NamedTuple):
     def news_file(self, space: str) -> str:
         """The file of what was learned in a space since somebody was told."""
         return f"{self.home}/hooks/news/{to_file_name(space)}.json"
+
+    @property
+    def locked_guards(self) -> str:
+        """The file of what is known of guards while an encrypted home is locked."""
+        return f"{self.home}/hooks/{LOCKED_GUARDS}"
 
     @property
     def spool(self) -> str:
@@ -343,10 +352,12 @@ def home_of(path: str) -> str:
 
 def is_sealed_file(path: str) -> bool:
     """True for a file that holds texts, which an encrypted home keeps sealed. Notes of sessions and
-    what they gave away hold none, and are needed while it is locked.
+    what they gave away hold none, and are needed while it is locked, as is what is known of guards.
     """
-    folder = path.rpartition("/")[0]
-    return not folder.endswith("/sessions") or not path.endswith((".json", ".known"))
+    folder, _, name = path.rpartition("/")
+    if name == LOCKED_GUARDS:
+        return False
+    return not folder.endswith("/sessions") or not name.endswith((".json", ".known"))
 
 
 def write_json_object(path: str, value: Mapping[str, Any]) -> None:

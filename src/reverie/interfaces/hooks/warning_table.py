@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from reverie.activity.remedies import is_remedy
 from reverie.context_window import HEAD, render_memory_line
+from reverie.core.environment import is_encrypted
+from reverie.core.forbidden_calls import stopping_triggers
 from reverie.core.kinds import INTENTION, LEARNING, is_unverified
 from reverie.core.model import Filter, Memory, visible_spaces
 from reverie.injection.due_reminders import load_waiting_reminders
 from reverie.interfaces.hooks.hook_event import ToolWarning, WarningTable
+from reverie.interfaces.hooks.locked_guards import encode_guards
 from reverie.interfaces.hooks.spool import HookFiles, read_json_object, write_json_object
 from reverie.interfaces.hooks.tool_warnings import MAX_ERROR_ROWS, MAX_ROWS, make_warning_row
 from reverie.memory import intention
@@ -37,7 +41,12 @@ MAX_BROWSED_MEMORIES = 2_000
 KEEPER = ToolWarning(
     "guards",
     "",
-    ("run:reverie guards allow", "run:reverie guards set", "run:reverie guards default"),
+    (
+        "run:reverie guards allow",
+        "run:reverie guards set",
+        "run:reverie guards default",
+        "run:reverie guards locked",
+    ),
     when=1e18,
     decision=ASK,
     reason="Guards are changed by a person, not by an agent (Reverie)",
@@ -99,6 +108,28 @@ def build_warning_table(store: Store, settings: Settings, space: str, now: float
     return WarningTable(HEAD, FENCE_END, rows, len(lessons), space)
 
 
+def write_locked_guards(store: Store, settings: Settings, now: float) -> None:
+    """Write what hooks are to know of all guards while an encrypted home is locked; what is there
+    goes if the home is not encrypted.
+    """
+    files = HookFiles(str(settings.home))
+    if not is_encrypted(settings.home):
+        with suppress(OSError):
+            os.unlink(files.locked_guards)
+        return
+    spaces: dict[str, list[ToolWarning]] = {}
+    for memory in store.with_triggers(sorted(store.stats().spaces)):
+        decision = decide_guard(memory, settings.guards)
+        stops = decision in STOPPING and memory.kind != INTENTION and can_surface(memory, now)
+        if stops and not settings.is_off(memory.space):
+            triggers = list(stopping_triggers(memory.triggers))
+            row = ToolWarning(memory.id, "", triggers, decision=decision)
+            spaces.setdefault(memory.space, []).append(row)
+    known = encode_guards(spaces, settings.locked_guards)
+    if read_json_object(files.locked_guards) != known:
+        write_json_object(files.locked_guards, known)
+
+
 def with_guard(row: ToolWarning, memory: Memory, decision: str) -> ToolWarning:
     """The row of a memory, with what a person reads if it may stop a tool."""
     if decision not in STOPPING:
@@ -136,3 +167,4 @@ def refresh_warning_tables(store: Store, settings: Settings, space: str, now: fl
         # Elsewhere no hook has asked yet; the worker writes it when one does.
         if one == space or os.path.exists(path):
             write_json_object(path, build_warning_table(store, settings, one, now).to_json())
+    write_locked_guards(store, settings, now)

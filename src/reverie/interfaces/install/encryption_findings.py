@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reverie.core import clock, unlocked_key
+from reverie.core.encryption_file import find_encryption_fault, read_encryption
 from reverie.core.errors import ExtraMissing, HomeLockedError, StoreError
-from reverie.core.home_key import read_encryption, read_home_key
+from reverie.core.home_key import read_home_key
 from reverie.core.key_ways import KEY_FILE, KeyWay
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.install.settings_findings import (
@@ -35,6 +36,11 @@ def examine_encryption(home: Path) -> Iterator[DoctorFinding]:
         return
     if encryption is None:
         return
+    if fault := find_encryption_fault(home):
+        yield report_fault(
+            f"{fault}. The other of encryption.json and its copy serves meanwhile.",
+            "Write it anew: reverie data verify --repair",
+        )
     try:
         read_home_key(home)
     except (HomeLockedError, ExtraMissing) as err:

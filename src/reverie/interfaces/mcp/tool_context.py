@@ -25,6 +25,7 @@ from reverie.interfaces.hooks.session_secrets import (
     save_session_secrets,
 )
 from reverie.interfaces.hooks.spool import HookFiles, read_json_object
+from reverie.interfaces.key_watch import KeyWatch, has_home_key
 from reverie.interfaces.mcp.tool_answers import NOTE, WORDS_ALONE
 from reverie.memory.short_ids import expand_id
 from reverie.privacy.known_secrets import KnownSecrets
@@ -83,10 +84,12 @@ class ToolContext:
         self._lock = threading.Lock()
         self._known_secrets = KnownSecrets(clock.new_key())
         self._warmup: EmbedderWarmup | None = None
+        self._key_watch: KeyWatch | None = None
 
     @cached_property
     def _mind(self) -> Mind:
         mind = reverie.open(settings=self._settings)
+        self._key_watch = KeyWatch(self._settings.home, self.close)
         attach_spool(mind, "mcp", lambda: self._spawn_worker(mind))
         # Somebody may have pulled: what is new in a shared file is taken in meanwhile.
         if mind.data.shares(space=self.space):
@@ -114,9 +117,14 @@ class ToolContext:
 
     @property
     def mind(self) -> Mind:
-        """The memory, opened at the first access."""
+        """The memory, opened at the first access; anew at the first one after it was locked.
+
+        HomeLockedError while it is.
+        """
         # Tools run in threads, and a memory is opened once.
         with self._lock:
+            if "_mind" in vars(self) and not has_home_key(self._settings.home):
+                self._close_mind()
             self._mind.context.settings = self.settings
             return self._mind
 
@@ -332,9 +340,17 @@ class ToolContext:
     def close(self) -> None:
         """Close the memory, if it was opened."""
         with self._lock:
-            # Asking for the property would open it.
-            if "_mind" in vars(self):
-                self._mind.close()
+            self._close_mind()
+
+    def _close_mind(self) -> None:
+        # Asking for the property would open it.
+        mind: Mind | None = vars(self).pop("_mind", None)
+        watch, self._key_watch = self._key_watch, None
+        if watch is not None:
+            watch.stop()
+        if mind is not None:
+            self._warmup = None  # its model goes with it
+            mind.close()
 
 
 class ToolSet:

@@ -47,7 +47,8 @@ def serve_locally(
     """
     home = mind.settings.home
     key = load_key(home)
-    app = build_web_app(LocalMinds(mind), LocalSecurity(key), space=space)
+    minds = LocalMinds(mind)
+    app = build_web_app(minds, LocalSecurity(key), space=space)
     chosen = uvicorn.Config(
         app,
         host=HOST,
@@ -85,6 +86,7 @@ def serve_locally(
             "`reverie web`. Choose another one, --port 0 takes a free one"
         ) from err
     finally:
+        minds.close()
         if held is not None:
             with suppress(OSError):
                 (home / ADDRESS_FILE).unlink()

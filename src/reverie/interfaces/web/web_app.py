@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from typing import Any, TypeAlias
@@ -25,10 +26,12 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+import reverie
 from reverie import Mind
 from reverie.core import config, errors
 from reverie.core.errors import BadInput, ReverieError
 from reverie.interfaces.json_values import to_json_values
+from reverie.interfaces.key_watch import KeyWatch, has_home_key
 from reverie.interfaces.web.live import LiveEvents, LiveSource
 from reverie.interfaces.web.page import (
     Action,
@@ -63,18 +66,35 @@ STATUS = (
     (errors.HeldByLaw, 409),
     (errors.TryLater, 429),
     (errors.StoreBusy, 503),
+    (errors.HomeLockedError, 423),
 )
 
 
 class LocalMinds:
-    """One mind for all requests: that of a local home."""
+    """One mind for all requests: that of a local home. It is closed when that is locked, and opened
+    anew by the first request after it was unlocked.
+    """
 
     def __init__(self, mind: Mind) -> None:
-        self._mind = mind
+        self._mind: Mind | None = mind
+        self._settings = mind.settings
         self._changed_at = config.config_modified_at(mind.settings)
+        self._lock = threading.Lock()
+        self._key_watch = KeyWatch(mind.settings.home, self.close)
 
     def __call__(self, _request: Request) -> AbstractContextManager[Mind]:
-        """The mind, which stays open, with what config.toml says by now."""
+        """The mind, which stays open, with what config.toml says by now. HomeLockedError while the
+        home is locked.
+        """
+        with self._lock:
+            return nullcontext(self._open())
+
+    def _open(self) -> Mind:
+        if self._mind is not None and not has_home_key(self._settings.home):
+            self._close()
+        if self._mind is None:
+            self._mind = reverie.open(settings=self._settings)
+            self._key_watch = KeyWatch(self._settings.home, self.close)
         context = self._mind.context
         changed_at = config.config_modified_at(context.settings)
         if changed_at != self._changed_at:
@@ -82,7 +102,19 @@ class LocalMinds:
             # Somebody may be editing it by hand: what was chosen before holds.
             with suppress(BadInput):
                 context.settings = config.load_settings(context.settings.home)
-        return nullcontext(self._mind)
+                self._settings = context.settings
+        return self._mind
+
+    def close(self) -> None:
+        """Close the mind, if it is open."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        mind, self._mind = self._mind, None
+        self._key_watch.stop()
+        if mind is not None:
+            mind.close()
 
 
 def build_web_app(

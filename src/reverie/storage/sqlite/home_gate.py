@@ -17,7 +17,7 @@ from pathlib import Path
 
 from reverie.core.atomic_file import make_private_folder, sync_folder
 from reverie.core.clock import sleep, ticks
-from reverie.core.environment import ENCRYPTION_FILE, is_encrypted
+from reverie.core.environment import ENCRYPTION_COPY, ENCRYPTION_FILE, is_encrypted
 from reverie.core.errors import StoreBusy
 from reverie.core.file_blanking import blank_open_file, erase_file
 from reverie.core.file_lock import lock_open_file, share_open_file
@@ -124,8 +124,9 @@ def finish_conversion(home: Path) -> None:
         for half in folder.glob(f"*{HALF}*"):
             erase_file(half)
         sync_folder(str(folder))
-    for half in home.glob(f".{ENCRYPTION_FILE}.*.part"):
-        half.unlink(missing_ok=True)
+    for name in (ENCRYPTION_FILE, ENCRYPTION_COPY):
+        for half in home.glob(f".{name}.*.part"):
+            half.unlink(missing_ok=True)
     # What could not be converted and can be made again.
     is_other = is_plain_database if encrypted else is_encrypted_database
     for index in (home / "cache").glob("*.db"):

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reverie.core import clock, config
-from reverie.core.errors import BadInput, ModelUnavailable, ReverieError, StoreDamaged
+from reverie.core.errors import (
+    BadInput,
+    HomeLockedError,
+    ModelUnavailable,
+    ReverieError,
+    StoreDamaged,
+)
 from reverie.core.privacy_policy import describe_policy
 from reverie.interfaces.cli import memory_view
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
@@ -257,21 +263,30 @@ def verify_store(
 
 def verify_or_salvage(cli: CliContext, repair: bool) -> list[Problem]:
     """What is wrong; a file that cannot be read is salvaged if it may be repaired."""
+    from reverie.runtime.home_encryption import ENCRYPTION, verify_encryption
+
+    problems: list[Problem] = []
     try:
+        problems += verify_encryption(cli.settings.home, repair=repair)
         # A damaged file cannot even be opened; that is a finding, unless it may be repaired.
         with cli.open_mind(as_found=True) as mind:
-            problems = mind.data.verify(repair)
+            problems += mind.data.verify(repair)
     except StoreDamaged as err:
         if not repair:
-            return [Problem("file", str(err))]
-        problems = [Problem("file", "cannot be read")]
+            return [*problems, Problem("file", str(err))]
+        problems.append(Problem("file", "cannot be read"))
+    except HomeLockedError:
+        for problem in problems:  # this much needs no key
+            cli.note(f"{problem.message}{'; mended' if problem.repaired else ''}")
+        raise
     if not repair or not any(
         problem.what == "file" and not problem.repaired for problem in problems
     ):
         return problems
+    mended = [problem for problem in problems if problem.what == ENCRYPTION]
     salvaged = salvage_store(cli)
     with cli.open_mind() as mind:
-        return [*salvaged, *mind.data.verify(repair)]
+        return [*mended, *salvaged, *mind.data.verify(repair)]
 
 
 def salvage_store(cli: CliContext) -> list[Problem]:

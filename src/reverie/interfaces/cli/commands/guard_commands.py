@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from reverie import Mind
 from reverie.core import config
-from reverie.core.errors import BadInput
+from reverie.core.errors import BadInput, HomeLockedError
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.remember_commands import require_memory
 from reverie.interfaces.cli.terminal_output import one_line
+from reverie.interfaces.hooks.locked_guards import OPEN, SEALED, close_guards
+from reverie.interfaces.hooks.spool import MAX_ALLOWANCE_SECONDS, HookFiles
 from reverie.memory.guards import ASK, DECISIONS, DENY, DOES, STOPPING, TELL, may_stop
 from reverie.memory.short_ids import expand_id, shorten_id
 
@@ -16,11 +18,16 @@ if TYPE_CHECKING:
     from reverie.runtime.mind.guard_verbs import Guard
 
 commands = CommandTable()
-TRY, SET, ALLOW, DEFAULT = "try", "set", "allow", "default"
+DOES_LOCKED = {
+    SEALED: "guards stop nothing, and you are asked once in a session",
+    OPEN: "guards stop as ever; their triggers lie in its home in the clear",
+}
+LOCKED_CHOICES = tuple(DOES_LOCKED)
+TRY, SET, ALLOW, DEFAULT, LOCKED = "try", "set", "allow", "default", "locked"
 USAGE = (
     'reverie guards; reverie guards try "git push -f"; reverie guards set ID '
     f"{'|'.join((*DECISIONS, DEFAULT))}; reverie guards allow ID; reverie guards default "
-    f"{'|'.join(DECISIONS)}"
+    f"{'|'.join(DECISIONS)}; reverie guards locked {'|'.join(LOCKED_CHOICES)}"
 )
 
 
@@ -31,7 +38,7 @@ def manage_guards(
         list[str] | None,
         "ACTION",
         "Nothing lists them; “try COMMAND”, “set ID ask|deny|tell|off|default”, “allow ID”, "
-        "“default ask|deny|tell|off”.",
+        "“default ask|deny|tell|off”, “locked sealed|open”.",
     ] = None,
     tool: Annotated[str, "For “try”: the tool that runs it, such as Bash or Edit."] = "Bash",
 ) -> None:
@@ -50,6 +57,8 @@ def manage_guards(
         allow_once(cli, rest[0])
     elif action == DEFAULT and len(rest) == 1:
         set_default(cli, rest[0])
+    elif action == LOCKED and len(rest) == 1:
+        set_locked(cli, rest[0])
     else:
         raise BadInput(f"Not understood: {' '.join(words or ())}. There are: {USAGE}")
 
@@ -128,8 +137,6 @@ def set_decision(cli: CliContext, id: str, decision: str) -> None:
 
 def allow_once(cli: CliContext, id: str) -> None:
     """Let what a guard stops happen once, within ten minutes."""
-    from reverie.interfaces.hooks.spool import MAX_ALLOWANCE_SECONDS, HookFiles
-
     with cli.open_mind() as mind:
         memory = require_memory(mind, expand_id(mind.store, id))
         HookFiles(str(cli.settings.home)).add_allowance(memory.id)
@@ -147,6 +154,39 @@ def set_default(cli: CliContext, decision: str) -> None:
         refresh_tables(cli, mind)
     stops = "" if decision in STOPPING else " Only a guard set by itself still stops."
     cli.answer({"default": decision}, f"Before what you forbade: {DOES[decision]}.{stops}")
+
+
+def set_locked(cli: CliContext, choice: str) -> None:
+    """Choose what an encrypted memory has in the clear of guards while it is locked."""
+    if choice not in LOCKED_CHOICES:
+        raise BadInput(f"{choice!r}: give one of {', '.join(LOCKED_CHOICES)}")
+    choose_locked_guards(cli, choice)
+    line = f"While an encrypted memory is locked: {DOES_LOCKED[choice]}."
+    cli.answer({"locked_guards": choice}, line)
+
+
+def choose_locked_guards(cli: CliContext, choice: str) -> None:
+    """Write the setting `locked_guards`, and have hooks know at once.
+
+    Taking triggers out of what lies in the clear needs no key; putting them there does.
+    """
+    config.save_settings(cli.settings, locked_guards=choice)
+    vars(cli).pop("settings")  # to be read anew
+    try:
+        tell_of_locked_guards(cli)
+    except HomeLockedError:
+        if choice == OPEN:
+            cli.note("It is chosen, and guards stop from the next locking on, once it is unlocked")
+            raise
+        close_guards(HookFiles(str(cli.settings.home)))
+
+
+def tell_of_locked_guards(cli: CliContext) -> None:
+    """Write what hooks are to know of guards while an encrypted memory is locked."""
+    from reverie.interfaces.hooks.warning_table import write_locked_guards
+
+    with cli.open_mind(watched=False) as mind:
+        write_locked_guards(mind.store, mind.settings, mind.context.now())
 
 
 def refresh_tables(cli: CliContext, mind: Mind) -> None:

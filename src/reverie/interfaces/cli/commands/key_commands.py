@@ -1,5 +1,6 @@
 """Commands about the key of an encrypted home: how it is kept, unlock, lock."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -7,37 +8,46 @@ from typing import Annotated, Any
 
 import typer
 
-from reverie.core import clock, key_ways, unlocked_key
-from reverie.core.errors import BadInput, CannotOpen, HomeLockedError, StoreDamaged, StoreError
+from reverie.core import clock, environment, key_ways, unlocked_key
+from reverie.core.encryption_file import HomeEncryption, read_encryption, write_encryption
+from reverie.core.errors import (
+    BadInput,
+    CannotOpen,
+    HomeLockedError,
+    ReverieError,
+    StoreBusy,
+    StoreDamaged,
+)
 from reverie.core.home_key import (
-    HomeEncryption,
     HomeKey,
     check_key,
     damaged_way,
     describe_key,
     key_from_secret,
-    read_encryption,
     read_home_key,
-    remove_encryption,
-    write_encryption,
 )
 from reverie.core.key_ways import KEY_FILE, KEYRING, KINDS, PASSPHRASE, KeyWay
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.commands.guard_commands import tell_of_locked_guards
 from reverie.interfaces.cli.key_choice import (
     KeyChoice,
     KeyFileOption,
     KeyringOption,
     PassphraseOption,
+    describe_recovery,
     describe_way,
     keep_key,
     read_passphrase,
     read_recovery_key,
+    unlock_if_locked,
 )
 from reverie.interfaces.cli.terminal_output import count_noun
+from reverie.interfaces.key_watch import has_home_key
 from reverie.memory.history_text import format_moment
 from reverie.storage.side_files import convert_side_files
 
 commands = CommandTable()
+CLOSE_SECONDS = 5.0  # that MCP servers and pages have to notice; they look each second
 NOT_ENCRYPTED = "This memory is not encrypted: reverie data encrypt"
 RecoveryOption = Annotated[
     bool, typer.Option("--recovery", help="Open it with the recovery key, which is asked for.")
@@ -55,6 +65,9 @@ def manage_key(
         typer.Option(metavar="WAY", help="Give a way up: passphrase, key-file or keyring."),
     ] = None,
     recovery: RecoveryOption = False,
+    show_recovery: Annotated[
+        bool, typer.Option("--show-recovery", help="Show the recovery key again.")
+    ] = False,
 ) -> None:
     """How the key is kept; add, replace or give up a way.
 
@@ -63,6 +76,9 @@ def manage_key(
     is made anew.
     """
     home, choice = cli.settings.home, KeyChoice(passphrase, key_file, keyring)
+    if show_recovery:
+        show_recovery_again(cli)
+        return
     encryption = read_what_is_left(home) if recovery else read_encryption_or_refuse(home)
     is_lost = encryption is None
     if any(choice) or remove is not None:
@@ -72,6 +88,24 @@ def manage_key(
     if is_lost:
         take_in_waiting(cli)
     cli.answer(describe_as_json(encryption), describe_key_state(encryption))
+
+
+def show_recovery_again(cli: CliContext) -> None:
+    """Show the recovery key to a person: whoever types the passphrase; where there is none, at a
+    terminal, so that it does not come into an agent's transcript by a command that it tries.
+    """
+    home = cli.settings.home
+    encryption = read_encryption_or_refuse(home)
+    way = encryption.find(PASSPHRASE)
+    if way is not None and not environment.home_passphrase():
+        key = check_key(encryption, open_by_typing(home, way))
+    elif sys.stdin.isatty() and sys.stdout.isatty():
+        key = find_key(home, encryption, recovery=False)
+    else:
+        raise BadInput(
+            "The recovery key is shown at a terminal only, for with it anybody reads this memory"
+        )
+    cli.answer({"recovery_key": key.files}, describe_recovery(key))
 
 
 def read_encryption_or_refuse(home: Path) -> HomeEncryption:
@@ -107,6 +141,8 @@ def change_ways(
     if remove is not None and encryption.find(check_kind(remove)) is None:
         raise BadInput(f"The key is not kept so: {remove}. See: reverie data key")
     made = keep_key(home, key, encryption.recipient, choice) if any(choice) else ()
+    if choice.passphrase:
+        unlock_if_locked(encryption.name, key)  # it was typed just now
     replaced = {way.kind for way in made} | {remove}
     ways = (*(way for way in encryption.ways if way.kind not in replaced), *made)
     if not ways:
@@ -133,7 +169,7 @@ def check_kind(name: str) -> str:
 def find_key(home: Path, encryption: HomeEncryption | None, *, recovery: bool) -> HomeKey:
     """The key of a home that is unlocked, or by what its user knows."""
     if recovery:
-        return key_by_recovery(encryption)
+        return key_by_recovery(home, encryption)
     assert encryption is not None
     try:
         key = read_home_key(home)
@@ -146,12 +182,13 @@ def find_key(home: Path, encryption: HomeEncryption | None, *, recovery: bool) -
     return key
 
 
-def key_by_recovery(encryption: HomeEncryption | None) -> HomeKey:
+def key_by_recovery(home: Path, encryption: HomeEncryption | None) -> HomeKey:
     """The key that the user wrote down. BadInput for another one."""
     secret = read_recovery_key()
     if encryption is None:
         key = key_from_secret(secret)
         describe_key(key)  # BadInput for what is no key at all
+        check_opens(home, key)
         return key
     describe_key(key_from_secret(secret))
     try:
@@ -168,22 +205,23 @@ def open_by_typing(home: Path, way: KeyWay) -> str:
         raise damaged_way(home) from err
 
 
-def restore_encryption(home: Path, encryption: HomeEncryption, key: HomeKey) -> None:
-    """Write a lost `encryption.json` anew. BadInput, and nothing is written, for another key."""
-    from reverie.core.config import load_settings
-    from reverie.storage import open_store
+def check_opens(home: Path, key: HomeKey) -> None:
+    """Raise BadInput for a key that is not that of a home whose `encryption.json` is lost."""
     from reverie.storage.sqlite.database_library import DATABASE_NAME, is_encrypted_database
+    from reverie.storage.sqlite.encrypted_pages import has_whole_page
 
-    if not is_encrypted_database(home / DATABASE_NAME):
+    database = home / DATABASE_NAME
+    if not is_encrypted_database(database):
         raise BadInput("There is no encrypted memory in this home")
-    unlocked_key.save_unlocked(encryption.name, key.files, None)
+    if not has_whole_page(database, key.database):
+        raise BadInput("That key does not open this memory. Nothing was changed")
+
+
+def restore_encryption(home: Path, encryption: HomeEncryption, key: HomeKey) -> None:
+    """Write a lost `encryption.json` anew, and seal what was written without it."""
     write_encryption(home, encryption)
-    try:
-        open_store(load_settings(home).url).close()
-    except StoreError as err:
-        remove_encryption(home)
-        raise BadInput("That key does not open this memory. Nothing was changed") from err
-    convert_side_files(home, key)  # what was written while nothing said that it is encrypted
+    unlock_if_locked(encryption.name, key)
+    convert_side_files(home, key)
 
 
 @commands.add("unlock", spaced=False)
@@ -208,9 +246,12 @@ def unlock_home(
     until = parse_time_ahead(span, clock.now(), "--for") if span else None
     if not unlocked_key.find_unlocked_folder():
         raise BadInput(unlocked_key.NOWHERE)
-    key = key_by_recovery(encryption) if recovery else open_locked(home, encryption, key_file)
+    key = key_by_recovery(home, encryption) if recovery else open_locked(home, encryption, key_file)
     unlocked_key.save_unlocked(encryption.name, key.files, until)
     convert_side_files(home, key)  # what was brought back from a copy in the clear, say
+    # What was chosen while it was locked.
+    with suppress(ReverieError):
+        tell_of_locked_guards(cli)
     waiting = take_in_waiting(cli)
     cli.answer(
         {"unlocked": True, "until": until, "waiting": waiting},
@@ -273,18 +314,42 @@ def lock_home(cli: CliContext) -> None:
     from reverie.interfaces.worker import stop_worker
 
     encryption = read_encryption_or_refuse(cli.settings.home)
+    # What was forbidden since a worker was here. It may be locked already, or open elsewhere.
+    with suppress(ReverieError):
+        tell_of_locked_guards(cli)
     was_unlocked = unlocked_key.remove_unlocked(encryption.name)
     lock = HookFiles(str(cli.settings.home)).lock
     has_stopped = not Path(lock).exists() or stop_worker(lock)
+    is_gone = not has_home_key(cli.settings.home)
+    is_closed = is_closed_everywhere(cli.settings.home, CLOSE_SECONDS if is_gone else 0.0)
+    values = {"locked": True, "was_unlocked": was_unlocked, "worker_stopped": has_stopped}
     cli.answer(
-        {"locked": True, "was_unlocked": was_unlocked, "worker_stopped": has_stopped},
-        describe_locked(encryption, has_stopped=has_stopped),
+        {**values, "closed": is_closed},
+        describe_locked(encryption, has_stopped=has_stopped, is_held=is_gone and not is_closed),
     )
 
 
-def describe_locked(encryption: HomeEncryption, *, has_stopped: bool) -> Iterator[str]:
+def is_closed_everywhere(home: Path, seconds: float) -> bool:
+    """True once no process has the memory open; False if one still has after so many seconds."""
+    from reverie.storage.sqlite.home_conversion import alone_in_home
+
+    try:
+        with alone_in_home(home, seconds):
+            return True
+    except StoreBusy:
+        return False
+
+
+def describe_locked(
+    encryption: HomeEncryption, *, has_stopped: bool, is_held: bool
+) -> Iterator[str]:
     """What was locked, and who has the key all the same."""
-    yield "Locked. Programs at work, such as an agent's MCP server, have the key until they end."
+    yield "Locked."
+    if is_held:
+        yield (
+            "A program still has the memory open, and the key: one of your own, or `reverie find` "
+            "or `review` at a terminal. End it."
+        )
     if not has_stopped:
         yield "The worker does not end, and has it too: reverie data worker --restart"
     for way in encryption.ways:
@@ -314,4 +379,4 @@ def describe_key_state(encryption: HomeEncryption) -> Iterator[str]:
         yield "Not unlocked for this login."
     else:
         yield f"Unlocked {describe_until(unlocked[1])}."
-    yield "The recovery key, which you wrote down, opens it too."
+    yield "The recovery key opens it too. To see it again: reverie data key --show-recovery"
