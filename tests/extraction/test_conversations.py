@@ -240,6 +240,19 @@ def test_learning_from_a_transcript(mind):
     assert mind.data.verify() == []
 
 
+def test_a_word_such_as_done_is_no_topic(mind):
+    """What was being discussed is told where something was; the answer before may say nothing, and
+    the sentence itself is no topic of its own.
+    """
+    for answer, topic, told in (
+        ("Done.", None, "The staging server is called heron now. Thanks."),
+        ("The deploy is through.", "The deploy is through.", "The queue is called crane now."),
+    ):
+        talk = [{"role": "assistant", "content": answer}, {"role": "user", "content": told}]
+        (kept,) = mind.learn(talk, space=SPACE).memories
+        assert kept.details.get("about") == topic
+
+
 def test_the_same_transcript_twice_adds_nothing(mind):
     """A transcript learned twice, or first live, adds nothing; one that has grown adds what is new."""
     first = mind.learn(TALK[:8], space=SPACE, session="old")

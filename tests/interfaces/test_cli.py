@@ -1,6 +1,7 @@
 """The command line over one home: what people type, what comes back."""
 
 import json
+import re
 
 import pytest
 
@@ -44,6 +45,35 @@ def keep_text(run_json):
 
 
 # Keeping
+
+
+def test_a_picture_is_not_remembered(run, run_json):
+    """Bytes that are no text are refused with a sentence; letters of another encoding are not."""
+    out = run("remember", "-", stdin=b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\xff", code=2)
+    assert "binary, not text" in out.stderr
+    assert "binary, not text" in run("remember", "--each-line", stdin=b"a\n\0\xff", code=2).stderr
+    assert run_json("list")["memories"] == []
+    assert run_json("remember", "-", stdin="Café".encode("latin-1"))["memory"]["text"] == "Caf�"
+
+
+def test_what_goes_into_a_pipe_has_no_spaces_at_the_end_of_a_line(run, keep_text):
+    """Lines are filled up for a terminal alone."""
+    id = keep_text("The staging server is called heron.", "--tag", "infra")
+    run("recall", "heron", "--mode", "words")
+    for command in (["recall", "heron"], ["list"], ["undo"], ["memory", "history", id], ["status"]):
+        lines = run(*command).stdout.split("\n")
+        assert len(lines) > 2 or command == ["undo"], lines
+        assert lines == [line.rstrip() for line in lines], command
+
+
+def test_a_history_tells_moments_as_dates(run, keep_text):
+    """Also of what nobody typed, such as when it was used last."""
+    id = keep_text("The staging server is called heron.")
+    run("memory", "feedback", id, "--helpful")
+    run("recall", "heron", "--mode", "words")
+    told = run("memory", "history", id).stdout
+    assert "access_count: 0 → 1" in told
+    assert re.search(r"last_accessed_at: nothing → \d{4}-\d\d-\d\d \d\d:\d\d UTC", told), told
 
 
 @pytest.mark.proves("A57", "A59", "A60", "A61", "A101", "A102", "B17", "X47")

@@ -9,17 +9,20 @@ import time
 from contextlib import closing
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 
 import reverie
+from reverie.core import config
 from reverie.core.config import Settings
+from reverie.embedding.minilm import MiniLM
 from reverie.embedding.toy import ToyEmbedder
 from reverie.interfaces import worker
 from reverie.pipeline.leases import SETTLE_LEASE
 from reverie.pipeline.pending_vectors import embed_pending
 from reverie.runtime import settle
 from reverie.runtime.settle import SettleReport, has_work_left, run_settle_step
-from tests.support.helpers import open_mind, toy_home, wait_until
+from tests.support.helpers import open_mind, run_command, toy_home, wait_until
 
 
 @pytest.fixture
@@ -44,6 +47,13 @@ def started(home, *words):
 def find_today():
     """Today in UTC, as backups are named; it may be another one when a test ends."""
     return datetime.fromtimestamp(time.time(), UTC).strftime("%Y%m%d")
+
+
+def write_weights(settings):
+    """A file where the weights of the model are looked for."""
+    folder = settings.cache / "models" / "made-up"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "model.safetensors").write_bytes(b"")
 
 
 def held(mind):
@@ -191,7 +201,45 @@ def test_the_worker_exits_when_settings_changed(home):
     assert not (home / "spaces").exists()
 
 
+def test_the_worker_exits_when_the_model_came_that_it_lacks(home):
+    """It would hold the lease and embed nothing, and whoever settles would wait for it."""
+    wanted = Settings(home=home, embedder="minilm")
+    with open_mind(home, embedder="none") as mind:
+        one = worker.Worker(mind, "me", lacks_model_of=wanted)
+        assert one.may_continue()
+        write_weights(wanted)
+        assert not one.may_continue()
+        assert not one.work(60.0) and held(mind) is None
+
+
 # An explicit settle beside others
+
+
+def test_settle_fetches_the_model_before_it_waits_for_a_worker_without(home, monkeypatch):
+    """The first `data settle` after a session: the worker of its hooks has the lease and no model,
+    and leaves when that has come.
+    """
+    config.save_settings(Settings(home=home), embedder="minilm", idle=0.0)
+    wanted = config.load_settings(home)
+
+    def fetch_and_embed(_embedder, texts):
+        write_weights(wanted)
+        return np.full((len(texts), 384), 384**-0.5, dtype=np.float32)
+
+    monkeypatch.setattr(MiniLM, "embed", fetch_and_embed)
+    with open_mind(home, embedder="none", idle=0.0) as mind:
+        mind.remember("one", space="me/demo")
+        one = worker.Worker(mind, "worker_of_hooks", lacks_model_of=wanted)
+        one.settle_all()
+        assert held(mind) == "worker_of_hooks"
+
+        def wait(_seconds):
+            assert not one.may_continue(), "it waits for a worker that will not go"
+            one.work(60.0)
+
+        monkeypatch.setattr("reverie.core.clock.sleep", wait)
+        out = run_command("data", "settle", "--home", str(home))
+        assert "Embedded 1, learned 0; 0 left to embed." in out.stdout, out.output
 
 
 def test_settle_waits_for_another_one_until_all_is_done(home, monkeypatch):

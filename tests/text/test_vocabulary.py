@@ -1,6 +1,9 @@
 """A vocabulary read from its file gives the numbers that the library which wrote the file gives."""
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from unicodedata import ucd_3_2_0
 
@@ -159,3 +162,37 @@ def test_processors_after_one_another_and_none(tmp_path):
     assert (
         Vocabulary(path).encode("heron", 20) == made.encode("heron", add_special_tokens=False).ids
     )
+
+
+IN_THREADS = """
+import sys, threading
+from reverie.text.vocabulary import Vocabulary
+
+def run(work):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+opened = []
+for _ in range(5):
+    run(lambda: opened.append(Vocabulary(sys.argv[1])))
+    for _ in range(20):
+        run(lambda: print(opened[-1].encode("the staging server", 64)))
+"""
+
+
+def test_a_vocabulary_outlives_the_thread_that_opened_it(tmp_path):
+    """Sessions of agents come and go, each with a thread of its own; the worker stays. It died of
+    SIGSEGV at the first prompt of its second session.
+    """
+    path = tmp_path / "tokenizer.json"
+    bert().save(str(path))
+    done = subprocess.run(
+        [sys.executable, "-c", IN_THREADS, str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.returncode == 0, done
+    assert len(done.stdout.splitlines()) == 100 and len(set(done.stdout.splitlines())) == 1

@@ -91,6 +91,19 @@ def test_talk_comes_up_by_itself_at_a_prompt_that_needs_it(talked):
     assert "Said in past conversations" in block.text
 
 
+def test_an_answer_that_says_nothing_alone_does_not_come_up(mind):
+    """ "Understood." is found by the prompt that it answers, and tells an agent nothing."""
+    told = "The staging host is called heron. Never run migrations by hand on the shared database."
+    talk = [{"role": "user", "content": told}, {"role": "assistant", "content": "Understood."}]
+    mind.learn(talk, space="me/demo", session="s1")
+    mind.settle()
+    with mind.companion(space="me/demo/s8") as companion:
+        asked = "Please run the pending migration on the shared database"
+        block = companion.turn([{"role": "user", "content": asked}])
+    assert "Never run migrations by hand" in block.text
+    assert "Understood" not in block.text
+
+
 @pytest.mark.parametrize("prompt", ["thanks!", "continue", "what is the capital of Mongolia?"])
 def test_nothing_of_talk_comes_up_at_prompts_that_need_nothing(talked, prompt):
     with talked.companion(space="me/demo/s7") as companion:

@@ -111,7 +111,7 @@ class CandidateLesson(NamedTuple):
     def details(self) -> dict[str, Any]:
         """The rule, the reason for its provenance, and the topic, to be kept beside it."""
         details = {"rule": self.rule, "because": PROVENANCE_REASONS[self.provenance]}
-        if self.about:
+        if self.about and self.about.rstrip(".!?") not in self.text:
             details["about"] = self.about
         if self.evidence:
             details["evidence"] = self.evidence
@@ -209,7 +209,9 @@ def extract_lessons(
             found += from_user.lessons
             rejected += from_user.rejected
         elif role == "assistant" and text.strip():
-            context = SentenceContext(text, summarize_topic(text) or context.about, place)
+            # An answer that is all code goes on with the topic; "Done." closes it.
+            earlier = context.about if len(text.strip()) >= MIN_LESSON_CHARS else ""
+            context = SentenceContext(text, summarize_topic(text) or earlier, place)
     open_failures: list[int] = []
     if fixes and sum(len(text) for _, text in messages) >= MIN_CONVERSATION_CHARS:
         overcome, open_failures = find_error_fixes(messages)
@@ -583,14 +585,18 @@ def prefer_if_short(longer: str, text: str) -> str:
 
 
 def summarize_topic(text: str) -> str:
-    """The last thing somebody said, in at most MAX_TOPIC_CHARS: what was being discussed."""
+    """The last thing somebody said, in at most MAX_TOPIC_CHARS: what was being discussed. Empty if
+    it is a word or two, such as "Done.".
+    """
     plain = remove_injections(_BRACKETED.sub(" ", text))
     sentences = [sentence for sentence in split_sentences(" ".join(plain.split())) if sentence]
     if not sentences:
         return ""
     # A last word such as "ok?" says nothing without the sentence before it.
     last = sentences[-1]
-    if len(last) < MIN_LESSON_CHARS and len(sentences) > 1:
+    if len(last) < MIN_LESSON_CHARS:
+        if len(sentences) == 1:
+            return ""  # "Done.": no topic at all
         last = f"{sentences[-2]} {last}"
     if len(last) <= MAX_TOPIC_CHARS:
         return last

@@ -15,8 +15,9 @@ It sends the spans of OpenTelemetry: of what hooks, commands and tools did, and 
 Before it exits it sleeps if that is due (`consolidation.scheduled_sleep`); if only quiet is missing
 for that, it waits with the model unloaded. It exits after `settings.idle` seconds without work (0:
 no worker is ever started), on SIGTERM or SIGINT, when its lease was taken, when its home is gone,
-when config.toml changed (the next worker reads it), when its home was locked, and when a newer
-Reverie has migrated the database. Nothing depends on it: texts wait, and words find them meanwhile.
+when config.toml changed (the next worker reads it), when the embedding model came that it had to do
+without, when its home was locked, and when a newer Reverie has migrated the database. Nothing
+depends on it: texts wait, and words find them meanwhile.
 """
 
 from __future__ import annotations
@@ -116,16 +117,19 @@ def run_worker(
     idle: float,
     holder: str = "",
     lock: int | None = None,
+    lacks_model_of: Settings | None = None,
 ) -> SettleReport:
     """Settle until no work has come for `idle` seconds, or until told to stop; returns what was
     done.
 
-    `lock` is the open lock file that whoever started this worker has locked for it.
+    `lock` is the open lock file that whoever started this worker has locked for it;
+    `lacks_model_of` the settings whose embedding model is not on this machine, where it works
+    without one.
     """
     from reverie.interfaces.hooks.spool import HookFiles
 
     files = HookFiles(str(mind.settings.home))
-    worker = Worker(mind, holder or clock.new_id("settler"), files.log_trouble)
+    worker = Worker(mind, holder or clock.new_id("settler"), files.log_trouble, lacks_model_of)
     held = take_lock(files.lock) if lock is None and worker.renew_lease() else lock
     if held is not None:
         name_holder(held)
@@ -191,9 +195,14 @@ class Worker:
     """One worker: its lease, what it has done, and why it leaves."""
 
     def __init__(
-        self, mind: Mind, holder: str, log: Callable[[str], None] = lambda _: None
+        self,
+        mind: Mind,
+        holder: str,
+        log: Callable[[str], None] = lambda _: None,
+        lacks_model_of: Settings | None = None,
     ) -> None:
         self.mind, self.holder = mind, holder
+        self._lacks_model_of = lacks_model_of
         # Serves hooks, in the one worker that holds the lock file.
         self.hooks: HookConsumer | None = None
         self.spans = WorkerSpans(mind, log)
@@ -277,7 +286,7 @@ class Worker:
 
     def may_continue(self) -> bool:
         """True until told to stop, while home and settings are those it started with, the key of
-        the home is at hand and the database has a known schema.
+        the home is at hand, the database has a known schema and no model came that it lacks.
         """
         return (
             not self._stop.is_set()
@@ -285,6 +294,8 @@ class Worker:
             and config.config_modified_at(self.mind.settings) == self._config
             and has_home_key(self.mind.settings.home)
             and self.mind.store.has_current_schema()
+            # It would hold the lease, and `reverie data settle` wait a minute for it in vain.
+            and not (self._lacks_model_of and is_embedder_ready(self._lacks_model_of))
         )
 
     def renew_lease(self) -> bool:

@@ -8,7 +8,11 @@ the library that writes such files.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,6 +27,7 @@ class Vocabulary:
     """The vocabulary of a `tokenizer.json`; BadInput where the file is none. Thread-safe."""
 
     def __init__(self, path: Path | str) -> None:
+        load_library()
         from kitoken import Kitoken
 
         try:
@@ -44,6 +49,31 @@ class Vocabulary:
         """The numbers of a text's tokens and of those around it, at most `limit` together."""
         inner = limit - len(self.before) - len(self.after)
         return [*self.before, *self._encoder.encode(text, True)[:inner], *self.after]
+
+
+@cache
+def load_library() -> None:
+    """Have `kitoken` in memory, loaded by a thread that lives as long as the process."""
+    if threading.current_thread() is threading.main_thread():
+        import_module("kitoken")
+        return
+    # Its allocator takes the thread that loads it for the main one and gives up what that has when
+    # it ends: kitoken 0.11.1 then ends the process with SIGSEGV in the next thread that encodes.
+    # The worker's threads come and go with the sessions.
+    loaded = threading.Event()
+    threading.Thread(target=hold_library, args=(loaded,), name="kitoken", daemon=True).start()
+    loaded.wait()
+
+
+def hold_library(loaded: threading.Event) -> None:
+    """Load `kitoken`, say so, and stay until the process ends."""
+    try:
+        # Where it is missing, whoever imports it next is told.
+        with suppress(ImportError):
+            import_module("kitoken")
+    finally:
+        loaded.set()
+    threading.Event().wait()
 
 
 def add_unknown_token(settings: Mapping[str, Any]) -> list[Any]:

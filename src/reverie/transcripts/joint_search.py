@@ -27,6 +27,8 @@ from reverie.transcripts.talk_gate import is_hopeless, may_surface
 # Passages that are looked at to decide whether any may come up, and of which a block takes some;
 # of those that words alone found, so many are given: the next turn has room for what meaning finds.
 MAX_SURFACING, MAX_BY_WORDS = 12, 5
+# Words that say something in an agent's answer that comes up alone.
+MIN_TELLING_WORDS = 2
 # The share of a passage from which on a memory in the same words says what it says; of a shorter
 # one too if no more telling words come before it ("remember that …"), and none after it.
 REPEATED_SHARE, MAX_OPENING_WORDS = 0.75, 1
@@ -177,7 +179,16 @@ def surface_talk(
     if not may_surface(query.text, found):
         return []
     most = MAX_SURFACING if asked.vector is not None else MAX_BY_WORDS
-    return list(map(to_hit, leave_out_repeated(found, memories)[:most]))
+    telling = [one for one in found if is_telling(one)]
+    return list(map(to_hit, leave_out_repeated(telling, memories)[:most]))
+
+
+def is_telling(one: RankedPassage) -> bool:
+    """False for an agent's answer that says nothing alone: "Understood.", found by the prompt that
+    it answers. A person's is shown with what it answers.
+    """
+    passage = one.found.passage
+    return passage.role == "user" or count_telling_words(passage.text) >= MIN_TELLING_WORDS
 
 
 def to_passage_query(query: SearchQuery, limit: int) -> PassageQuery:

@@ -40,6 +40,20 @@ MAX_EXCERPT_CHARS = 360  # characters of a memory in a list; `reverie show ID` h
 MAX_VALUE_CHARS = 160  # of a value in a history
 MIN_COLUMN_CHARS = 10  # characters of a column that stands beside others
 
+# Fields of a memory that hold seconds since 1970.
+MOMENT_FIELDS = frozenset(
+    (
+        "at",
+        "created_at",
+        "updated_at",
+        "last_accessed_at",
+        "valid_from",
+        "valid_to",
+        "expires_at",
+        "retired_at",
+    )
+)
+
 COLOURS = {
     "semantic": "cyan",
     "procedural": "magenta",
@@ -324,10 +338,17 @@ def list_altered_fields(record: Record) -> list[str]:
     lines = []
     for name, value in record.after.items():
         if name != "updated_at":
-            old = one_line(str(record.before.get(name) or "nothing"), MAX_VALUE_CHARS)
-            new = one_line(str(value or "nothing"), MAX_VALUE_CHARS)
+            old, new = format_field(name, record.before.get(name)), format_field(name, value)
             lines.append(f"{name}: {old} → {new}")
     return lines
+
+
+def format_field(name: str, value: Any) -> str:
+    """A field of a memory on one line: a moment as a date, what is empty as "nothing"."""
+    if name in MOMENT_FIELDS and isinstance(value, (int, float)):
+        return f"{format_moment(value)} UTC"
+    is_empty = value in (None, "") or (isinstance(value, (Sequence, Mapping)) and not value)
+    return "nothing" if is_empty else one_line(str(value), MAX_VALUE_CHARS)
 
 
 def render_undoable(

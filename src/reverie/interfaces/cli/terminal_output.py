@@ -119,9 +119,21 @@ def print_view(view: str | Iterable[RenderableType]) -> bool:
         if isinstance(part, str):
             print_line(part)
         else:
-            get_console().print(part)
+            print_part(part)
         is_any = True
     return is_any
+
+
+def print_part(part: RenderableType) -> None:
+    """Put what Rich renders on stdout; in a file or a pipe without the spaces that fill lines."""
+    console = get_console()
+    if console.is_terminal:
+        console.print(part)
+        return
+    with console.capture() as captured:
+        console.print(part)
+    for line in captured.get().removesuffix("\n").split("\n"):
+        print(line.rstrip())
 
 
 def print_line(text: str = "") -> None:

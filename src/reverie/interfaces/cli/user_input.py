@@ -22,6 +22,10 @@ SECONDS_PER_UNIT = {
     "mo": 30 * 86_400.0,
     "y": 365 * 86_400.0,
 }
+# Of what a text may hold in NUL and in bytes that are no UTF-8: one line of another encoding has a
+# twentieth or so, pictures and archives a third and more.
+MAX_BROKEN_SHARE = 0.2
+
 SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w|mo|y)")
 
 
@@ -43,10 +47,15 @@ def read_stdin_lines() -> Iterator[str]:
 
 
 def decode_input(data: bytes) -> str:
-    """Text from bytes: UTF-8, or UTF-16 if it says so; what is neither becomes �."""
+    """Text from bytes: UTF-8, or UTF-16 if it says so; what is neither becomes �. Bytes that are no
+    text at all, such as a picture, are a BadInput.
+    """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
-    return data.decode("utf-8-sig", "replace")
+    text = data.decode("utf-8-sig", "replace")
+    if "\0" in text and text.count("\0") + text.count("�") > MAX_BROKEN_SHARE * len(text):
+        raise BadInput("What is piped in is binary, not text. Pipe in text, in UTF-8")
+    return text
 
 
 def parse_time_ago(

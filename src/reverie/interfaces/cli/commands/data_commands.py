@@ -492,18 +492,16 @@ def settle_pending(cli: CliContext) -> None:
     from reverie.runtime.settle import settle_all
 
     with cli.open_mind() as mind:
+        # Before it waits for anybody: a worker that lacks the model leaves when it comes.
+        missed = fetch_model(cli, mind)
         done = settle_all(lambda: mind.work, clock.new_id("settler"), cli.progress)
         left_alone = find_unsynced_shares(mind)
-        missed = "" if done.trouble else fetch_model(cli, mind)
     cli.answer(
         {**done._asdict(), "shares": left_alone},
         f"Embedded {done.embedded:,}, learned {done.learned:,}; {done.waiting:,} left to embed"
         f"{f'; {done.failed} events could not be learned from' if done.failed else ''}.",
     )
-    for why in filter(
-        None,
-        (done.trouble, missed, *left_alone.values()),
-    ):
+    for why in filter(None, (done.trouble or missed, *left_alone.values())):
         print_note(why)
 
 
@@ -569,15 +567,18 @@ def work_until_idle(
         restart_worker(cli)
         return
     from reverie.interfaces.hooks.spool import HookFiles
-    from reverie.interfaces.worker import is_embedder_ready, run_worker
+    from reverie.interfaces.worker import is_embedder_ready, is_model_missing, run_worker
     from reverie.interfaces.worker_start import note_worker_exit
 
-    if lock is not None and not is_embedder_ready(cli.settings):
+    lacks_model_of = None
+    if lock is not None and is_model_missing(cli.settings):
         # Without the model's files the worker still learns; vectors wait for `reverie data settle`.
+        lacks_model_of = cli.settings
+    if lock is not None and not is_embedder_ready(cli.settings):
         cli.settings = cli.settings._replace(embedder="none")  # a hook asks for no download
     try:
         with cli.open_mind(watched=False) as mind:
-            done = run_worker(mind, cli.settings.idle, holder, lock)
+            done = run_worker(mind, cli.settings.idle, holder, lock, lacks_model_of)
     except ReverieError:
         note_worker_exit(HookFiles(str(cli.settings.home)).lock, True)
         raise
