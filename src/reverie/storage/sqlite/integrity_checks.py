@@ -8,20 +8,22 @@ left to a person.
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 from sqlite3 import Connection
+from typing import Any
 
 from reverie.storage import Problem
 from reverie.storage.derived_texts import tag_node, to_words_body
 from reverie.storage.row_checksums import EVENT, MEMORY
-from reverie.storage.row_codec import COLUMNS
+from reverie.storage.row_codec import COLUMNS, to_memory
 from reverie.storage.sqlite import database_library
 from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.row_repair import find_lost_memories, restore_rows
 from reverie.storage.sqlite.row_shapes import (
     BROKEN_NOTE,
+    UNREADABLE,
     count_broken_changes,
     drop_broken_notes,
     find_misfits,
@@ -105,11 +107,14 @@ def check_shapes(db: Connection, repair: bool) -> Iterator[Problem]:
     """Rows that are no memories or events, and records of history that are none."""
     for table, what in ((MEMORY, "memories"), (EVENT, "history")):
         columns = read_columns(db, table)
-        for number, *values in db.execute(
-            f"select {table.key}, {table.columns} from {table.name}"
-        ).fetchall():
-            misfits = find_misfits(columns, values)
-            if misfits and repair:
+        rows = db.execute(f"select {table.key}, {table.columns} from {table.name}")
+        broken = [
+            (number, values, misfits)
+            for number, *values in rows
+            if (misfits := find_misfits(columns, values))
+        ]
+        for number, values, misfits in broken:
+            if repair:
                 write_fitting_values(db, table, number, misfits)
             held = dict(zip(table.columns.split(", "), values, strict=True))
             name = f"{values[0]} (number {number})" if table is MEMORY else f"event {number}"
@@ -158,6 +163,13 @@ def check_checksums(db: Connection, _repair: bool) -> Iterator[Problem]:
         yield Problem("history", f"event {seq} is not what was written")
 
 
+def to_words_or_none(row: Sequence[Any]) -> str | None:
+    """What the word index has of a row; None for a row that is no memory, or not a readable one."""
+    with suppress(*UNREADABLE):
+        return to_words_body(to_memory(tuple(row)))
+    return None
+
+
 def check_words(db: Connection, repair: bool) -> Iterator[Problem]:
     """The word index against the memories."""
     wrong = [(num, "has no words") for (num,) in db.execute(MISSING_WORDS)]
@@ -165,10 +177,8 @@ def check_words(db: Connection, repair: bool) -> Iterator[Problem]:
     rows = db.execute(
         f"select w.rowid, w.body, {COLUMNS} from words w join memory m on m.num = w.rowid"
     )
-    columns = read_columns(db, MEMORY)
     for num, body, *row in rows:
-        memory = to_memory_or_none(columns, row)
-        if memory and body != to_words_body(memory):
+        if body != (to_words_or_none(row) or body):
             wrong.append((num, "has other words than its text"))
     if not wrong:
         try:
@@ -195,11 +205,10 @@ def rebuild_words(db: Connection) -> None:
     db.execute("drop table words")
     for statement in create_statements:
         db.execute(statement)
-    columns = read_columns(db, MEMORY)
     for num, *row in db.execute(f"select num, {COLUMNS} from memory order by num").fetchall():
-        memory = to_memory_or_none(columns, row)
-        if memory:
-            db.execute(INSERT_WORDS, (num, to_words_body(memory)))
+        body = to_words_or_none(row)
+        if body is not None:
+            db.execute(INSERT_WORDS, (num, body))
 
 
 def check_vectors(db: Connection, repair: bool) -> Iterator[Problem]:
@@ -250,9 +259,8 @@ def check_edges(db: Connection, repair: bool) -> Iterator[Problem]:
     tagged = set(db.execute("select src, dst from edge where rel = 'has_tag'").fetchall())
     rows = db.execute(f"select {COLUMNS} from memory where tags is not null")
     expected: set[tuple[str, str]] = set()
-    columns = read_columns(db, MEMORY)
     for row in rows:
-        memory = to_memory_or_none(columns, row)
+        memory = to_memory_or_none(row)
         if memory:
             expected.update((memory.id, tag_node(tag)) for tag in memory.tags)
     for src, dst in sorted(expected - tagged):

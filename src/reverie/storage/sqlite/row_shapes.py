@@ -3,6 +3,7 @@ not look, and what reads rows relies on it.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from sqlite3 import Connection
 from typing import Any
 
@@ -108,9 +109,11 @@ def drop_broken_notes(db: Connection) -> list[str]:
     return [name for (name,) in db.execute(query).fetchall()]
 
 
-def to_memory_or_none(columns: Sequence[Column], row: Sequence[Any]) -> Memory | None:
+def to_memory_or_none(row: Sequence[Any]) -> Memory | None:
     """The memory of a row, or None for a row that is none."""
-    return None if find_misfits(columns, row) else to_memory(tuple(row))
+    with suppress(*UNREADABLE):
+        return to_memory(tuple(row))
+    return None
 
 
 def find_misfits(columns: Sequence[Column], values: Sequence[Any]) -> dict[str, Any]:
