@@ -87,7 +87,7 @@ class BenchHome:
     def look(self) -> None:
         """Find what single pages are asked for: something that has everything."""
         with self.open() as mind:
-            newest = mind.browse(space=SPACE, limit=50)
+            newest = mind.browse(space=SPACE, limit=1_000)
             self.memory = next((one.id for one in newest if one.session), "")
             turns = mind.activity.turns(limit=1)
             self.turn = turns[0].event if turns else 0

@@ -28,7 +28,16 @@ from reverie.core.errors import (
     StoreGone,
     StoreReadOnly,
 )
-from reverie.core.model import Add, Edge, Event, Filter, Link, Memory, Revise
+from reverie.core.model import (
+    UNDECIDED_RELATIONS,
+    Add,
+    Edge,
+    Event,
+    Filter,
+    Link,
+    Memory,
+    Revise,
+)
 from reverie.storage import open_store
 from reverie.storage.embedded_postgres import EmbeddedPostgres
 from reverie.storage.postgres import PostgresDatabase, schema_migration
@@ -381,6 +390,54 @@ def test_the_schema_is_the_sum_of_its_migrations(postgres_url, database):
     assert fresh == migrated and len(fresh) > 100
     assert schema_migration.LATEST == len(schema_migration.list_migrations())
     assert (folder / "schema.sql").is_file()
+
+
+@pytest.mark.parametrize(
+    ("ask", "index"),
+    [
+        (lambda store: store.edges_between(UNDECIDED_RELATIONS, ("me/a",), 5), "edge_undecided"),
+        (lambda store: store.stats(), "edge_undecided"),
+        (lambda store: store.browse(Filter(("me/a",), having="anchors")), "memory_with_details"),
+        (lambda store: store.read_details(Filter(("me/a",), naming="x")), "memory_with_details"),
+        (lambda store: store.search_events(("tool",), space="me/a", limit=5), "event_by_time"),
+        (
+            lambda store: store.browse(
+                Filter(("me/a", "me"), active=None, since=5.0, until=9.0, by_time=True)
+            ),
+            "memory_by_time",
+        ),
+    ],
+    ids=["pairs", "count of pairs", "anchored", "details", "newest runs", "a stretch of the past"],
+)
+def test_what_a_page_asks_for_is_read_by_its_index(postgres_url, store, monkeypatch, ask, index):
+    """The few among very many; what is asked for by time comes in its order, without a sort."""
+    texts = [make_memory(f"m{n}", space="me/a", at=float(n)) for n in range(400)]
+    texts[7:9] = [one._replace(details={"anchors": [], "x": "x"}) for one in texts[7:9]]
+    tags = [Link(Edge(one.id, "has_tag", "tag:many")) for one in texts]
+    pair = Link(Edge(texts[0].id, "contradicts", texts[1].id))
+    store.apply([*map(Add, texts), *tags, pair], make_event(space="me/a"))
+    store.append([make_event("tool", space="me/a", at=float(n)) for n in range(400)])
+    with psycopg.connect(postgres_url, autocommit=True) as db:
+        db.execute("analyze")
+    asked = []
+    run = TenantConnection.run
+
+    def note_statement(self, query, **values):
+        asked.append((query, {"tenant": self.tenant, **values}))
+        return run(self, query, **values)
+
+    monkeypatch.setattr(TenantConnection, "run", note_statement)
+    ask(store)
+    with as_app(postgres_url) as db:
+        say(db, tenant="acme", readable=".", writable="")
+        db.execute("set enable_seqscan = off; set enable_bitmapscan = off")
+        plans = [
+            "\n".join(line for (line,) in db.execute(f"explain {query}", values))
+            for query, values in asked
+        ]
+    (plan,) = [plan for plan in plans if index in plan] or ["\n".join(plans)]
+    assert index in plan
+    assert not index.endswith("by_time") or "Sort" not in plan
 
 
 def test_a_database_is_prepared_once(postgres_url):

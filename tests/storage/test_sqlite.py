@@ -18,6 +18,7 @@ import pytest
 from reverie.core.errors import NewerStore, StoreError
 from reverie.core.model import UNDECIDED_RELATIONS, Add, Edge, Filter, Link, Revise
 from reverie.storage import open_store
+from reverie.storage.sqlite import candidate_search
 from reverie.testing import SPACE, make_event, make_memory
 from reverie.text.tokenization import fingerprint_text
 from tests.storage.test_store_contract import columns, embed, find, keep, vector
@@ -421,6 +422,7 @@ OPENING = """
 import sys
 from reverie.core.model import Add
 from reverie.storage import open_store
+from reverie.storage.sqlite import candidate_search
 from reverie.testing import make_event, make_memory
 sys.stdin.readline()
 store = open_store(sys.argv[1])
@@ -631,3 +633,17 @@ def test_only_a_transaction_that_is_not_durable_leaves_the_disk_to_later(tmp_pat
         with pytest.raises(KeyboardInterrupt), store.transaction(durable=False):
             raise KeyboardInterrupt
         assert level().fetchone() == (full,)
+
+
+def test_a_large_space_has_to_be_loaded_once(tmp_path, monkeypatch):
+    """Until candidates were searched in it; a small one never, nor one that holds nothing."""
+    monkeypatch.setattr(candidate_search, "NOTICED_ROWS", 3)
+    with closing(open_store(f"sqlite:///{tmp_path / 'reverie.db'}")) as store:
+        places = ("me/a", "me/a", "me/a", "me/b")
+        store.apply(
+            [Add(make_memory(f"m{n}", space=space)) for n, space in enumerate(places)],
+            make_event(),
+        )
+        assert [store.must_load([one]) for one in ("me/a", "me/b", "me/c")] == [True, False, False]
+        store.corpus("toy", ["me/a"])
+        assert not store.must_load(["me/a", "me/b"])

@@ -67,9 +67,9 @@ def propagate_labels(labels: list[int], around: Sequence[Sequence[tuple[int, flo
             weights[labels[other]] = weights.get(labels[other], 0.0) + weight
         if not weights:
             continue
-        best = min(weights, key=lambda label: (-weights[label], label))
-        if weights[best] > weights.get(labels[node], 0.0):
-            labels[node] = best
+        most = max(weights.values())
+        if most > weights.get(labels[node], 0.0):
+            labels[node] = min(label for label, weight in weights.items() if weight == most)
             changed = True
     return changed
 

@@ -419,6 +419,11 @@ class Store(ScrubbableStore, Protocol):
         Needs no vectors and no numpy: a cold process gets its first hit from here.
         """
 
+    def must_load(self, spaces: Names) -> bool:
+        """True if the next search for candidates in these spaces first loads so much into memory
+        that somebody would notice.
+        """
+
     def candidates(self, request: "CandidateRequest") -> "CandidatePool | None":
         """The memories that may answer a question, with all that ranking looks at, up to date.
 

@@ -345,9 +345,9 @@ def test_the_server_shows_nothing_of_its_own_machine(team, visit):
     """Pages of files say where they are to be found; a search reaches memories alone."""
     team.hire("ann")
     browser = visit(team.issue("ann"))
-    for path in ("/code", "/sessions", "/nights", "/guards", "/health", "/health/doctor"):
+    for path in ("/code", "/sessions", "/nights", "/guards", "/health", "/changes"):
         page = browser.get(path)
-        assert (page.status_code == 404 and "machine" in page.text) or path == "/nights"
+        assert (page.status_code == 404 and "achine" in page.text) or path == "/nights"
         assert f'href="{path}"' not in browser.get("/ask").text
     found = browser.get("/ask.json?q=reverie&in=code").json()
     assert (found["place"], found["code"], found["notes"]) == ("memories", [], [])

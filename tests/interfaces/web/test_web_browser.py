@@ -63,6 +63,20 @@ def test_it_is_searched_while_one_types(visit):
     assert browser.trouble == []
 
 
+def test_what_words_found_at_once_is_replaced_by_what_ranks(visit, monkeypatch):
+    """Nobody has to press anything, and the address stays that of the question."""
+    browser = visit()
+    remember_everything(browser.mind)
+    # No home is so large in a test: each counts as not loaded until it was asked once.
+    asked_before = iter([True])
+    monkeypatch.setattr(type(browser.mind.store), "must_load", lambda *_: next(asked_before, False))
+    page = browser.go("/ask?q=staging")
+    page.wait_for_selector("#results:not(:has(.notice)) .rows")
+    assert "heron" in page.locator("#results").inner_text()
+    assert page.evaluate("location.search") == "?q=staging" and not list(asked_before)
+    assert browser.trouble == []
+
+
 def test_review_is_done_by_keyboard_alone(visit):
     """j and k go through the cards, x selects, a decides, u takes back."""
     browser = visit()

@@ -30,6 +30,8 @@ class WebRequest(NamedTuple):
     path: Mapping[str, str] = EMPTY_MAPPING  # the named parts of a view's path
     fields: Mapping[str, Sequence[str]] = EMPTY_MAPPING  # of the address, or of a form
     address: str = "/"  # of the page itself, from the slash on
+    # It is shown to somebody who had rather see a part at once, and the rest a moment later.
+    is_page: bool = False
 
     def text(self, name: str, default: str = "") -> str:
         """The last value of a field, without space around it."""

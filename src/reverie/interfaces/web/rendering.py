@@ -21,7 +21,7 @@ from reverie import Mind
 from reverie.context_window import SAID_BY, format_time_ago
 from reverie.core import clock
 from reverie.core.model import Memory
-from reverie.interfaces.web.page import Done, Page, WebRequest
+from reverie.interfaces.web.page import Done, Page, View, WebRequest
 from reverie.interfaces.web.static_files import static_url
 from reverie.memory.history_text import format_date, format_moment
 from reverie.memory.short_ids import shorten_id
@@ -29,6 +29,7 @@ from reverie.memory.short_ids import shorten_id
 FOLDER = Path(__file__).parent / "templates"
 MAX_COUNTED_EDITS = 50
 MAX_NOTES = 200
+ERROR_TEMPLATE = "error.html"
 MAX_SPACES = 200
 # Counting memories by space takes a while in a large home, and changes little.
 COUNTS_SECONDS = 5.0
@@ -124,8 +125,14 @@ class Renderer:
         self._menu = sorted(placed, key=lambda page: page.place)
         self._home_space = home_space
         self._counts: FrameCounts | None = None
-        # A server leaves out pages that are of one's own machine: nothing leads there then.
-        self._paths = frozenset(one.path for page in pages for one in page.routes)
+        # A server leaves out pages that are of one's own machine, or says there where they are:
+        # nothing leads there then.
+        self._paths = frozenset(
+            one.path
+            for page in pages
+            for one in page.routes
+            if not (isinstance(one, View) and one.template == ERROR_TEMPLATE)
+        )
         self._env = load_templates()
 
     def frame(self, mind: Mind, asked: WebRequest, page: Page | None) -> PageFrame:
@@ -176,11 +183,15 @@ class Renderer:
             f=frame, v=values, link=link, paths=self._paths
         )
 
-    def load_templates(self, names: Iterable[str] = ()) -> None:
-        """Compile these templates (default: all), each of which takes some ten milliseconds, before
-        a page needs them.
+    def list_templates(self) -> list[str]:
+        """The names of all templates."""
+        return self._env.list_templates(extensions=["html"])
+
+    def load_templates(self, names: Iterable[str]) -> None:
+        """Compile these templates, each of which takes some ten milliseconds, before a page needs
+        them.
         """
-        for name in names or self._env.list_templates(extensions=["html"]):
+        for name in names:
             self._env.get_template(name)
 
     def is_stale(self, last: int) -> bool:

@@ -174,6 +174,10 @@ class PostgresSearch:
             rows = db.fetch_rows(SPEAKERS, names=list(names), spaces=list(spaces))
         return {name for (name,) in rows}
 
+    def must_load(self, _spaces: Names) -> bool:
+        """Never: the server has what a search asks for in its indexes."""
+        return False
+
     def candidates(self, request: CandidateRequest) -> CandidatePool | None:
         """See `Store`."""
         # Words are searched by processes that never need numpy.

@@ -61,10 +61,12 @@ create table memory (
 create unique index memory_by_num on memory (tenant, num);
 create index memory_by_space on memory (tenant, space, num);
 create index memory_by_session on memory (tenant, session, num) include (space) where session <> '';
-create index memory_by_kind on memory (tenant, kind, space);
+create index memory_by_kind on memory (tenant, kind, space, retired_at);
+create index memory_by_time on memory (tenant, at, num, space);
 create index memory_by_speaker on memory (tenant, speaker, space) where speaker <> '';
 create index memory_retired on memory (tenant, space, num) where retired_at is not null;
 create index memory_by_trigger on memory (tenant, space) where triggers is not null;
+create index memory_with_details on memory (tenant, space, num) where details is not null;
 
 -- Thinking of src may bring up dst. `space` is that of src: who may not read it sees no edge.
 create table edge (
@@ -77,6 +79,7 @@ create table edge (
     primary key (tenant, src, rel, dst)
 );
 create index edge_by_dst on edge (tenant, dst, rel, src);
+create index edge_undecided on edge (tenant, rel, src, dst) where rel in ('contradicts', 'resembles');
 
 -- Append-only: what happened.
 create table event (
@@ -92,6 +95,7 @@ create table event (
 );
 create index event_by_session on event (tenant, session, seq) where session <> '';
 create index event_by_verb on event (tenant, verb, seq);
+create index event_by_time on event (tenant, verb, at, seq);
 
 -- What an event did to a memory, and what was there before. `space` is the memory's own.
 create table change (

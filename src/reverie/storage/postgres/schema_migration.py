@@ -24,7 +24,7 @@ from reverie.storage.postgres.connection import APP_ROLE, SCHEMA, TenantConnecti
 FOLDER = Path(__file__).parent / "migrations"
 ROW_SECURITY = Path(__file__).with_name("row_security.sql")
 ACCESS_ROW_SECURITY = Path(__file__).with_name("access_row_security.sql")
-LATEST = 3  # the number of the last file in migrations/; a test compares
+LATEST = 4  # the number of the last file in migrations/; a test compares
 MIGRATION_LOCK = 0x52455645  # "REVE": the same for every release
 READERS = re.compile(r"-- readers: (\d+)")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from reverie.storage import Names
 from reverie.storage.sqlite.connection import SqliteConnections
 from reverie.storage.sqlite.reading import StoreReading
+from reverie.storage.sqlite.sql_conditions import sql_placeholders
 
 if TYPE_CHECKING:
     from reverie.storage.arrays import Floats
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     )
     from reverie.storage.column_cache import Corpus
     from reverie.storage.sqlite.column_shards import ShardCache
+
+# Memories whose columns take a tenth of a second to load.
+NOTICED_ROWS = 10_000
 
 
 class SqliteSearch(StoreReading):
@@ -33,6 +37,12 @@ class SqliteSearch(StoreReading):
     _writes: int
     _shards: dict[str, tuple[ShardCache, Connection]]  # by model
     _searched_model: str  # of the latest search, or none yet
+
+    def must_load(self, spaces: Names) -> bool:
+        loaded = self._shards.get(self._searched_model or self._current_model())
+        missing = [one for one in spaces if loaded is None or not loaded[0].has_space(one)]
+        rows = f"select 1 from memory where space in ({sql_placeholders(missing)}) limit ?"
+        return self._count(f"select count(*) from ({rows})", *missing, NOTICED_ROWS) == NOTICED_ROWS
 
     def candidates(self, request: CandidateRequest) -> CandidatePool | None:
         from reverie.storage.candidate_columns import gather_candidates

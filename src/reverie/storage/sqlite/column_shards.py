@@ -74,6 +74,10 @@ class ShardCache:
     lock: threading.Lock = field(default_factory=threading.Lock)
     stemmer: TermStemmer = field(default_factory=TermStemmer)
 
+    def has_space(self, space: str) -> bool:
+        """True if the shard of a space was loaded; it may have to catch up."""
+        return space in self.by_space
+
     def corpus(
         self,
         db: Connection,

@@ -7,6 +7,7 @@ from typing import Any
 from reverie import Mind
 from reverie.core.errors import NotFound
 from reverie.interfaces.web.page import Page, View, WebRequest
+from reverie.interfaces.web.rendering import ERROR_TEMPLATE
 
 AT_HOME = "`reverie web` shows it there."
 WHY = {
@@ -17,6 +18,9 @@ WHY = {
     "web` on it. What is forbidden in a shared space, and trusted, is told on every machine.",
     "nights": "The server sleeps over all spaces of a team at once, those that you cannot read "
     "too, so its nights are nobody's to look at. What they changed stands with each memory.",
+    "changes": "Machines send what changed on them in batches of many memories, and nobody should "
+    "take back such a batch as one. What was changed stands with each memory, with a way back; who "
+    "changed and read what stands in the audit (Team).",
     "health": "How the server is tells whoever runs it: /readyz, /metrics, its log. How your own "
     "memory is: `reverie doctor` on your machine.",
 }
@@ -30,6 +34,7 @@ PATHS = (
     "/guards",
     "/nights",
     "/nights/{run}",
+    "/changes",
     "/health",
     "/health/doctor",
     "/health/growth",
@@ -45,5 +50,5 @@ def say_where(_mind: Mind, asked: WebRequest) -> Any:
 ELSEWHERE = Page(
     "elsewhere",
     "Elsewhere",
-    tuple(View(path, say_where, "error.html") for path in PATHS),
+    tuple(View(path, say_where, ERROR_TEMPLATE) for path in PATHS),
 )

@@ -10,6 +10,7 @@ from reverie import Mind
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import SAID, Hit, Memory, visible_spaces
 from reverie.interfaces.cli.user_input import parse_as_of_time
+from reverie.interfaces.terminal.typed_search import Question, find_by_words
 from reverie.interfaces.web.page import Page, View, WebRequest
 from reverie.interfaces.worker import is_embedder_ready
 
@@ -32,6 +33,8 @@ NEAR_MEANING = 0.3
 # Where nothing here fits, so many other spaces are looked through, by words.
 MAX_SPACES_ELSEWHERE = 12
 MAX_ELSEWHERE = 5
+# Where memories are looked for, which words find at once.
+HASTY_PLACES = ("", "memories")
 FIGURE = re.compile(r"(words|meaning) (-?[\d.]+)")
 
 
@@ -55,6 +58,7 @@ class Answer(NamedTuple):
     far: Sequence[Hit] = ()  # memories that hardly fit
     then: float | None = None  # the moment that is looked back from
     is_alone: bool = False  # nothing here fits, so that other spaces may be worth a look
+    is_hasty: bool = False  # found by words alone, while what ranks is being loaded
     places: dict[str, str] = PLACES
 
 
@@ -72,6 +76,8 @@ def answer_question(mind: Mind, asked: WebRequest) -> Answer:
         if asked.address.partition("?")[0].endswith(".json"):
             raise
         return Answer(query, place, day, problem=str(err))
+    if then is None and place in HASTY_PLACES and is_loading(mind, asked):
+        return answer_by_words(mind, asked, query, limit)
     memories: list[Hit] = []
     talk: list[Hit] = []
     if place in ("", "memories", "talk"):
@@ -109,6 +115,26 @@ def answer_question(mind: Mind, asked: WebRequest) -> Answer:
         then=then,
         is_alone=not near and place in ("", "memories") and then is None,
     )
+
+
+def is_loading(mind: Mind, asked: WebRequest) -> bool:
+    """True if the first page of a large space would wait for what ranks."""
+    spaces = visible_spaces(asked.space)
+    return asked.is_page and not mind.settings.is_off(asked.space) and mind.store.must_load(spaces)
+
+
+def answer_by_words(mind: Mind, asked: WebRequest, query: str, limit: int) -> Answer:
+    """What the index of words finds at once."""
+    question = Question(query, limit=limit)
+    hits = find_by_words(mind.store, question, visible_spaces(asked.space), (), asked.now)
+    return Answer(query, asked.text("in"), "", hits, is_hasty=True)
+
+
+def load_ranking(mind: Mind, asked: WebRequest, answer: Answer) -> None:
+    """Have the next question find all that ranks."""
+    if answer.is_hasty:
+        mode = "auto" if is_embedder_ready(mind.settings) else "words"
+        mind.recall(answer.query, space=asked.space, limit=1, mode=mode)
 
 
 def fits_question(hit: Hit) -> bool:
@@ -177,7 +203,7 @@ PAGE = Page(
     "ask",
     "Ask",
     (
-        View("/ask", answer_question, "ask.html"),
+        View("/ask", answer_question, "ask.html", after=load_ranking),
         View("/ask/elsewhere", find_elsewhere, "elsewhere.html"),
     ),
     place=2,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from reverie import Mind
 from reverie.activity.turn_feed import FedTurn
 from reverie.core.errors import NotFound
+from reverie.core.model import visible_spaces
 from reverie.injection.gate_report import GateVerdict
 from reverie.interfaces.turn_gates import is_near, list_stopped, weigh_turn
 from reverie.interfaces.web.page import Page, View, WebRequest
@@ -44,12 +45,21 @@ class WeighedTurn(NamedTuple):
     verdicts: Sequence[GateVerdict]
     back: str = ""  # where an action goes on to; empty: this page
     more: int = 0  # that are further from the words, and not listed here
+    is_late: bool = False  # nothing was weighed: what ranks is being loaded
 
 
 def show_turn(mind: Mind, asked: WebRequest) -> WeighedTurn:
     """A turn with what was given, and what a gate stops."""
     turn = find_turn(mind, asked)
+    if asked.is_page and mind.store.must_load(visible_spaces(turn.space)):
+        return WeighedTurn(turn, (), is_late=True)
     return WeighedTurn(turn, weigh_turn(mind, turn))
+
+
+def load_weighing(mind: Mind, _asked: WebRequest, shown: WeighedTurn) -> None:
+    """Have the next look at a turn find what is weighed."""
+    if shown.is_late:
+        weigh_turn(mind, shown.turn)
 
 
 def show_gates(mind: Mind, asked: WebRequest) -> WeighedTurn:
@@ -76,7 +86,7 @@ PAGE = Page(
     "Now",
     (
         View("/", show_feed, "now.html"),
-        View("/turn/{event}", show_turn, "turn.html", scripts=()),
+        View("/turn/{event}", show_turn, "turn.html", scripts=(), after=load_weighing),
         View("/turn/{event}/gates", show_gates, "turn_gates.html"),
     ),
     place=1,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from reverie import Mind
 from reverie.core.errors import NotFound
-from reverie.core.model import SAID, Hit
+from reverie.core.model import SAID, Hit, visible_spaces
 from reverie.extraction.past_conversations import PastConversation
 from reverie.extraction.session_replay import ReplayStep
 from reverie.injection.gate_report import GateVerdict
@@ -81,6 +81,7 @@ class ReplayMoment(NamedTuple):
     after: int
     known: Sequence[Hit]  # what the words would have found then
     verdicts: Sequence[GateVerdict]  # what would be given now
+    is_late: bool = False  # neither was looked for: what ranks is being loaded
 
 
 def show_moment(mind: Mind, asked: WebRequest) -> ReplayMoment:
@@ -92,10 +93,10 @@ def show_moment(mind: Mind, asked: WebRequest) -> ReplayMoment:
         raise NotFound(f"No step of this conversation begins with message {number}")
     place = places[number]
     step = steps[place]
+    is_late = asked.is_page and mind.store.must_load(visible_spaces(asked.space))
+    is_asked = bool(step.words.strip()) and not is_late
     known = (
-        mind.recall(step.words, space=asked.space, limit=KNOWN, as_of=step.at)
-        if step.words.strip()
-        else []
+        mind.recall(step.words, space=asked.space, limit=KNOWN, as_of=step.at) if is_asked else []
     )
     return ReplayMoment(
         session,
@@ -106,8 +107,15 @@ def show_moment(mind: Mind, asked: WebRequest) -> ReplayMoment:
         steps[place + 1].number if place + 1 < len(steps) else -1,
         [hit for hit in known if hit.memory.kind != SAID],
         # As if it were said today in a new conversation, which has been told nothing yet.
-        mind.sessions.weigh(step.words, space=asked.space) if step.words.strip() else [],
+        mind.sessions.weigh(step.words, space=asked.space) if is_asked else [],
+        is_late,
     )
+
+
+def load_moment(mind: Mind, asked: WebRequest, shown: ReplayMoment) -> None:
+    """Have the next look at a step find what its words bring up."""
+    if shown.is_late:
+        mind.recall(shown.step.words or shown.session, space=asked.space, limit=1)
 
 
 PAGE = Page(
@@ -116,7 +124,7 @@ PAGE = Page(
     (
         View("/sessions", list_sessions, "sessions.html"),
         View("/sessions/{id}", show_session, "session.html"),
-        View("/sessions/{id}/{number}", show_moment, "session_moment.html"),
+        View("/sessions/{id}/{number}", show_moment, "session_moment.html", after=load_moment),
     ),
     place=6,
     key="s",
