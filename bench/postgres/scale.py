@@ -76,6 +76,7 @@ class Calls(NamedTuple):
 
     seconds: dict[str, list[float]]  # verb → of each call
     errors: list[str]
+    first: float  # seconds of a first recall, which counts the spaces that it reads
 
 
 def tenant_name(number: int) -> str:
@@ -142,9 +143,7 @@ def put_vectors(mind: Mind, kept: list[Memory]) -> None:
 
 def call_until(url: str, load: Load, clients: int, seed: int) -> Calls:
     """Clients of one process, one thread each, until the time is over."""
-    calls = Calls({}, [])
     texts = Texts(1).many(min(load.memories, load.multiplied or load.memories))
-    end = time.perf_counter() + load.seconds
 
     def work(number: int, database: PostgresDatabase) -> None:
         rng = random.Random(f"{seed}/{number}")
@@ -162,6 +161,10 @@ def call_until(url: str, load: Load, clients: int, seed: int) -> Calls:
         closing(PostgresDatabase(url, max_connections=clients)) as database,
         ThreadPoolExecutor(clients) as threads,
     ):
+        with open_mind(database, 0) as mind:
+            first = timed(lambda: call(mind, "recall", texts[0]))
+        calls = Calls({}, [], first)
+        end = time.perf_counter() + load.seconds
         for done in [threads.submit(work, number, database) for number in range(clients)]:
             done.result()
     return calls
@@ -195,6 +198,7 @@ def run_clients(url: str, load: Load, watched: list[EmbeddedPostgres]) -> dict[s
     errors = [error for part in parts for error in part.errors]
     worked = [processor_seconds(node) - at for node, at in zip(watched, before, strict=True)]
     return {
+        "first_recall_ms": 1e3 * max(part.first for part in parts),
         "calls": len(every),
         "calls_per_second": len(every) / taken,
         "p50_ms": 1e3 * percentile(every, 0.5),

@@ -5,6 +5,8 @@ Real databases of both kinds, filled with the same random memories.
 """
 
 import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import numpy as np
@@ -15,7 +17,13 @@ from reverie.core.model import Add, Filter, Memory, Retire, Revise
 from reverie.retrieval.hybrid_search import find_identifiers
 from reverie.storage import open_store
 from reverie.storage.candidates import CandidateRequest, NeighbourRequest
-from reverie.storage.postgres import PostgresDatabase, vector_search
+from reverie.storage.postgres import (
+    PostgresDatabase,
+    candidate_pool,
+    space_figures,
+    vector_search,
+)
+from reverie.storage.postgres.space_figures import figure_cache
 from reverie.storage.postgres.vector_search import (
     IndexedModel,
     ensure_vector_indexes,
@@ -333,3 +341,59 @@ def test_speakers_are_those_who_said_something_there(stores):
     _, postgres, _, _ = stores
     assert postgres.speakers(["Ann", "ann", "Nobody", ""], SPACES) == {"Ann"}
     assert postgres.speakers(["Ann"], ("elsewhere",)) == set()
+
+
+def test_figures_of_a_large_space_are_estimated_from_an_even_sample(
+    postgres_url, database, monkeypatch
+):
+    """The usual cosine and the median length come from a few memories, and are about right."""
+    memories = [
+        memory._replace(space="demo", expires_at=None) for memory in random_memories(NUMBER)
+    ]
+    vectors = random_vectors(NUMBER)
+    fill_store(database.store("acme"), memories, vectors)
+    request = CandidateRequest(model=MODEL, vector=vectors[0], spaces=("demo",), terms=("w1",))
+    monkeypatch.setattr(candidate_pool, "SAMPLE_SIZE", 100)
+    figure_cache(database.pool).forget("acme", ["demo"])
+    exact = database.store("acme").candidates(request)
+    monkeypatch.setattr(space_figures, "SAMPLED_LENGTHS", 100)
+    for module in (candidate_pool, space_figures):
+        monkeypatch.setattr(module, "LARGE_SPACE", 0)
+
+    with closing(PostgresDatabase(postgres_url, column_bytes=0)) as other:
+        estimated = other.store("acme").candidates(request)
+
+    assert estimated.ids == exact.ids
+    assert estimated.memories == exact.memories == NUMBER
+    assert abs(estimated.mean - exact.mean) < 0.06
+    assert abs(estimated.spread - exact.spread) < 0.06
+    assert abs(estimated.typical / exact.typical - 1) < 0.2
+    assert 0 < estimated.spread < 0.5
+
+
+def test_many_first_searches_of_a_space_count_it_once(postgres_url, database, monkeypatch):
+    """Searches that begin together wait for the one that counts the space."""
+    memories, vectors = random_memories(60), random_vectors(60)
+    fill_store(database.store("acme"), memories, vectors)
+    request = CandidateRequest(model=MODEL, vector=vectors[0], spaces=SPACES, terms=("w1",))
+    counted = []
+    count_spaces = candidate_pool.count_spaces
+
+    def count_slowly(db, cache, spaces):
+        counted.append(spaces)
+        db.execute("select pg_sleep(0.3)")
+        return count_spaces(db, cache, spaces)
+
+    monkeypatch.setattr(candidate_pool, "count_spaces", count_slowly)
+    with closing(PostgresDatabase(postgres_url, column_bytes=0)) as other:
+        begin = threading.Barrier(4)
+
+        def search():
+            begin.wait()
+            return other.store("acme").candidates(request).ids
+
+        with ThreadPoolExecutor(4) as threads:
+            found = [done.result() for done in [threads.submit(search) for _ in range(4)]]
+
+    assert len(counted) == 1
+    assert all(ids == found[0] for ids in found)

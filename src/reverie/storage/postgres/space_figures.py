@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from reverie.core.clock import ticks
+from reverie.core.time_limit import find_time_left
 from reverie.storage.postgres.connection import PostgresPool, TenantConnection
 
 T = TypeVar("T")
@@ -55,10 +57,35 @@ GROWTH = """
     where s.space ~ nullif(current_setting('reverie.readable', true), '')
     order by s.place
 """
+# Memories of a space above which figures are estimated from an even sample, and how many are looked
+# at: all of a million would be a second of the server's.
+LARGE_SPACE, SAMPLED_LENGTHS = 20_000, 2_000
+# Searches that wait for the first count of a space by another share so many locks.
+COUNTING_LOCKS = 64
+# Seconds to wait for it; then each counts for itself.
+COUNTING_SECONDS = 30.0
+
 MEDIAN_LENGTH = """
     select percentile_cont(0.5) within group (order by char_length(m.text))
     from memory m
     where m.tenant = %(tenant)s and m.space = %(space)s
+"""
+LARGE_MEDIAN = """
+    select percentile_cont(0.5) within group (order by next.length)
+    from (
+        select min(num) as first, max(num) as last
+        from memory
+        where tenant = %(tenant)s and space = %(space)s
+    ) as ends
+    cross join generate_series(
+        ends.first, ends.last, greatest(1, (ends.last - ends.first) / %(rows)s)
+    ) as place
+    cross join lateral (
+        select char_length(text) as length from memory
+        where tenant = %(tenant)s and space = %(space)s and num >= place
+        order by num
+        limit 1
+    ) as next
 """
 
 
@@ -96,6 +123,7 @@ class FigureCache:
         self._notes: OrderedDict[Hashable, tuple[float, Any]] = OrderedDict()
         # Tokens that were found to be too common, with the time until which they are.
         self._common: OrderedDict[TokenKey, dict[str, float]] = OrderedDict()
+        self._counting = [threading.Lock() for _ in range(COUNTING_LOCKS)]
 
     def remember(
         self,
@@ -119,6 +147,27 @@ class FigureCache:
             while len(self._notes) > MAX_NOTES:
                 self._notes.popitem(last=False)
         return fresh
+
+    @contextmanager
+    def counting(self, tenant: str, spaces: Sequence[str]) -> Iterator[bool]:
+        """True if nothing is known of any of these spaces. One search at a time counts them then,
+        and the others wait: many at once would each look through a million memories.
+        """
+        if self._knows(tenant, spaces):
+            yield False
+            return
+        lock = self._counting[hash((tenant, *spaces)) % COUNTING_LOCKS]
+        left = find_time_left()
+        held = lock.acquire(timeout=COUNTING_SECONDS if left is None else max(0.0, left))
+        try:
+            yield not self._knows(tenant, spaces)
+        finally:
+            if held:
+                lock.release()
+
+    def _knows(self, tenant: str, spaces: Sequence[str]) -> bool:
+        with self._lock:
+            return any((tenant, space) in self._kept for space in spaces)
 
     def note_common(self, key: TokenKey, tokens: Collection[str]) -> None:
         """Keep for NOTE_SECONDS that a reader's search found some tokens too common to count."""
@@ -249,7 +298,11 @@ def find_typical_length(db: TenantConnection, cache: FigureCache, space: Searche
     name, figures = space
     if figures.has_typical():
         return figures.typical
-    typical = float(db.fetch_value(MEDIAN_LENGTH, space=name) or 0.0)
+    if figures.memories > LARGE_SPACE:
+        median = db.fetch_value(LARGE_MEDIAN, space=name, rows=SAMPLED_LENGTHS)
+    else:
+        median = db.fetch_value(MEDIAN_LENGTH, space=name)
+    typical = float(median or 0.0)
     (kept,) = cache.look_up(db.tenant, [name])
     if kept.figures.last:
         measured = replace(kept.figures, typical=typical, typical_of=figures.memories)
