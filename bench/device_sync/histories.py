@@ -370,7 +370,7 @@ class History:
             data = device.folder[name]
             luck = self.rng.random()
             if luck < 0.1:
-                data = data[: self.rng.randrange(len(data))]
+                data = data[: self.rng.randrange(max(1, len(data)))]
             elif luck < 0.15:
                 place = self.rng.randrange(len(data))
                 data = data[:place] + bytes([data[place] ^ 0x55]) + data[place + 1 :]

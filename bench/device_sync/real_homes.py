@@ -152,7 +152,7 @@ class ThreeHomes:
 
     def __init__(self, kind: str, server: TeamServer | None = None) -> None:
         self.kind, self.server = kind, server
-        self.key = server.hire() if server else ""
+        self.key = server.hire_somebody() if server else ""
         self.root = Path(tempfile.mkdtemp(dir=DISK if DISK.is_dir() else None))
         self.oracle = Oracle()
         self.count = self.kills = self.both_sided = 0

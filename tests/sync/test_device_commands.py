@@ -77,6 +77,12 @@ def test_commands_say_what_is_and_what_to_do(run, tmp_path):
     run("laptop", "sync", "add", "carried", "--as", "laptop", "--plain")
     code, said = run("laptop", "sync", "--status")
     assert code == 0 and "carried" in said and "laptop (this machine" in said
+    code, said = run("laptop", "sync")
+    assert code == 0 and "0 written for the others; 0 new here" in said
+    (tmp_path / "carried").rename(tmp_path / "away")
+    code, said = run("laptop", "sync")
+    assert code == 0 and "reverie-log is not there" in said and "What waits goes later" in said
+    (tmp_path / "away").rename(tmp_path / "carried")
     code, said = run("laptop", "sync", "remove", "carried")
     assert code == 0 and "No longer" in said
 

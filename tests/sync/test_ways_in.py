@@ -13,10 +13,15 @@ import httpx
 import pytest
 
 import reverie
+from reverie.access.oidc_login import OidcLogin, OidcProvider
+from reverie.core.clock import now
 from reverie.core.errors import Unauthenticated
 from reverie.sync.credentials import credentials_file
 from reverie.sync.server_client import parse_server_url
-from tests.support.helpers import wait_until
+from tests.support.helpers import PATIENCE, wait_until
+from tests.support.openid_provider import OpenidProvider
+from tests.support.postgres import free_port
+from tests.support.team_server import running_team
 from tests.sync.conftest import key_of
 
 
@@ -40,10 +45,12 @@ def environment(home):
 
 
 @contextmanager
-def asking(home, url):
-    """`reverie login URL` as it waits: the page and code that it shows, and the process."""
+def asking(home, url, *words):
+    """`reverie login URL` as it waits, or another command: the page and code that it shows, and the
+    process.
+    """
     process = subprocess.Popen(
-        [sys.executable, "-m", "reverie", "login", url, "--tenant", "acme"],
+        [sys.executable, "-m", "reverie", *(words or ("login", url)), "--tenant", "acme"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -94,6 +101,55 @@ def test_a_machine_is_let_in_on_the_page(team, tmp_path):
         assert "Welcome, bob" in httpx.post(f"{team.url}/device/join", data=form, timeout=120).text
         out, err = process.communicate(timeout=120)
     assert process.returncode == 0 and "as bob" in err, out + err
+
+
+@pytest.fixture
+def with_provider(postgres_url):
+    """A team's server whose people sign in at their organisation's provider."""
+    with OpenidProvider() as provider:
+        provider.now = now()
+        oidc = OidcLogin(
+            OidcProvider(
+                issuer=provider.issuer,
+                client_id=provider.client_id,
+                client_secret=provider.client_secret,
+            )
+        )
+        with running_team(postgres_url, free_port(), oidc=oidc) as team:
+            team.control.people.create_user(team.admin, "ann", now=now(), email="ann@example.com")
+            yield team
+
+
+@pytest.mark.slow
+def test_sealed_machines_come_in_by_a_code_alone(with_provider, tmp_path):
+    """The first on the page, signed in at the provider; the second by `reverie team approve` on the
+    first, which is logged in to no server. What is private goes there sealed only.
+    """
+    team, laptop, desk = with_provider, tmp_path / "laptop", tmp_path / "desk"
+    add = ("sync", "add", team.url, "--sealed", "--as")
+    with asking(laptop, team.url, *add, "laptop") as (page, code, process):
+        with httpx.Client(base_url=team.url, follow_redirects=True) as browser:
+            (link,) = re.findall(r'href="(/login[^"]*)"', browser.get(page).text)
+            back = browser.get(link.replace("&amp;", "&"))
+            (on,) = re.findall(r'href="(/device[^"]*)"', back.text)
+            browser.get(on)
+            said = browser.post("/device", data={"user_code": code, "answer": "yes"})
+            assert "It is let in" in said.text
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0 and "AGE-SECRET-KEY-1" in err, out + err
+    run_words(laptop, "remember", "Brunhilde has the wolfram.", "--space", "me/demo")
+    run_words(laptop, "sync")
+    with asking(desk, team.url, *add, "desk") as (_, code, process):
+        assert "No device waits" in run_words(laptop, "team", "approve", "ZZZZ-ZZZZ")[1]
+        status, said = run_words(laptop, "team", "approve", code)
+        assert status == 0 and said.startswith("Let in: "), said
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, out + err
+    (code,) = set(re.findall(r"--accept (\S+)", err))
+    assert "desk is paired" in run_words(laptop, "sync", "pair", "--accept", code)[1]
+    assert "1 new here" in run_words(desk, "sync")[1]
+    assert not credentials_file(laptop).exists()
+    assert team.database.store("acme").stats().memories == 0
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ the two does it again, and it comes to the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
 from reverie.access.rights import check_shared
@@ -19,6 +19,7 @@ from reverie.storage import Store
 from reverie.sync.credentials import (
     Credentials,
     load_credentials,
+    load_place_keys,
     remove_credentials,
     save_credentials,
 )
@@ -136,6 +137,22 @@ def await_device_key(url: str, code: DeviceCode, pause: Callable[[float], None])
                 pause(max(code.interval, err.retry_after or 0.0))
     finally:
         client.close()
+
+
+def let_in(settings: Settings, store: Store, user_code: str) -> str:
+    """Let in the device that shows a code, as the user of this home at the server that it is
+    logged in to, or at one that keeps its sealed files; what it calls itself.
+    """
+    places = {} if load_account(store) else load_place_keys(settings.home)
+    if not places:
+        with closing(open_client(settings, store)) as client:
+            return approve_device(client, user_code)
+    *others, last = places.items()
+    for url, key in others:
+        with suppress(NotFound), closing(ServerClient(url, key)) as client:
+            return approve_device(client, user_code)
+    with closing(ServerClient(*last)) as client:
+        return approve_device(client, user_code)
 
 
 def approve_device(client: ServerClient, user_code: str) -> str:

@@ -52,16 +52,12 @@ class TeamVerbs(VerbGroup):
         return log_in(self._settings, self._store, url, key)
 
     def let_in(self, user_code: str) -> str:
-        """Let another machine in as yourself, by the code that `reverie login` shows there; what
-        it calls itself.
+        """Let another machine in as yourself, by the code that `reverie login`, or `reverie sync
+        add URL --sealed`, shows there; what it calls itself.
         """
-        from reverie.sync.team_server import approve_device, open_client
+        from reverie.sync.team_server import let_in
 
-        client = open_client(self._settings, self._store)
-        try:
-            return approve_device(client, user_code)
-        finally:
-            client.close()
+        return let_in(self._settings, self._store, user_code)
 
     def logout(self) -> Account | None:
         """Be in step with no server any more, and forget the key. Nothing is erased on either

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from reverie.sync.device_logs.pairing import PairingState
 
 commands = CommandTable()
+DEFAULT_TENANT = "default"  # of a server that has one
 MAX_NAMED = 10  # texts that were revised on two machines
 NOT_SEALED = (
     "The logs of this memory are not sealed: nothing is to be paired. A sealed place is made by "
@@ -64,7 +65,11 @@ def sync_now(
         team, devices = mind.team.status(), mind.devices.status()
     cli.answer(
         {"synced": server, "devices": done, "status": status_values(team, devices)},
-        [*(describe_sync(server) if server else ()), *(describe_devices(done) if done else ())],
+        [
+            *(describe_sync(server) if server is not None else ()),
+            # One that did nothing is false, and may have met trouble.
+            *(describe_devices(done) if done is not None else ()),
+        ],
     )
 
 
@@ -84,6 +89,9 @@ def add_place(
     plain: Annotated[
         bool, typer.Option("--plain", help="Not sealed: who has the folder can read it.")
     ] = False,
+    tenant: Annotated[
+        str, typer.Option("--tenant", help="Your organisation at the server.")
+    ] = DEFAULT_TENANT,
 ) -> None:
     """Have the same memory on your other machines.
 
@@ -93,10 +101,10 @@ def add_place(
     without --sealed is a team's: you log in to it.
     """
     if is_server(where) and not sealed:
-        log_in(cli, where, key)
+        log_in(cli, where, key, tenant=tenant)
         return
     check_options(where, sealed=sealed, plain=plain, key=key)
-    token = find_server_key(cli, where, key) if is_server(where) else ""
+    token = find_server_key(cli, where, key, tenant) if is_server(where) else ""
     with cli.open_mind() as mind:
         wanted = True if sealed else wants_sealed(plain=plain)
         place = mind.devices.add(where, name=name, sealed=wanted, key=token)
@@ -115,7 +123,7 @@ def check_options(where: str, *, sealed: bool, plain: bool, key: str) -> None:
         raise BadInput("--key is for a server: reverie sync add https://server --sealed --key -")
 
 
-def find_server_key(cli: CliContext, where: str, key: str) -> str:
+def find_server_key(cli: CliContext, where: str, key: str, tenant: str) -> str:
     """The key that was given, or that a person gets by a code; "" where the home has one."""
     from reverie.core.age_sealing import load_age
     from reverie.sync.credentials import load_place_key
@@ -131,7 +139,7 @@ def find_server_key(cli: CliContext, where: str, key: str) -> str:
             with closing(ServerClient(url, known)) as client:
                 client.whoami()
             return known
-    return obtain_key(cli, url, key, "", "", "default")
+    return obtain_key(cli, url, key, "", "", tenant)
 
 
 def wants_sealed(*, plain: bool) -> bool | None:
