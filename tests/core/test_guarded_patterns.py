@@ -165,6 +165,15 @@ def test_no_letter_passes_for_another_one_unseen():
             )
 
 
+def test_alternatives_call_for_what_their_whole_expression_does():
+    """Given one by one or as one; where one of them needs no piece, it always may fit."""
+    for ways in (("red heron", "blue crane"), ("red heron", "[a-z]+"), ("ab", "c")):
+        for text in ("a red heron", "blue", "a blue crane", "ab", "xyz", ""):
+            whole = "|".join(f"(?:{one})" for one in ways)
+            found = list(PatternGuard([ways]).select(text))
+            assert found == list(PatternGuard([whole]).select(text)), (ways, text)
+
+
 def test_nothing_fits_an_expression_without_alternatives():
     """It is what a language says nothing of."""
     empty = GuardedPattern(())

@@ -25,9 +25,10 @@ from reverie.core.home_key import read_home_key
 from reverie.runtime.home_encryption import check_has_databases
 from reverie.storage import backups
 from reverie.storage.sqlite import database_library, repair_store
-from reverie.storage.sqlite.encrypted_pages import PAGE_BYTES
+from reverie.storage.sqlite.encrypted_pages import PAGE_BYTES, write_mended_copy
 from reverie.storage.sqlite.home_conversion import alone_in_home
 from reverie.storage.sqlite.home_gate import PENDING_FILE
+from reverie.storage.sqlite.salvage import find_schema_fault
 from reverie.testing import NOON, SPACE, memory
 from tests.support.encrypted_homes import (
     decrypt,
@@ -457,6 +458,46 @@ def test_a_damaged_page_costs_what_stood_on_it(tmp_path):
     assert files_holding(home, *WORDS) == []
     with memory(home, mirror="off") as mind:
         assert mind.data.verify() == []
+
+
+def damage_page(path, number, offset=99):
+    data = bytearray(path.read_bytes())
+    data[(number - 1) * PAGE_BYTES + offset] ^= 0x04
+    path.write_bytes(data)
+
+
+def find_schema_page(path, key, folder):
+    """A page, not the first, without which nobody finds the tables of a file."""
+    for number in range(2, path.stat().st_size // PAGE_BYTES + 1):
+        one = folder / "one.db"
+        shutil.copy(path, one)
+        damage_page(one, number)
+        write_mended_copy(one, key, folder / "mended.db")
+        if find_schema_fault(one, folder / "mended.db", key):
+            return number
+    raise AssertionError("the schema stands on one page")
+
+
+@pytest.mark.parametrize("what", ["salt", "first page", "later page"])
+def test_a_damaged_page_of_the_schema_costs_no_row(tmp_path, what):
+    """It comes from a backup of the same key, so that what was kept since is there all the same."""
+    home = tmp_path / "home"
+    key = make_encrypted_home(home).database
+    fill(home, count=40)
+    path = home / "reverie.db"
+    with memory(home, mirror="off") as mind:
+        mind.remember("The newest heron flies since the backup.", space=SPACE)
+    before = {row["id"] for row in list_memories(home)}
+    if what == "salt":
+        damage_page(path, 1, offset=7)
+    else:
+        damage_page(path, 1 if what == "first page" else find_schema_page(path, key, tmp_path))
+    problems = repair_store(f"sqlite:///{path}", list((home / "backups").glob("*.db")), "now")
+    assert not any("whole file" in problem.message for problem in problems), problems
+    assert {row["id"] for row in list_memories(home)} == before
+    with memory(home, mirror="off") as mind:
+        assert mind.data.verify() == []
+    assert files_holding(home, *WORDS, "newest") == []
 
 
 def list_memories(home):

@@ -763,7 +763,9 @@ def test_browsing_filters_combine(store):
     store.apply([Retire(id=b.id, at=NOON)], make_event("forget"))
 
     def seen(**where):
-        return [m.text for m in store.browse(Filter(**where))]
+        found = store.browse(Filter(**where))
+        assert store.browse_texts(Filter(**where)) == [(m.id, m.text) for m in found]
+        return [m.text for m in found]
 
     assert seen() == ["c", "a"]
     assert seen(active=None) == ["c", "b", "a"]

@@ -44,6 +44,8 @@ TRIPLE = 3
 COMMON_LETTERS = " etaoinsr"
 
 
+# Of all phrases of a language they are read twice: for each section, and for which may be met.
+@lru_cache(maxsize=20_000)
 def list_required_pieces(pattern: str) -> Pieces:
     """The pieces, in lower case, of which one stands in every text that an expression fits.
 
@@ -105,9 +107,12 @@ def choose_triple(piece: str) -> Triple:
 
 
 class PatternGuard:
-    """Tells which of several expressions may fit a text, by the letters that they need."""
+    """Tells which of several expressions may fit a text, by the letters that they need.
 
-    def __init__(self, patterns: Iterable[str]) -> None:
+    An expression that is given as its alternatives fits what one of them fits.
+    """
+
+    def __init__(self, patterns: Iterable[str | Sequence[str]]) -> None:
         self.patterns = tuple(patterns)
 
     def select(self, text: str) -> Sequence[int]:
@@ -132,7 +137,9 @@ class PatternGuard:
         short: list[tuple[str, int]] = []
         long: dict[Triple, list[tuple[str, int]]] = {}
         for number, pattern in enumerate(self.patterns):
-            pieces = list_required_pieces(pattern)
+            ways = [pattern] if isinstance(pattern, str) else pattern
+            needed = [list_required_pieces(one) for one in ways]
+            pieces = NOTHING.union(*needed) if all(needed) else NOTHING
             if not pieces:
                 always.append(number)
             for piece in sorted(pieces):

@@ -332,7 +332,8 @@ def find_verbatim_duplicates(
     folded = fold_text(memory.text)
     # The search by words finds only what counts; a retired one is looked for among the newest.
     matches = store.search_words(tokenize_query(memory.text), spaces, 3)
-    recent = store.browse(
+    # Of hundreds hardly one says the same: of the others the text is all that is read.
+    recent = store.browse_texts(
         Filter(
             spaces=spaces,
             kinds=(memory.kind,),
@@ -340,8 +341,9 @@ def find_verbatim_duplicates(
             limit=RECENT_MEMORIES,
         )
     )
+    ids = [id for id, _ in matches] + [id for id, text in recent if fold_text(text) == folded]
     found: dict[str, Memory] = {}
-    for other in (*store.get([id for id, _ in matches]), *recent):
+    for other in store.get(list(dict.fromkeys(ids))):
         if other.kind == EXCERPT or fold_text(other.text) != folded:
             continue
         if is_unverified(other) and not is_unverified(memory):

@@ -314,7 +314,7 @@ class LearnedPhrases(dict[str, GuardedPattern]):
     @cached_property
     def statements(self) -> PatternGuard:
         """Which of STATEMENTS may be met in a sentence."""
-        return PatternGuard(self[name].pattern for name in STATEMENTS)
+        return PatternGuard(self[name].alternatives for name in STATEMENTS)
 
     def __missing__(self, name: str) -> GuardedPattern:
         within = LISTS.get(name)

@@ -143,6 +143,10 @@ class CallerStore:
         """As of the store, as this caller believes it."""
         return [DatedDetails(one.created_at, one.details) for one in self.browse(where)]
 
+    def browse_texts(self, where: Filter) -> list[tuple[str, str]]:
+        """As of the store; they count as read."""
+        return [(memory.id, memory.text) for memory in self.browse(where)]
+
     def with_triggers(self, spaces: Names, *, within: float | None = None) -> list[Memory]:
         """As of the store; what others wrote has no triggers for this caller."""
         found = self._as_read(self._store.with_triggers(spaces, within=within))

@@ -121,6 +121,9 @@ class StoreReading:
     def browse(self, where: Filter) -> list[Memory]:
         return list(map(to_memory, self._browse_columns(COLUMNS, where)))
 
+    def browse_texts(self, where: Filter) -> list[tuple[str, str]]:
+        return [(id, text) for id, text in self._browse_columns("id, text", where)]
+
     def read_details(self, where: Filter) -> list[DatedDetails]:
         rows = self._browse_columns("created_at, details", where)
         return [DatedDetails(created_at, from_json(details) or {}) for created_at, details in rows]

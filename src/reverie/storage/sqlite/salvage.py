@@ -2,8 +2,8 @@
 
 Rows are read table by table; where a page is broken, the range of row numbers is halved until only
 the rows on that page are lost. A file whose first page is broken is read with that of a backup, or
-with a header made anew: whichever reads most; of an encrypted file nothing is readable without its
-first page. What is lost is taken from the backups and brought up
+with a header made anew: whichever reads most. Of an encrypted file any page by which its tables are
+found is taken from a backup of the same key. What is lost is taken from the backups and brought up
 to date from the log (`row_repair`).
 """
 
@@ -24,6 +24,7 @@ from reverie.storage.sqlite.database_library import is_encrypted_database
 from reverie.storage.sqlite.encrypted_pages import (
     has_whole_page,
     looks_encrypted,
+    read_spare_pages,
     write_mended_copy,
 )
 from reverie.storage.sqlite.integrity_checks import (
@@ -55,6 +56,8 @@ HEADER_BYTES, PAGE_BYTES = 100, 4_096
 MIN_LIKENESS = 0.9  # of a damaged declaration to what it was: a few letters differ
 # Row numbers up to here are tried where nothing tells how many rows there were.
 MAX_BLIND_NUMBER = 1 << 14
+# Pages of a backup that are tried one by one, the first ones first: there tables are named.
+MAX_SPARE_TRIES = 64
 
 
 def salvage_database(
@@ -78,7 +81,7 @@ def salvage_database(
         lost = (
             copy_readable(damaged, fresh, backups)
             if key is None
-            else copy_decryptable(damaged, fresh, key)
+            else copy_decryptable(damaged, fresh, key, backups)
         )
         if broken := count_broken_changes(fresh):
             mend_changes(fresh)
@@ -120,21 +123,68 @@ def check_decryptable(damaged: Path, key: bytes | None) -> None:
         )
 
 
-def copy_decryptable(damaged: Path, fresh: Connection, key: bytes) -> list[str]:
+def copy_decryptable(
+    damaged: Path, fresh: Connection, key: bytes, backups: Sequence[Path]
+) -> list[str]:
     """Copy every canonical row of an encrypted file whose pages are as they were sealed. Returns
     what was lost, in words.
     """
     with tempfile.TemporaryDirectory(dir=damaged.parent) as folder:
         mended = Path(folder) / "mended.db"
         write_mended_copy(damaged, key, mended)
-        copy_journal(damaged, mended)
+        reason, lost = find_schema_fault(damaged, mended, key), []
+        if reason:
+            lost.append("the head of the file")
+            if not has_schema_of_backup(damaged, mended, key, backups):
+                return [f"the whole file ({reason})"]
         with connect_read_only(mended, immutable=False, key=key) as old:
             old.text_factory = decode_damaged
-            try:
-                old.execute("select count(*) from sqlite_master").fetchone()
-            except database_library.Error as err:
-                return [f"the whole file ({err})"]
-            return copy_tables(old, fresh)
+            return [*copy_tables(old, fresh), *lost]
+
+
+def find_schema_fault(damaged: Path, mended: Path, key: bytes) -> str:
+    """Why the tables of a mended copy cannot be found; "" if they can. The copy has the journal of
+    the file.
+    """
+    for tail in ("-wal", "-shm"):
+        mended.with_name(f"{mended.name}{tail}").unlink(missing_ok=True)
+    copy_journal(damaged, mended)
+    try:
+        with connect_read_only(mended, immutable=False, key=key) as old:
+            old.execute("select name, sql from sqlite_master").fetchall()
+            old.execute("select count(*) from memory").fetchone()
+    except database_library.Error as err:
+        return str(err)
+    return ""
+
+
+def has_schema_of_backup(damaged: Path, mended: Path, key: bytes, backups: Sequence[Path]) -> bool:
+    """True once the mended copy has the pages of a backup that say where tables are, in place of
+    its own broken ones; no others, for what stands on them is older than the file.
+
+    Tables begin on the same pages in both, unless the file was written anew since.
+    """
+    for backup in backups:
+        spare = sorted(read_spare_pages(damaged, key, backup).items())
+        few = spare[:MAX_SPARE_TRIES]
+        for choice in (*(few[:count] for count in range(1, len(few) + 1)), spare):
+            used = dict(choice)
+            write_mended_copy(damaged, key, mended, used)
+            if used and not find_schema_fault(damaged, mended, key):
+                keep_needed_pages(damaged, mended, key, used)
+                return True
+    return False
+
+
+def keep_needed_pages(damaged: Path, mended: Path, key: bytes, used: dict[int, bytes]) -> None:
+    """Take out of a mended copy the pages of a backup without which its tables are found too."""
+    for number in list(used)[:MAX_SPARE_TRIES]:
+        page = used.pop(number)
+        write_mended_copy(damaged, key, mended, used)
+        if find_schema_fault(damaged, mended, key):
+            used[number] = page
+    write_mended_copy(damaged, key, mended, used)
+    find_schema_fault(damaged, mended, key)  # its journal is that of the file again
 
 
 def fill_small_tables(fresh: Connection, olds: Sequence[Connection], *, whole: bool) -> None:
