@@ -151,8 +151,12 @@ def test_files_that_take_long_are_there():
 
 
 def is_short_wait(node: ast.AST) -> bool:
-    """True of a call that gives up after some seconds: `.wait(10)`, `.communicate(timeout=30)`."""
+    """True of a call that gives up after some seconds: `.wait(10)`, `.communicate(timeout=30)`,
+    and `companion.wait()`, which gives up after thirty.
+    """
     match node:
+        case ast.Call(func=ast.Attribute(attr="wait") as func, args=[], keywords=[]):
+            return ast.unparse(func.value).endswith("companion")
         case ast.Call(func=ast.Attribute(attr="wait" | "join" | "communicate"), args=args):
             limits = [*args, *(word.value for word in node.keywords if word.arg == "timeout")]
         case _:
@@ -174,9 +178,9 @@ def test_what_must_happen_is_waited_for_with_patience():
 
 def test_a_short_wait_is_seen():
     """Where there is a limit in seconds; a look that is repeated has none, or less than one."""
-    seen = "process.wait(10)\nprocess.communicate(timeout=30.0)\nthread.join(5)"
+    seen = "process.wait(10)\nprocess.communicate(timeout=30.0)\nthread.join(5)\ncompanion.wait()"
     fine = "process.wait()\nprocess.wait(120)\nthread.join(0.01)\n', '.join(names)\nwait(1)"
-    assert 3 == sum(map(is_short_wait, ast.walk(ast.parse(seen))))
+    assert 4 == sum(map(is_short_wait, ast.walk(ast.parse(seen))))
     assert not any(map(is_short_wait, ast.walk(ast.parse(fine))))
 
 

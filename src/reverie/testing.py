@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 NOON = 1_760_000_000.0  # 9 October 2025, 08:53:20 UTC
 SPACE = "me/demo"
 PATIENT_SECONDS = 10.0
+PATIENT_JUDGE_SECONDS = 60.0
 
 
 class Clock:
@@ -69,12 +70,17 @@ def memory(
     that stands still.
 
     Further names are those of `Settings`. `embedder="none"` gives a mind that knows only words. A
-    first turn is searched for as long as 10 seconds, so that a busy machine finds the same as an
-    idle one; name `deadline` to test what comes of a short one.
+    first turn is searched for as long as 10 seconds, and a model may judge for a minute, so that a
+    busy machine finds the same as an idle one; name `deadline` or `llm_judge_seconds` to test what
+    comes of short ones.
     """
     home = Path("reverie-testing") if str(where) == ":memory:" else Path(where)
     wordless = embedder == "none"
-    usual = {"embedder": "none" if wordless else "toy", "deadline": PATIENT_SECONDS}
+    usual: dict[str, Any] = {
+        "embedder": "none" if wordless else "toy",
+        "deadline": PATIENT_SECONDS,
+        "llm_judge_seconds": PATIENT_JUDGE_SECONDS,
+    }
     chosen = Settings(home=home, **{**usual, **settings})
     model = None if isinstance(embedder, str) else embedder or ToyEmbedder()
     return reverie.open(

@@ -691,7 +691,7 @@ def test_a_companion_sleeps_when_it_is_quiet(clock, monkeypatch):
             mind.remember(f"Guess number {i}.", space=SPACE)
         with mind.companion(space=f"{SPACE}/session") as companion:
             companion.turn([{"role": "user", "content": "hello"}])
-            assert companion.wait()
+            assert companion.wait(120)
             time.sleep(0.2)
             assert mind.store.meta("slept_at") is None
             clock.tick(minutes=16)

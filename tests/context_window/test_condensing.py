@@ -181,7 +181,7 @@ def test_condensed_passages_can_be_recalled(mind):
     with mind.companion(space=SPACE, session="s1") as companion:
         companion.turn(said)
         made = companion.condense(said, limit=LIMIT, strategy="sliding-window")
-        assert companion.wait() and not companion.trouble
+        assert companion.wait(120) and not companion.trouble
     mind.settle()
     assert not any(m["content"] == FACT for m in made.messages)
     best, *_ = mind.recall("which port does the staging broker listen on?", space=SPACE, limit=3)
@@ -234,7 +234,7 @@ def test_facts_are_learned_once(mind, clock):
         clock.tick(minutes=6)
         companion.turn(made.messages)
         companion.condense([*made.messages, *talk()[:30]], limit=LIMIT)
-        companion.wait()
+        companion.wait(120)
     mind.settle()
     learned = [m for m in mind.browse(space=SPACE, limit=1_000) if m.kind not in (EXCERPT, "event")]
     assert 1 == len([m for m in learned if "linter" in m.text])
@@ -270,11 +270,11 @@ def test_how_an_error_was_put_right_is_learned_when_it_leaves(mind):
     with mind.companion(space=SPACE, session="s1") as companion:
         companion.turn(said[:7])
         companion.turn(said)
-        companion.wait()
+        companion.wait(120)
         mind.settle()
         assert [] == of_kind(mind, "learning")
         assert companion.condense(said, limit=2_000).done
-        companion.wait()
+        companion.wait(120)
         mind.settle()
         assert [
             "`npm run load` failed with “sh: vite: command not found”; fixed by running `npm ci`."
@@ -346,7 +346,7 @@ def test_a_model_writes_the_summary(clock):
     with scripted(answer) as script, memory(now=clock, llm=script.openai) as mind:
         with mind.companion(space=SPACE, session="s1") as companion:
             made = companion.condense(talk(), limit=LIMIT, strategy="progressive-summary")
-            companion.wait()
+            companion.wait(120)
         assert ["The user named the broker heron and its port 7443."] == [
             line.text for line in made.lines
         ]

@@ -35,7 +35,7 @@ def test_pruned_messages_can_be_recalled(mind):
     """Pruned messages can be recalled from memory, and the memory leads back to them."""
     with mind.companion(space=SPACE, session="s1") as companion:
         fitted = companion.fit(talk(), limit=1_000, strategy="oldest")
-        assert companion.wait() and not companion.trouble
+        assert companion.wait(120) and not companion.trouble
     mind.settle()
     assert not any(m["content"] == FACT for m in fitted.messages)
     found = mind.recall("which port does the staging broker listen on?", space=SPACE, limit=3)[
@@ -74,7 +74,7 @@ def test_pruned_messages_are_stored_once(mind):
         with mind.companion(space=SPACE, session="s1") as companion:
             for end in (30, 40):
                 companion.fit(said[:end], limit=1_000)
-                companion.wait()
+                companion.wait(120)
         texts = [m.text for m in excerpts(mind)]
         assert texts and len(texts) == len(set(texts))
 
@@ -90,7 +90,7 @@ def test_numbers_hold_where_a_host_puts_its_block_into_a_message(mind):
             given = said[:end]
             given[-1] = {**given[-1], "content": f"{given[-1]['content']}\n\nblock {end}"}
             companion.fit(given, limit=1_000, strategy="oldest")
-        companion.wait()
+        companion.wait(120)
     found = next(m for m in excerpts(mind) if m.text == FACT)
     assert (3, 3) == found.messages
     assert all(
@@ -117,18 +117,18 @@ def test_pruned_passages_surface_in_their_own_conversation_only(mind, clock):
     with mind.companion(space=SPACE, session="s1") as companion:
         companion.turn(said)
         said = companion.fit(said, limit=1_000, strategy="oldest").messages
-        companion.wait()
+        companion.wait(120)
         mind.settle()
         asked = {"role": "user", "content": "which port does the staging broker heron listen on?"}
         clock.tick(minutes=5)
         companion.turn([*said, asked])
-        companion.wait()
+        companion.wait(120)
         clock.tick(minutes=1)
         block = companion.turn([*said, asked, {"role": "user", "content": "and the gateway?"}])
         assert FACT in [memory.text for memory in block.memories]
     with mind.companion(space=SPACE, session="s2") as other:
         other.turn([asked])
-        other.wait()
+        other.wait(120)
         clock.tick(minutes=1)
         assert FACT not in other.turn([asked, {"role": "user", "content": "hello?"}]).text
     assert FACT == mind.recall(asked["content"], space=SPACE, limit=1)[0].memory.text
@@ -155,7 +155,7 @@ def test_what_only_looks_like_a_line_is_kept(mind, end):
     }
     with mind.companion(space=SPACE, session="s1") as companion:
         fitted = companion.fit(said, limit=1_000, strategy="oldest")
-        companion.wait()
+        companion.wait(120)
     assert not any(said[4] is m or said[7] is m for m in fitted.messages)
     texts = [m.text for m in excerpts(mind)]
     assert any(FACT in text and end in text for text in texts) and any(
@@ -177,7 +177,7 @@ def test_lines_are_not_kept_again(mind):
             more = [*(sent if goes_on else said), *talk()[:8]]
             after = companion.fit(more, limit=800, strategy="oldest").messages
             assert not any("tokens of this answer" in m["content"] for m in after)
-            companion.wait()
+            companion.wait(120)
     assert excerpts(mind) and not any("tokens of this answer" in m.text for m in excerpts(mind))
 
 
@@ -190,7 +190,7 @@ def test_pruned_turns_are_learned_from_once(mind):
     with mind.companion(space=SPACE, session="s1") as companion:
         companion.turn(said[:5])
         companion.fit(said, limit=1_000, strategy="oldest")
-        companion.wait()
+        companion.wait(120)
     mind.settle()
     about = [m for m in mind.browse(space=SPACE, limit=1_000) if "decimal comma" in m.text]
     assert sorted([EXCERPT, "fact"]) == sorted(
@@ -216,7 +216,7 @@ def test_long_results_come_back_in_passages(mind):
     ]
     with mind.companion(space=SPACE, session="s1") as companion:
         companion.fit(said, limit=8_000)
-        companion.wait()
+        companion.wait(120)
     mind.settle()
     found = mind.recall("how many grams does widget1234 weigh?", space=SPACE, limit=3)
     assert any("widget1234 weighs 8638 grams" in hit.memory.text for hit in found)
@@ -233,7 +233,7 @@ def test_a_window_over_many_turns_never_overflows(mind):
             fitted = companion.fit([*sent, message], limit=3_000)
             assert fitted.plan.after < 0.8 * 3_000 and not fitted.trouble
             sent = fitted.messages
-        companion.wait()
+        companion.wait(120)
         assert 0 == companion.dropped
     assert FACT in {m.text for m in excerpts(mind)} or any(m["content"] == FACT for m in sent)
 
@@ -263,14 +263,14 @@ def test_nothing_is_pruned_while_the_queue_is_full(mind, monkeypatch):
     said = talk()
     with mind.companion(space=SPACE, session="s1") as companion:
         first = companion.fit(said[:30], limit=1_000)
-        companion.wait()
+        companion.wait(120)
         with monkeypatch.context() as full:
             full.setattr("reverie.runtime.background_thread.MAX_QUEUED_TURNS", 0)
             held = companion.fit(said, limit=1_000)
         assert [*first.messages, *said[30:]] == held.messages and () == held.plan.going
         assert "nothing was taken out" in held.trouble and 0 == companion.dropped
         after = companion.fit(said, limit=1_000)
-        assert after.plan.going and not after.trouble and companion.wait()
+        assert after.plan.going and not after.trouble and companion.wait(120)
     assert excerpts(mind)
 
 

@@ -204,6 +204,29 @@ def test_a_passphrase_opens_the_home_of_a_busy_machine(place, monkeypatch):
         key_ways.open_with_passphrase(way, PASSPHRASE)
 
 
+def test_a_busy_moment_makes_no_passphrase_easier_to_guess(monkeypatch):
+    """Where age takes the machine for a slow one it is asked again; on a slow one it is soon let be."""
+    age = age_sealing.load_age()
+    whole = age.passphrase.encrypt(b"the secret", PASSPHRASE)
+
+    def sealing(*factors):
+        tries = iter(factors)
+
+        def encrypt(_plain, _passphrase):
+            factor = str(next(tries)).encode()
+            return re.sub(rb"(-> scrypt \S+) \d+", rb"\1 " + factor, whole, count=1)
+
+        library = SimpleNamespace(passphrase=SimpleNamespace(encrypt=encrypt))
+        monkeypatch.setattr(age_sealing, "load_age", lambda: library)
+        sealed = age_sealing.seal_by_passphrase(PASSPHRASE, b"the secret")
+        return age_sealing.read_work_factor(sealed), len(list(tries))
+
+    assert sealing(18, 18) == (18, 1)
+    assert sealing(11, 19, 20) == (19, 1)
+    assert sealing(12, 14, 13, 12, 20) == (14, 1)
+    assert age_sealing.read_work_factor(whole) > 0
+
+
 def test_a_slow_way_is_asked_once_in_a_process(place, use_keyring, nowhere):
     """Where there is no memory for the login: of a thousand events each would ask."""
     ring = DictKeyring()

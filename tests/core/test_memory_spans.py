@@ -135,7 +135,7 @@ def test_a_turn_of_a_companion_says_what_was_given():
 kept = mind.remember({HERON!r}, space="me/demo")
 with mind.companion(space="me/demo", session="s7") as companion:
     companion.turn([{{"role": "user", "content": "Which host is the staging server?"}}])
-    companion.wait()
+    companion.wait(120)
 """
     )
     (turn,) = [one for one in spans if one["said"].get("reverie.verb") == "turn"]

@@ -110,8 +110,10 @@ def match_shown(shown: list[str], output: str, ids: dict[str, str]) -> list[str]
 
 SETTING_UP = ("make ", "pip ", "pipx ", "git ", "export ", "python3 -m venv", "reverie install")
 HOOK = """#!/bin/sh
-exec '{python}' -I -S '{root}/src/reverie/interfaces/hooks/run.py' "$@"
+exec '{python}' -I -S '{root}/tests/support/patient_hook.py' '{root}/src/reverie/interfaces/hooks/run.py' "$@"
 """
+# No worker, which would be quicker or slower another time, and a search that a busy machine ends too.
+STEADY = "idle = 0.0\ndeadline = 10.0\n"
 HELD_TO_WHAT_THEY_SHOW = ("README.md", "tutorial.md")
 
 
@@ -137,9 +139,9 @@ def test_console_snippets_run(page, tmp_path):
     }
     ids: dict[str, str] = {}
     newest, folder = "mem_none", tmp_path
-    if page.name in HELD_TO_WHAT_THEY_SHOW:  # no worker that is quicker or slower another time
+    if page.name in HELD_TO_WHAT_THEY_SHOW:
         (tmp_path / "home").mkdir()
-        (tmp_path / "home" / "config.toml").write_text("idle = 0.0\n")
+        (tmp_path / "home" / "config.toml").write_text(STEADY)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for command, shown in console_steps(page):
         if command.startswith(SETTING_UP):
@@ -174,7 +176,7 @@ def test_the_readme_works_for_somebody_new(tmp_path):
     home, project = tmp_path / "home", tmp_path / "project"
     for folder in (home / ".reverie", project):
         folder.mkdir(parents=True)
-    (home / ".reverie" / "config.toml").write_text("idle = 0.0\n")  # no worker outlives the test
+    (home / ".reverie" / "config.toml").write_text(STEADY)
     subprocess.run(["git", "init", "-q", str(project)], check=True)
     (project / "examples").symlink_to(ROOT / "examples")  # it stands in a clone
     env = {

@@ -52,7 +52,7 @@ def after(companion, clock, *texts):
     messages = make_conversation(*texts)
     companion.turn([])  # the first turn is answered by words alone: here it asks nothing
     companion.turn(messages)
-    assert companion.wait()
+    assert companion.wait(120)
     clock.tick(1)
     return companion.turn([*messages, {"role": "assistant", "content": "All right."}])
 
@@ -110,8 +110,9 @@ def test_a_verdict_of_nothing_is_respected(open_judged_mind, clock):
 @pytest.mark.proves("X4", "X7", "CC-34")
 def test_a_failed_judge_surfaces_nothing(open_judged_mind, clock, answer, outcome):
     """Unverified memories never surface because the judge failed; the failure is counted."""
+    patience = {"llm_judge_seconds": 1.0} if outcome == "timeout" else {}
     with scripted(answer) as script:
-        mind = open_judged_mind(script, llm_judge_seconds=0.3)
+        mind = open_judged_mind(script, **patience)
         with mind.companion(SPACE, session="s") as companion:
             block = after(companion, clock, QUESTION)
     assert not block
@@ -191,7 +192,7 @@ def test_the_judge_runs_on_the_first_and_every_third_turn(open_judged_mind, cloc
                     f"Tell me about the staging server, its port and where it listens, part {number}."
                 )
                 companion.turn(make_conversation(*texts))
-                assert companion.wait()
+                assert companion.wait(120)
                 clock.tick(1)
                 asked.append(len(script.asked))
     assert [1, 1, 1, 2, 2, 2, 3] == asked
@@ -212,7 +213,7 @@ def test_a_new_topic_is_judged_at_once(open_judged_mind, clock):
             ):
                 texts.append(text)
                 companion.turn(make_conversation(*texts))
-                assert companion.wait()
+                assert companion.wait(120)
                 clock.tick(1)
         assert 2 == len(script.asked)
 
@@ -236,7 +237,7 @@ def test_nothing_to_judge_is_no_call(clock):
     with scripted("[]") as script, memory(now=clock, llm=script.openai) as mind:
         with mind.companion(SPACE, session="s") as companion:
             companion.turn(make_conversation(QUESTION))
-            companion.wait()
+            companion.wait(120)
         assert [] == script.asked
         assert {NOTHING_FOUND: 1} == outcomes(mind)
 

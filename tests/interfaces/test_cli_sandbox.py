@@ -37,7 +37,8 @@ def project(tmp_path):
 def home(tmp_path, project, monkeypatch):
     """A real memory that says `heron`, as the usual home; its sandbox has settings of its own."""
     home = toy_home(tmp_path, idle=1.0)
-    config.save_settings(Settings(home=home / SANDBOX_NAME), embedder="toy", idle=1.0, backups=0)
+    chosen = {"embedder": "toy", "idle": 1.0, "backups": 0, "deadline": 10.0}
+    config.save_settings(Settings(home=home / SANDBOX_NAME), **chosen)
     with memory(home) as mind:
         mind.remember(REAL, space=config.project_space_of(project))
     monkeypatch.setenv("REVERIE_HOME", str(home))

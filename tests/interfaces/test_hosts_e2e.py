@@ -14,7 +14,6 @@ import pytest
 
 from reverie.core import config
 from reverie.interfaces.hooks.spool import HookFiles
-from reverie.interfaces.worker import stop_worker
 from reverie.interfaces.worker_start import is_worker_alive
 from tests.support.agent_clients import (
     PATIENCE,
@@ -23,7 +22,14 @@ from tests.support.agent_clients import (
     has_tool_result,
     scripted_model_handler,
 )
-from tests.support.helpers import list_hook_troubles, open_mind, serve_http, toy_home, wait_until
+from tests.support.helpers import (
+    end_work,
+    list_hook_troubles,
+    open_mind,
+    serve_http,
+    toy_home,
+    wait_until,
+)
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 TOLD = "Remember this: the staging server of this project is called heron."
@@ -153,7 +159,7 @@ def agent(request, tmp_path):
         host = Agent(request.param, tmp_path, url, asked)
         host.commands = commands
         yield host
-        wait_until(lambda: stop_worker(HookFiles(str(host.home)).lock))
+        end_work(HookFiles(str(host.home)))
         assert [] == list_hook_troubles(host.home)
 
 

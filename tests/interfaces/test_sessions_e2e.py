@@ -19,11 +19,10 @@ from reverie.core import config
 from reverie.core.config import Settings
 from reverie.embedding.minilm import PRECISIONS
 from reverie.interfaces.hooks.spool import HookFiles
-from reverie.interfaces.worker import stop_worker
 from reverie.interfaces.worker_start import is_worker_alive
 from tests.interfaces.test_hosts_e2e import ASKED, FENCE, PORT, QUIET, ROOT, Agent
 from tests.support.agent_clients import PATIENCE, conversation_text, scripted_model_handler
-from tests.support.helpers import list_hook_troubles, open_mind, serve_http, wait_until
+from tests.support.helpers import end_work, list_hook_troubles, open_mind, serve_http, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 HOOK_SCRIPT = "reverie.interfaces.hooks.hook_main:script"
@@ -63,7 +62,7 @@ def agent(tmp_path):
         host.model = scripted
         host.reverie("install", "claude-code", "--no-mcp", "--yes")
         yield host
-        wait_until(lambda: stop_worker(HookFiles(str(host.home)).lock))
+        end_work(HookFiles(str(host.home)))
         assert [] == list_hook_troubles(host.home)
 
 
@@ -242,7 +241,7 @@ def test_a_decision_in_passing_comes_back_in_the_next_session(tmp_path, model_ca
     with serve_http(scripted_model_handler(scripted, asked)) as url:
         agent = Agent("claude-code", tmp_path, url, asked)
         (agent.home / "config.toml").unlink()
-        config.save_settings(Settings(home=agent.home), idle=1.5)
+        config.save_settings(Settings(home=agent.home), idle=1.5, deadline=10.0)
         (agent.home / "cache").mkdir(exist_ok=True)
         (agent.home / "cache" / "models").symlink_to(model_cache / "models")
         agent.reverie("install", "claude-code", "--no-mcp", "--yes")

@@ -223,7 +223,7 @@ def test_what_was_pulled_counts_from_the_first_turn_on(team):
     write(path, *JAATO)
     with ann.companion(space=SPACE) as companion:
         companion.turn([{"role": "user", "content": "hello"}])
-        assert companion.wait()
+        assert companion.wait(120)
     assert len(ann.browse(space=SPACE)) == 2
 
 

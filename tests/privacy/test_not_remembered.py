@@ -1060,7 +1060,7 @@ def test_transcripts_and_turns_keep_no_content_of_a_sensitive_file(path, shape, 
         with mind.companion(SPACE, session="s1") as companion:
             for end in (2, 3, 4):
                 companion.turn(talk[:end])
-                companion.wait(20 if end == 2 else 0)
+                companion.wait(120 if end == 2 else 0)
             companion.wait(120)
         long = [
             *talk,

@@ -129,10 +129,10 @@ def test_what_comes_after_the_call_is_learned(mind, clock):
     with mind.conversation(SPACE, session="s1", limit=10_000) as talking:
         talking.before(said[:1])
         talking.after(said)
-        assert talking.companion.wait()
+        assert talking.companion.wait(120)
         assert "I will not." in str([event.payload for event in mind.store.events(verbs=("turn",))])
         talking.after(said)
-        assert talking.companion.wait()
+        assert talking.companion.wait(120)
         assert 2 == len(mind.store.events(verbs=("turn",)))
 
 
@@ -170,7 +170,7 @@ def test_working_memory_lasts_as_long_as_the_conversation(mind):
     """
     talking = mind.conversation(SPACE, session="s1", limit=10_000)
     talking.before([asked("Please repair the release script.")])
-    talking.companion.wait()
+    talking.companion.wait(120)
     mind.settle()
     mind.sessions.hold("Step 2 of 3: tests", session="s1", space=SPACE)
     with mind.conversation(SPACE, session="s1", limit=10_000) as again:

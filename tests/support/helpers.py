@@ -23,6 +23,8 @@ from reverie.embedding.model_weights import INSIDE
 from reverie.interfaces.cli.app import app
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.install.hook_line import launcher_path
+from reverie.interfaces.worker import stop_worker
+from reverie.interfaces.worker_start import is_worker_alive
 from reverie.testing import make_conversation, memory
 
 # Seconds until something that must happen by itself is given up, on however busy a machine.
@@ -90,6 +92,12 @@ def hook_command(host="claude-code", launcher=None):
     """What a host starts; it gives up after minutes, and not after seconds."""
     patient = Path(__file__).with_name("patient_hook.py")
     return [sys.executable, "-I", "-S", str(patient), launcher or launcher_path(), host]
+
+
+def end_work(files):
+    """Have the worker of a home leave once it has taken in what waits, if there is one."""
+    wait_until(lambda: not files.list_events() or not is_worker_alive(files.lock))
+    wait_until(lambda: stop_worker(files.lock))
 
 
 def interrupt(process):

@@ -59,7 +59,7 @@ class Machine:
         self.project = folder / "demo"
         self.project.mkdir(parents=True)
         self.home.mkdir()
-        (self.home / "config.toml").write_text('embedder = "toy"\nidle = 0.0\n')
+        (self.home / "config.toml").write_text('embedder = "toy"\nidle = 0.0\ndeadline = 10.0\n')
         self.env = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),

@@ -34,10 +34,10 @@ def ask_and_answer(mind, answer, session="s9"):
     said = [{"role": "user", "content": ASK}]
     with mind.companion(space=f"me/demo/{session}", session=session) as companion:
         block = companion.turn(said)
-        companion.wait()
+        companion.wait(120)
         said += [{"role": "assistant", "content": answer}, {"role": "user", "content": "thanks"}]
         companion.turn(said)
-        companion.wait()
+        companion.wait(120)
     mind.settle()
     return block
 

@@ -70,7 +70,7 @@ def test_the_id_of_a_passage_reads_it_and_what_stands_around_it(talked):
 def test_a_conversation_does_not_hear_itself(talked):
     with talked.companion(space="me/demo/s9", session="s9") as companion:
         companion.turn([{"role": "user", "content": "the zebra report goes to the blue printer"}])
-        companion.wait()
+        companion.wait(120)
         talked.settle()
         block = companion.turn(
             [

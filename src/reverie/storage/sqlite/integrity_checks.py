@@ -91,11 +91,11 @@ def check_schema(db: Connection, _repair: bool) -> Iterator[Problem]:
 
 
 @cache
-def list_declarations(steps: int) -> list[tuple[str, str, str]]:
+def list_declarations(steps: int) -> tuple[tuple[str, str, str], ...]:
     """(type, name, sql) of what a whole file has after so many steps of the schema."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
         migrate(model, steps)
-        return model.execute(LIST_SCHEMA).fetchall()
+        return tuple(model.execute(LIST_SCHEMA))
 
 
 def plain_sql(sql: str | None) -> str:
