@@ -1,5 +1,6 @@
 """Settings: the environment over config.toml over the defaults."""
 
+import re
 import tomllib
 
 import pytest
@@ -76,6 +77,23 @@ def test_a_bad_file_names_itself(tmp_path, text):
     """The error for a bad config.toml has its path and the known settings."""
     (tmp_path / "config.toml").write_text(text)
     with pytest.raises(BadInput, match=r"config\.toml"):
+        load_settings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("idle = 'soon'", "idle must be a number, not 'soon'. The default: idle = 60.0"),
+        ("notices = 'no'", "notices must be true or false, not 'no'"),
+        ("embedder = 5", "embedder must be a text in quotes, not 5"),
+        ("off = 'me'", "off must be a list of texts in quotes, not 'me'. The default: off = []"),
+        ("limit = 1.5", "limit must be a whole number, not 1.5"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_told_what_to_be(tmp_path, line, told):
+    """In a person's words, with the line that would do."""
+    (tmp_path / "config.toml").write_text(line)
+    with pytest.raises(BadInput, match=re.escape(told)):
         load_settings(tmp_path)
 
 

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from reverie.core import config
 from reverie.core.errors import ModelUnavailable
+from reverie.core.installation import advise_install
 from reverie.erasure.unfinished import finish_erasure
 from reverie.interfaces.cli.app import app
 from reverie.interfaces.cli.commands import install_commands as wire
@@ -588,7 +589,7 @@ def test_doctor_says_when_our_mcp_server_does_not_work(user, monkeypatch):
 def test_install_says_that_the_mcp_extra_is_missing(user, monkeypatch):
     """When it is wired, and not only when a session looks for its tools; the hooks need it not."""
     monkeypatch.setattr(wire, "find_spec", lambda _: None)
-    assert "pip install 'reverie[mcp]'" in run_command("install", "cursor", "--yes").stderr
+    assert advise_install("mcp") in run_command("install", "cursor", "--yes").stderr
     assert "pip install" not in run_command("install", "codex", "--yes", "--no-mcp").stderr
 
 

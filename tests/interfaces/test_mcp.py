@@ -22,6 +22,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from reverie.core import config
+from reverie.core.installation import advise_install
 from reverie.interfaces.mcp import files
 from reverie.interfaces.mcp.server import PROFILES, build_server
 from reverie.interfaces.mcp.tool_context import ToolContext
@@ -1003,7 +1004,7 @@ def test_the_extra_is_named_when_it_is_missing(home, monkeypatch):
         if name.startswith("reverie.interfaces.mcp"):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
-    assert "pip install 'reverie[mcp]'" in run_command("mcp", code=11).stderr
+    assert advise_install("mcp") in run_command("mcp", code=11).stderr
 
 
 def test_a_profile_that_is_none(room):

@@ -3,6 +3,7 @@
 
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -22,6 +23,7 @@ from reverie.core.errors import (
     StoreError,
 )
 from reverie.core.home_key import read_home_key
+from reverie.core.installation import advise_install
 from reverie.runtime.home_encryption import check_has_databases
 from reverie.storage import backups
 from reverie.storage.sqlite import database_library, repair_store
@@ -359,7 +361,7 @@ def test_the_missing_library_is_named(encrypted_home, monkeypatch):
     """Without SQLCipher the error says what to install."""
     monkeypatch.setitem(sys.modules, "sqlcipher3", None)
     monkeypatch.setitem(sys.modules, "sqlcipher3.dbapi2", None)
-    with pytest.raises(ExtraMissing, match=r"pip install 'reverie\[encrypted\]'"):
+    with pytest.raises(ExtraMissing, match=re.escape(advise_install("encrypted"))):
         memory(encrypted_home, mirror="off")
 
 

@@ -561,7 +561,7 @@ def test_commands_add_a_server_and_leave_it(ann, tmp_path):
         toy_home(tmp_path / name)
     add = ("sync", "add", ann.url, "--sealed", "--key", "-", "--as")
     assert "not both" in run("laptop", *add, "laptop", "--plain", stdin=ann.key, code=2)
-    refused = run("laptop", *add, "laptop", stdin="rv_acme_no", code=11)
+    refused = run("laptop", *add, "laptop", stdin="rv_acme_no", code=16)
     assert "does not accept this key" in refused and "--sealed" in refused
     said = run("laptop", *add, "laptop", stdin=ann.key)
     assert "It is sealed" in said and "AGE-SECRET-KEY-1" in said and ann.url in said

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 import stat
 import subprocess
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from reverie.core.errors import BadInput, ExtraMissing, NotFound, ReverieError
+from reverie.core.installation import advise_install
 from reverie.core.model import Filter
 from reverie.sync.device_logs.batch_file import HEAD, MAGIC, BatchHead, LogName, write_batch
 from reverie.sync.device_logs.home_keys import open_sealer
@@ -308,7 +310,7 @@ def test_what_cannot_be_is_refused_with_what_to_do(homes, monkeypatch):
     assert "are sealed" in run(homes.root, "new", "sync", "add", carried, "--plain", code=2)
     monkeypatch.setitem(sys.modules, "pyrage", None)
     said = run(homes.root, "new", "sync", "add", carried, code=11)
-    assert "pip install 'reverie[sealed]'" in said
+    assert advise_install("sealed") in said
 
 
 # A place that was open before
@@ -458,7 +460,7 @@ def test_a_sealed_home_without_keys_never_goes_open(homes, monkeypatch):
         homes.desk.devices.add(away)
     monkeypatch.setitem(sys.modules, "pyrage", None)
     for place in (away, where):
-        with pytest.raises(ExtraMissing, match=r"reverie\[sealed\]"):
+        with pytest.raises(ExtraMissing, match=re.escape(advise_install("sealed"))):
             homes.desk.devices.add(place)
     monkeypatch.undo()
     with pytest.raises(BadInput, match="Leave --plain away"):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core.errors import ExtraMissing
+from reverie.core.installation import advise_install
 
 if TYPE_CHECKING:
     from tree_sitter import Language as Grammar
@@ -190,7 +191,7 @@ def load_parser_and_query(name: str) -> tuple[Parser, Query]:
     except ImportError as err:
         raise ExtraMissing(
             "The code map reads files with tree-sitter, which is not installed. "
-            "Install it with: pip install 'reverie[code]'"
+            f"Install it with: {advise_install('code')}"
         ) from err
     return Parser(grammar), Query(grammar, read_query_text(name))
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from reverie.core import clock
 from reverie.core.errors import BadInput, CannotOpen, ExtraMissing, TryLater
+from reverie.core.installation import advise_install
 
 SECRET_PREFIX = "AGE-SECRET-KEY-1"
 DAMAGED_KEY = (
@@ -42,8 +43,8 @@ def load_age() -> Any:
         return import_module("pyrage")
     except ImportError as err:
         raise ExtraMissing(
-            "Sealing needs an optional dependency. Install it with: pip install 'reverie[sealed]', "
-            "or 'reverie[encrypted]' for an encrypted memory"
+            f"Sealing needs an optional dependency. Install it with: {advise_install('sealed')}, "
+            "or with the extra `encrypted` for an encrypted memory"
         ) from err
 
 

@@ -370,6 +370,16 @@ def read_config_file(path: Path) -> dict[str, Any]:
     return values
 
 
+# What a person calls the types of settings.
+TYPE_NAMES = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text in quotes",
+    tuple: "a list of texts in quotes",
+}
+
+
 def suggest_setting(name: str, known: list[str]) -> str:
     """What may have been meant, as the end of a sentence, or all there are."""
     from difflib import get_close_matches
@@ -415,7 +425,8 @@ def check_setting(
         value = float(value)
     if type(value) is not type(default):
         raise BadInput(
-            f"{path}: {name} must be of the same type as its default {default!r}, not {value!r}"
+            f"{path}: {name} must be {TYPE_NAMES[type(default)]}, not {value!r}. The default: "
+            f"{name} = {to_toml(default)}"
         )
     texts = value if isinstance(value, tuple) else (value,)
     if any("\0" in text for text in texts if isinstance(text, str)):

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from reverie.core import age_sealing
 from reverie.core.atomic_file import PathLike, write_atomically
 from reverie.core.errors import BadInput, CannotOpen, ExtraMissing, HomeLockedError, TryLater
+from reverie.core.installation import advise_install
 
 PASSPHRASE, KEY_FILE, KEYRING = "passphrase", "key-file", "keyring"
 KINDS = (PASSPHRASE, KEY_FILE, KEYRING)
@@ -153,7 +154,7 @@ def ask_keyring(verb: str, name: str, *values: str) -> Any:
     except ImportError as err:
         raise ExtraMissing(
             "The system's keyring needs an optional dependency. Install it with: "
-            "pip install 'reverie[keyring]'"
+            f"{advise_install('keyring')}"
         ) from err
     try:
         return getattr(keyring, verb)(KEYRING_SERVICE, name, *values)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie.core.atomic_file import write_atomically
 from reverie.core.errors import BadInput, ExtraMissing, ModelUnavailable
+from reverie.core.installation import advise_install
 from reverie.embedding import bert_graph, model_weights
 from reverie.text.vocabulary import Vocabulary
 
@@ -199,7 +200,7 @@ def _build_graph(path: Path, precision: str) -> bytes:
     except ImportError as err:
         raise ExtraMissing(
             "The embedding model in int8 is built once, by a package that is not installed: "
-            "pip install 'reverie[int8]'"
+            f"{advise_install('int8')}"
         ) from err
     return bert_graph.build_bert_graph(path, precision)
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from reverie.core import clock
+from reverie.core.installation import advise_install
 from reverie.core.memory_spans import (
     OPERATIONS,
     CollectedSpan,
@@ -72,7 +73,7 @@ class WorkerSpans:
         if not is_sender_installed():
             # Somebody else's variables in the environment are no wish of ours.
             if self._mind.settings.otel:
-                self._log("otel is set, but nothing can be sent: pip install 'reverie[otel]'")
+                self._log(f"otel is set, but nothing can be sent: {advise_install('otel')}")
             return None
         from reverie.interfaces.span_sender import SpanSender
 

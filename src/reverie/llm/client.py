@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from reverie.core.errors import ExtraMissing
+from reverie.core.installation import advise_install
 from reverie.llm.language_model import (
     BUSY,
     DOWN,
@@ -40,7 +41,6 @@ MAX_ANSWER_CHARS = 200_000
 MAX_RESPONSE_BYTES = 8_000_000  # of an answer on the wire
 # Seconds beyond its deadline that a call may take to be broken off.
 ABORT_GRACE_SECONDS = 5.0
-MISSING_EXTRA = f"{ExtraMissing.__doc__} Install it with: pip install 'reverie[llm]'"
 NO_KEY = "none"  # the libraries insist on one; local servers do not look at it
 
 
@@ -139,7 +139,8 @@ class RemoteModel:
                 try:
                     self._model = open_provider_model(self._where, self._key)
                 except ImportError as err:
-                    raise LlmCallFailed(REFUSED, f"{MISSING_EXTRA} ({err})") from err
+                    missing = f"{ExtraMissing.__doc__} Install it with: {advise_install('llm')}"
+                    raise LlmCallFailed(REFUSED, f"{missing} ({err})") from err
             return self._model
 
     def _without_key(self, why: str) -> str:

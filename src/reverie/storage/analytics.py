@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from reverie.core.atomic_file import create_private_file, make_private_folder
 from reverie.core.errors import BadInput, ExtraMissing
+from reverie.core.installation import advise_install
 
 if TYPE_CHECKING:
     import duckdb
@@ -256,7 +257,7 @@ def open_duckdb() -> duckdb.DuckDBPyConnection:
     except ImportError as err:
         raise ExtraMissing(
             "SQL over the log needs DuckDB, which is not installed. "
-            "Install it with: pip install 'reverie[analytics]'"
+            f"Install it with: {advise_install('analytics')}"
         ) from err
     db = duckdb.connect(":memory:", config=SAFE)
     db.execute(Path(__file__).with_suffix(".sql").read_text("utf-8"))

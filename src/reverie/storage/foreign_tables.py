@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput, ExtraMissing
+from reverie.core.installation import advise_install
 from reverie.storage.sqlite.connection import connect_read_only
 
 # How the files begin; DuckDB's mark starts at the ninth byte.
@@ -109,7 +110,7 @@ def read_duckdb_rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
     except ImportError as err:
         raise ExtraMissing(
             f"{path.name} is a DuckDB file, and DuckDB is not installed. "
-            "Install it with: pip install 'reverie[analytics]'"
+            f"Install it with: {advise_install('analytics')}"
         ) from err
     list_tables = "select table_name from duckdb_tables()"
     try:

@@ -7,10 +7,11 @@ tenant leaves that out here.
 
 # Not `from __future__ import annotations`: a NamedTuple would compile each of them once more.
 from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from reverie.storage.row_codec import STRUCTURED, from_json, to_json
-from reverie.storage.scrub_scan import TextCleaner
+from reverie.storage.scrub_scan import ScrubFinding, ScrubStep, TextCleaner
 
 
 class TextTable(NamedTuple):
@@ -53,6 +54,8 @@ TEXT_TABLES = (
     TextTable("cursor", "note", ("name",), "name", ("name",)),
     TextTable("lease", "note", ("name",), "name", ("name", "holder")),
 )
+# Where a scan goes on: the place of a table in TEXT_TABLES, and the last key that was seen.
+ScanPlace = tuple[int, tuple[Any, ...]]
 JSON_COLUMNS = {*STRUCTURED, "before", "after", "payload", "value"}
 FIXED_COLUMNS = {
     "memory": {"id", "kind", "provenance", "messages", "superseded_by", "conflicts_with"},
@@ -94,3 +97,37 @@ def clean_json_text(
     except ValueError:
         return clean.scrub_text(text)
     return (to_json(value), kinds) if kinds else (text, ())
+
+
+def scan_rows(
+    read_rows: Callable[[TextTable, Sequence[Any], int], Sequence[dict[str, Any]]],
+    clean: TextCleaner,
+    after: ScanPlace | None,
+    limit: int,
+    write_row: Callable[[TextTable, dict[str, Any], dict[str, Any]], None] | None = None,
+) -> ScrubStep:
+    """Scan the next rows, all of one table.
+
+    `read_rows` reads so many of a table beyond a key; `write_row` writes a row that was cleaned, as
+    it was and as it is to be. Without it nothing is written.
+    """
+    place, key = after or (0, ())
+    table = TEXT_TABLES[place]
+    # Of one table only, so that one key says where to go on.
+    rows = read_rows(table, key, limit)
+    finds: list[ScrubFinding] = []
+    for old in rows:
+        new, kinds = clean_row(table, old, clean)
+        if not kinds:
+            continue
+        name = str(new[table.named])
+        for kind, times in sorted(kinds.items()):
+            finds.append(ScrubFinding(table.what, name, kind, times))
+        if write_row is not None:
+            write_row(table, old, new)
+    following: ScanPlace | None = None
+    if len(rows) == limit:
+        following = (place, tuple(rows[-1][name] for name in table.key))
+    elif place + 1 < len(TEXT_TABLES):
+        following = (place + 1, ())
+    return ScrubStep(tuple(finds), len(rows), following)

@@ -92,6 +92,10 @@ EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
     (errors.HomeLockedError, 14, "encrypted, and locked"),
     (errors.StoreError, 10, "other trouble with the store"),
     (errors.PortTaken, 13, "port in use"),
+    (errors.ServerAway, 15, "a team's server does not answer"),
+    (errors.Unauthenticated, 16, "a team's server does not let you in, or not do that"),
+    (errors.LoginRefused, 16, "a team's server does not let you in, or not do that"),
+    (errors.AccessDenied, 16, "a team's server does not let you in, or not do that"),
     (errors.ReverieError, 11, "model or extra missing"),
     (OSError, 12, "a file could not be read or written"),
 )

@@ -22,6 +22,7 @@ from reverie.context_window import format_time_ago
 from reverie.core import clock, config, environment
 from reverie.core.config import Settings
 from reverie.core.errors import HomeLockedError, ReverieError, StoreDamaged, StoreError
+from reverie.core.installation import advise_install
 from reverie.core.model import Filter, visible_spaces
 from reverie.core.private_files import open_lines
 from reverie.erasure import unfinished
@@ -173,7 +174,7 @@ def examine_spans(settings: Settings) -> Iterator[DoctorFinding]:
     if not is_sender_installed():
         if settings.otel:
             yield report_fault(
-                "otel is set, and no spans can be sent.", "Install: pip install 'reverie[otel]'"
+                "otel is set, and no spans can be sent.", f"Install: {advise_install('otel')}"
             )
         return
     place = config.hide_password(target)

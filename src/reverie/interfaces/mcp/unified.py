@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from reverie.core import config
 from reverie.core.errors import NotFound
+from reverie.core.installation import advise_install
 from reverie.core.kinds import EXTRACTED_KINDS, INTENTION
 from reverie.core.model import Memory
 from reverie.interfaces.kind_check import require_new_kind, require_used_kinds
@@ -542,7 +543,7 @@ class UnifiedTools(ToolSet):
         if not mind.planner.refresh(root, space):
             raise NotFound(
                 f"{root} is no git repository that can be read unasked. To read it all the same: "
-                f"pip install 'reverie[code]', then: reverie code index"
+                f"{advise_install('code')}, then: reverie code index"
             )
         plan = mind.plan(
             task,

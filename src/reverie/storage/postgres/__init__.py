@@ -24,6 +24,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from reverie.core.config import hide_password
 from reverie.core.errors import BadInput, ExtraMissing
+from reverie.core.installation import advise_install
 from reverie.core.model import Change, Event
 from reverie.storage import Names, Problem, Stats
 
@@ -32,7 +33,7 @@ try:
     import psycopg_pool  # noqa: F401 - asked for here, so that its absence is told in one place
 except ImportError as err:
     raise ExtraMissing(
-        "A store on PostgreSQL needs psycopg. Install it with: pip install 'reverie[postgres]'"
+        f"A store on PostgreSQL needs psycopg. Install it with: {advise_install('postgres')}"
     ) from err
 
 from reverie.storage.postgres import schema_migration, write_changes

@@ -6,6 +6,7 @@ A row whose key changes is inserted under the new key; a row that is there alrea
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,15 @@ from reverie.storage.postgres.write_changes import (
     refresh_derived,
 )
 from reverie.storage.row_checksums import SUMMED_TABLES
-from reverie.storage.scrub_scan import ScrubFinding, ScrubStep, TextCleaner
-from reverie.storage.text_tables import JSON_COLUMNS, TEXT_TABLES, TextTable, clean_row
+from reverie.storage.scrub_scan import ScrubStep, TextCleaner
+from reverie.storage.text_tables import (
+    JSON_COLUMNS,
+    TEXT_TABLES,
+    ScanPlace,
+    TextTable,
+    scan_rows,
+)
 
-# Where a scan goes on: the place of a table in TEXT_TABLES, and the last key that was seen.
-After = tuple[int, tuple[Any, ...]]
 # Tables whose free space is given back when something was erased.
 ERASED_TABLES = ("memory", "edge", "event", "change", "posting", "vector", "pending", "meta")
 
@@ -43,16 +48,17 @@ class PostgresScrubbing:
     def scrub(
         self,
         clean: TextCleaner,
-        after: After | None,
+        after: ScanPlace | None,
         limit: int,
         *,
         write: bool,
     ) -> ScrubStep:
         if not write:
             with self._db.reading() as db:
-                return scan_rows(db, clean, after, limit, write=False)
+                return scan_rows(partial(read_text_rows, db), clean, after, limit)
         with self._db.writing() as db:
-            step = scan_rows(db, clean, after, limit, write=True)
+            read, replace = partial(read_text_rows, db), partial(write_row, db)
+            step = scan_rows(read, clean, after, limit, replace)
             if step.finds:
                 bump_generation(db)
             return step
@@ -72,37 +78,6 @@ class PostgresScrubbing:
                 except psycopg.Error:
                     break  # the server does it by itself, a little later
         return ()
-
-
-def scan_rows(
-    db: TenantConnection,
-    clean: TextCleaner,
-    after: After | None,
-    limit: int,
-    *,
-    write: bool,
-) -> ScrubStep:
-    """Scan the next rows, all of one table; with `write`, clean them."""
-    place, key = after or (0, ())
-    table = TEXT_TABLES[place]
-    # Of one table only, so that one key says where to go on.
-    rows = read_text_rows(db, table, key, limit)
-    finds: list[ScrubFinding] = []
-    for old in rows:
-        new, kinds = clean_row(table, old, clean)
-        if not kinds:
-            continue
-        name = str(new[table.named])
-        for kind, times in sorted(kinds.items()):
-            finds.append(ScrubFinding(table.what, name, kind, times))
-        if write:
-            write_row(db, table, old, new)
-    following: After | None = None
-    if len(rows) == limit:
-        following = (place, tuple(rows[-1][name] for name in table.key))
-    elif place + 1 < len(TEXT_TABLES):
-        following = (place + 1, ())
-    return ScrubStep(tuple(finds), len(rows), following)
 
 
 def read_text_rows(

@@ -19,6 +19,7 @@ from typing import Any
 
 from reverie.core.environment import is_encrypted
 from reverie.core.errors import ExtraMissing
+from reverie.core.installation import advise_install
 
 PLAIN_HEADER = b"SQLite format 3\x00"  # how a file begins that is not encrypted
 # By which a page is sealed. Of the time that SQLCipher's own choice, SHA-512, takes this takes half
@@ -54,7 +55,7 @@ def load_sqlcipher() -> Any:
     except ImportError as err:
         raise ExtraMissing(
             "An encrypted memory needs a library that is not installed. "
-            "Install it with: pip install 'reverie[encrypted]'"
+            f"Install it with: {advise_install('encrypted')}"
         ) from err
     if sqlcipher.Error not in Error:
         for name in ERROR_NAMES:

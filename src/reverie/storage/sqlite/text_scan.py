@@ -5,6 +5,7 @@ A row whose key changes is inserted under the new key; a row that is there alrea
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
@@ -21,7 +22,7 @@ from reverie.storage.sqlite.connection import (
 from reverie.storage.sqlite.sealed_rows import seal_rows
 from reverie.storage.sqlite.sql_conditions import sql_placeholders
 from reverie.storage.sqlite.write_changes import bump_generation, refresh_derived
-from reverie.storage.text_tables import TEXT_TABLES, TextTable, clean_row
+from reverie.storage.text_tables import TEXT_TABLES, ScanPlace, TextTable, scan_rows
 
 # Of a word of fewer letters another may be made.
 WORD = re.compile(r"\w{5,}")
@@ -29,9 +30,6 @@ WORD = re.compile(r"\w{5,}")
 DELETES_WORDS = (3, 42)
 # pages of words that are merged in one transaction
 MERGED_PAGES = 500
-
-# Where a scan goes on: the place of a table in TEXT_TABLES, and the last key that was seen.
-After = tuple[int, tuple[Any, ...]]
 
 
 class SqliteScrubbing:
@@ -52,7 +50,7 @@ class SqliteScrubbing:
     def scrub(
         self,
         clean: TextCleaner,
-        after: After | None,
+        after: ScanPlace | None,
         limit: int,
         *,
         write: bool,
@@ -60,9 +58,10 @@ class SqliteScrubbing:
         """See `ScrubbableStore`."""
         if not write:
             with self._db.reading() as db:
-                return scan_rows(db, clean, after, limit, write=False)
+                return scan_rows(partial(read_text_rows, db), clean, after, limit)
         with self._db.writing() as db:
-            step = scan_rows(db, clean, after, limit, write=True)
+            read, replace = partial(read_text_rows, db), partial(write_row, db)
+            step = scan_rows(read, clean, after, limit, replace)
             if step.finds:
                 bump_generation(db)
                 self._writes += 1
@@ -118,44 +117,13 @@ def scan_copy(path: Path, clean: TextCleaner) -> Iterator[ScrubFinding]:
     try:
         key = database_library.find_database_key(path)
         with connect_read_only(path, immutable=True, key=key) as db:
-            after: After | None = (0, ())
+            after: ScanPlace | None = (0, ())
             while after is not None:
-                step = scan_rows(db, clean, after, 1_000, write=False)
+                step = scan_rows(partial(read_text_rows, db), clean, after, 1_000)
                 yield from step.finds
                 after = step.after
     except database_library.Error as err:
         raise translate_error(err, str(path)) from err
-
-
-def scan_rows(
-    db: Connection,
-    clean: TextCleaner,
-    after: After | None,
-    limit: int,
-    *,
-    write: bool,
-) -> ScrubStep:
-    """Scan the next rows, all of one table; with `write`, clean them."""
-    place, key = after or (0, ())
-    table = TEXT_TABLES[place]
-    # Of one table only, so that one key says where to go on.
-    rows = read_text_rows(db, table, key, limit)
-    finds: list[ScrubFinding] = []
-    for old in rows:
-        new, kinds = clean_row(table, old, clean)
-        if not kinds:
-            continue
-        name = str(new[table.named])
-        for kind, times in sorted(kinds.items()):
-            finds.append(ScrubFinding(table.what, name, kind, times))
-        if write:
-            write_row(db, table, old, new)
-    following: After | None = None
-    if len(rows) == limit:
-        following = (place, tuple(rows[-1][name] for name in table.key))
-    elif place + 1 < len(TEXT_TABLES):
-        following = (place + 1, ())
-    return ScrubStep(tuple(finds), len(rows), following)
 
 
 def read_text_rows(

@@ -11,6 +11,7 @@ import typer
 
 from reverie.core import config
 from reverie.core.errors import BadInput
+from reverie.core.installation import advise_install
 from reverie.core.privacy_policy import describe_policy
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
@@ -146,8 +147,8 @@ def note_shortcomings(
         print_note("Until `reverie data settle` has fetched the model, search goes by words alone.")
     if not no_mcp and find_spec("mcp") is None:
         print_note(
-            "Its MCP server needs the package mcp, and does not start without: pip install "
-            "'reverie[mcp]'. "
+            "Its MCP server needs the package mcp, and does not start without: "
+            f"{advise_install('mcp')}. "
             "Memory comes by the hooks all the same; --no-mcp leaves the server out."
         )
     is_by_name = any(target.what != "hooks" for target in found)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from reverie.core.errors import ExtraMissing
+from reverie.core.installation import advise_install
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.terminal_output import print_note
 
@@ -43,7 +44,7 @@ def serve_mcp(
         from reverie.interfaces.mcp import server
     except ModuleNotFoundError as err:
         raise ExtraMissing(
-            "The MCP server needs the package mcp. Install it with: pip install 'reverie[mcp]'"
+            f"The MCP server needs the package mcp. Install it with: {advise_install('mcp')}"
         ) from err
     from reverie.interfaces.mcp.tool_context import ToolContext
 

@@ -19,6 +19,7 @@ from reverie.interfaces.cli.commands.server_commands import (
     load_server,
     open_control,
 )
+from reverie.memory.history_text import format_moment
 
 if TYPE_CHECKING:
     from reverie.interfaces.server.json_schemas import Schema
@@ -246,8 +247,12 @@ def answer(cli: CliContext, found: Any) -> None:
     cli.answer(plain, describe_rows(plain), "Done." if found is None else "There is none.")
 
 
-def describe_value(value: Any) -> str:
-    """A value of a row as a person reads it: a right by its word, and what is nested as a row."""
+def describe_value(value: Any, name: str = "") -> str:
+    """A value of a row as a person reads it: a right by its word, a moment as a date, and what is
+    nested as a row.
+    """
+    if (name == "at" or name.endswith("_at")) and isinstance(value, float):
+        return f"{format_moment(value)} UTC"
     if isinstance(value, dict):
         return f"({'  '.join(describe_rows(value))})"
     if isinstance(value, list):
@@ -260,6 +265,8 @@ def describe_rows(plain: Any) -> Iterator[str]:
     for row in plain if isinstance(plain, list) else [plain]:
         if isinstance(row, dict):
             values = {name: value for name, value in row.items() if value not in (None, "", [])}
-            yield "  ".join(f"{name}={describe_value(value)}" for name, value in values.items())
+            yield "  ".join(
+                f"{name}={describe_value(value, name)}" for name, value in values.items()
+            )
         elif row is not None:
             yield str(row)

@@ -11,6 +11,7 @@ import typer
 from reverie.core import clock
 from reverie.core.config import Settings
 from reverie.core.errors import ExtraMissing
+from reverie.core.installation import advise_install
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.data_commands import work_until_idle
 from reverie.interfaces.cli.terminal_output import print_note
@@ -36,8 +37,7 @@ def load_server() -> Any:
         from reverie.interfaces.server import server_run
     except ModuleNotFoundError as err:
         raise ExtraMissing(
-            f"The server needs the package {err.name}. Install it with: pip install "
-            "'reverie[server]'"
+            f"The server needs the package {err.name}. Install it with: {advise_install('server')}"
         ) from err
     return server_run
 

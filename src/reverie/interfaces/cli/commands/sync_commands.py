@@ -9,6 +9,7 @@ import typer
 
 from reverie import Mind
 from reverie.core.errors import BadInput, NotFound, Unauthenticated
+from reverie.core.installation import advise_install
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.login_commands import (
     describe_status,
@@ -34,7 +35,7 @@ DEFAULT_TENANT = "default"  # of a server that has one
 MAX_NAMED = 10  # texts that were revised on two machines
 NOT_SEALED = (
     "The logs of this memory are not sealed: nothing is to be paired. A sealed place is made by "
-    "reverie sync add FOLDER, with pip install 'reverie[sealed]'"
+    "reverie sync add FOLDER, with the extra `sealed` installed"
 )
 NOTHING = (
     "This memory is in step with nothing. Name a folder that is carried to your other machines, "
@@ -162,7 +163,7 @@ def describe_added(place: "AddedPlace", *, plain: bool) -> Iterator[str]:
     elif not plain:
         yield (
             "It is not sealed: whoever can read the folder can read the memories. To seal a new "
-            "one: pip install 'reverie[sealed]'"
+            f"one: {advise_install('sealed')}"
         )
     if place.recovery:
         yield "If you lose all machines, this key opens it. Write it down; it is not shown again:"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reverie.core.errors import ExtraMissing
+from reverie.core.installation import advise_install
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable, MemoryId
 from reverie.interfaces.cli.terminal_output import print_note
 
@@ -80,6 +81,6 @@ def require_extra() -> ModuleType:
     except ModuleNotFoundError as err:
         raise ExtraMissing(
             "The pages need Starlette, Uvicorn and Jinja2. Install them with: "
-            "pip install 'reverie[web]'"
+            f"{advise_install('web')}"
         ) from err
     return local_server
