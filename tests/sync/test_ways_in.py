@@ -128,7 +128,7 @@ def test_sealed_machines_come_in_by_a_code_alone(with_provider, tmp_path):
     team, laptop, desk = with_provider, tmp_path / "laptop", tmp_path / "desk"
     add = ("sync", "add", team.url, "--sealed", "--as")
     with asking(laptop, team.url, *add, "laptop") as (page, code, process):
-        with httpx.Client(base_url=team.url, follow_redirects=True) as browser:
+        with httpx.Client(base_url=team.url, follow_redirects=True, timeout=PATIENCE) as browser:
             (link,) = re.findall(r'href="(/login[^"]*)"', browser.get(page).text)
             back = browser.get(link.replace("&amp;", "&"))
             (on,) = re.findall(r'href="(/device[^"]*)"', back.text)
