@@ -140,20 +140,24 @@ def unlink_encryption(home: PathLike) -> None:
 
 
 def find_encryption_fault(home: PathLike) -> str:
-    """What is wrong with one of the two files while the other serves; "" if nothing is."""
-    files = {name: os.path.join(home, name) for name in (ENCRYPTION_FILE, ENCRYPTION_COPY)}
+    """What is wrong with one of the two files, and which one serves; "" if nothing is.
+
+    StoreDamaged if neither can be read.
+    """
+    if read_encryption(home) is None:
+        return ""
     contents = {}
-    for name, path in files.items():
+    for name, other in ((ENCRYPTION_FILE, ENCRYPTION_COPY), (ENCRYPTION_COPY, ENCRYPTION_FILE)):
+        path = os.path.join(home, name)
         try:
             contents[name] = load_encryption(path)
         except StoreDamaged:
-            return f"{path} is damaged"
+            return f"{path} is damaged; {other} serves meanwhile"
+        if contents[name] is None:
+            return f"{path} is missing; {other} serves meanwhile"
     if contents[ENCRYPTION_FILE] == contents[ENCRYPTION_COPY]:
         return ""
-    for name, path in files.items():
-        if contents[name] is None:
-            return f"{path} is missing"
-    return f"{files[ENCRYPTION_COPY]} is not what encryption.json is"
+    return f"{os.path.join(home, ENCRYPTION_COPY)} is not what {ENCRYPTION_FILE} is, which holds"
 
 
 def mend_encryption(home: PathLike) -> str:

@@ -88,8 +88,7 @@ def verify_encryption(home: Path, *, repair: bool) -> list[Problem]:
     fault = mend_encryption(home) if repair else find_encryption_fault(home)
     if not fault:
         return []
-    message = f"{fault}; the other of encryption.json and its copy serves"
-    return [Problem(ENCRYPTION, message, repaired=repair)]
+    return [Problem(ENCRYPTION, fault, repaired=repair)]
 
 
 def check_is_alone(home: Path) -> None:

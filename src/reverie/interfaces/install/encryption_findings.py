@@ -38,7 +38,7 @@ def examine_encryption(home: Path) -> Iterator[DoctorFinding]:
         return
     if fault := find_encryption_fault(home):
         yield report_fault(
-            f"{fault}. The other of encryption.json and its copy serves meanwhile.",
+            f"{fault}.",
             "Write it anew: reverie data verify --repair",
         )
     try:
