@@ -171,3 +171,41 @@ def test_the_status_line_is_a_line_whatever_comes(terminal, given):
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"") and done.stdout.count(b"\n") == 1
+
+
+def test_settings_that_cannot_be_used_are_told_once_in_a_session(terminal):
+    """Memory is silent from the first typing error in config.toml on; it was so without a word."""
+
+    def see(session, event="UserPromptSubmit"):
+        payload = {
+            "session_id": session,
+            "cwd": str(terminal.project),
+            "hook_event_name": event,
+            "prompt": "Where do we deploy?",
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", RUN_HOOK, "claude-code"],
+            input=json.dumps(payload).encode(),
+            capture_output=True,
+            check=True,
+            env={
+                **os.environ,
+                "REVERIE_HOME": str(terminal.home),
+                "PYTHONPATH": os.pathsep.join(sys.path),
+            },
+        )
+        return json.loads(done.stdout).get("systemMessage", "")
+
+    right = (terminal.home / "config.toml").read_text()
+    (terminal.home / "config.toml").write_text("embeder = 'toy'\n")
+    told = see("s1")
+    assert "nothing is kept" in told and "Did you mean embedder?" in told
+    assert (see("s1"), see("s2", "PreToolUse"), bool(see("s2", "SessionStart"))) == ("", "", True)
+    assert "embeder" in (terminal.home / "hooks" / "trouble.log").read_text()
+    (terminal.home / "config.toml").write_text("llm = 'x\n" + "# " + "y" * 1_000)
+    assert 20 < len(see("s3")) < 400
+    (terminal.home / "config.toml").write_text(right)
+    assert "until this is mended" not in see("s4")
+
+
+RUN_HOOK = "import sys; from reverie.interfaces.hooks.hook_main import main; main(sys.argv[1:])"

@@ -309,7 +309,8 @@ def classify_error(err: Exception, words: list[str]) -> tuple[int, str]:
         return FULL_DISK, describe_error(err)
     if hasattr(err, "format_message"):  # usage, as Typer (or the Click inside it) sees it
         return getattr(err, "exit_code", 2), describe_usage_error(err.format_message(), words)
-    if isinstance(err, errors.NotFound) and "reverie " not in str(err):
+    is_file = str(err).startswith(("There is no file", "There is no folder"))  # no list has it
+    if isinstance(err, errors.NotFound) and "reverie " not in str(err) and not is_file:
         lists = LISTING_COMMANDS.get(find_command_name(words), "list")
         return 1, f"{str(err).rstrip('.')}. Try: reverie {lists}"
     for kind, number, _ in EXIT_CODES:

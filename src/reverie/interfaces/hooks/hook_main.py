@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie.core import clock, environment
@@ -137,6 +138,9 @@ def main(words: Sequence[str]) -> None:
         say(answer_event(name, given, files, clock.now(), host))
     # Also KeyboardInterrupt and SystemExit: a hook never fails its host.
     except BaseException as err:
+        with suppress(BaseException):
+            bad_settings = import_module("reverie.interfaces.hooks.bad_settings")
+            say(bad_settings.tell_bad_settings(err, words[0], given, files))
         say({})
         with suppress(BaseException):
             files.log_trouble(f"{words[:1]}: {type(err).__name__}: {err}")
@@ -148,10 +152,7 @@ def may_end_session(host: HostAgent, given: bytes) -> bool:
     return any(f'"{name}"'.encode() in given for name in ends)
 
 
-def start_watchdog(
-    give_up: Callable[[float], None],
-    seconds: float,
-) -> threading.Timer:
+def start_watchdog(give_up: Callable[[float], None], seconds: float) -> threading.Timer:
     """A timer that gives up after so many seconds, unless the process is gone by then."""
     timer = threading.Timer(seconds, give_up, (seconds,))
     timer.daemon = True
@@ -266,11 +267,7 @@ def with_stop(call: HookCall, host: HostAgent, name: str) -> tuple[HookCall, Map
 # The note of a session
 
 
-def load_note(
-    host_name: str,
-    event: HookEvent,
-    files: HookFiles,
-) -> SessionNote:
+def load_note(host_name: str, event: HookEvent, files: HookFiles) -> SessionNote:
     """The note of a session: as it was written when it began, or anew if the settings or its model
     were altered since.
     """
@@ -296,11 +293,7 @@ def load_note(
     return note
 
 
-def save_note(
-    files: HookFiles,
-    session: str,
-    note: SessionNote,
-) -> None:
+def save_note(files: HookFiles, session: str, note: SessionNote) -> None:
     """Write down the note of a session. Where that cannot be, each hook makes it anew: what it
     holds can be read elsewhere.
     """
