@@ -36,7 +36,7 @@ TYPED = """() => {
   window.typed = [];
   const results = () => document.querySelector('#results');
   let pressed = 0;
-  document.querySelector('input[name=q]').addEventListener('input', () => { pressed = performance.now(); });
+  document.querySelector('form.ask input[name=q]').addEventListener('input', () => { pressed = performance.now(); });
   document.addEventListener('htmx:after:swap', () => { if (pressed) window.typed.push(performance.now() - pressed); });
 }"""
 
@@ -84,8 +84,8 @@ def measure_typing(page: "Page", served: ServedHome, texts: Sequence[str]) -> li
     page.goto(f"{origin}/ask")
     page.evaluate(TYPED)
     for text in texts:
-        page.locator("input[name=q]").fill("")
-        page.locator("input[name=q]").press_sequentially(text, delay=250)
+        page.locator("form.ask input[name=q]").fill("")
+        page.locator("form.ask input[name=q]").press_sequentially(text, delay=250)
     page.wait_for_timeout(500)
     found: list[float] = page.evaluate("window.typed")
     return found
