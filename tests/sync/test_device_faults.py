@@ -624,3 +624,23 @@ def test_a_folder_that_takes_nothing_is_read_all_the_same(pair, monkeypatch, num
     carry(right, left)
     laptop.devices.sync()
     assert texts_of(laptop) == ["One.", "Two."]
+
+
+def test_why_a_git_host_takes_no_push_is_told_as_it_says(homes, tmp_path):
+    """And what others pushed before is read all the same."""
+    remote = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "--bare", "--quiet", str(remote)], check=True)
+    laptop, desk = homes("laptop"), homes("desk")
+    for mind in (laptop, desk):
+        mind.devices.add(str(remote))
+    keep(laptop, "One.")
+    hook = remote / "hooks/pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text('#!/bin/sh\necho "Your quota is used up: ask Brunhilde." >&2\nexit 1\n')
+    hook.chmod(0o755)
+    desk.remember("Two.", space="me/demo")
+    (trouble,) = desk.devices.sync().troubles
+    assert "takes nothing of this machine: Your quota is used up: ask Brunhilde." in trouble
+    assert texts_of(desk) == ["One.", "Two."]
+    hook.unlink()
+    assert not desk.devices.sync().troubles

@@ -355,3 +355,21 @@ def test_a_removed_machine_is_told_how_to_come_back_by_the_recovery_key(tmp_path
         keep(laptop, "Both again.")
         desk.devices.sync()
         assert texts_of(desk) == ["Both again."] and not troubles_of(desk)
+
+
+def test_the_only_machine_with_keys_does_not_give_them_up(tmp_path):
+    """A machine that only asks could not accept it; nothing is changed."""
+    (tmp_path / "carried").mkdir()
+    with (
+        memory(tmp_path / "laptop", embedder="none") as laptop,
+        memory(tmp_path / "desk", embedder="none") as desk,
+    ):
+        laptop.devices.add(str(tmp_path / "carried"), name="laptop", sealed=True)
+        keep(laptop, "One.")
+        assert desk.devices.add(str(tmp_path / "carried"), name="desk").code
+        desk.devices.sync()
+        before = laptop.devices.status().device
+        with pytest.raises(BadInput, match="none could accept"):
+            laptop.devices.ask_again()
+        assert laptop.devices.status().device == before
+        assert laptop.devices.pairing().paired and not laptop.devices.sync().troubles

@@ -77,7 +77,10 @@ def find_device(work: WorkContext, named: str) -> tuple[str, str]:
     if found:
         raise BadInput(f"{len(found)} machines are called {named}. Say which: {', '.join(found)}")
     listed = ", ".join(f"{name or 'a machine'} ({device})" for device, name in known.items())
-    raise NotFound(f"No other machine is called {named}. There are: {listed or 'none'}")
+    raise NotFound(
+        f"No other machine is called {named}. There are: {listed or 'none'}. See: "
+        "reverie sync status"
+    )
 
 
 def list_devices(work: WorkContext, own: OwnLog) -> dict[str, str]:

@@ -340,7 +340,8 @@ def remove_place(store: Store, home: Path, where: str) -> LogPlace:
         if own is None or found is None:
             listed = ", ".join(one.shown().where for one in places) or "none"
             raise NotFound(
-                f"{hide_login(where)} is no place of your devices' logs. There are: {listed}"
+                f"{hide_login(where)} is no place of your devices' logs. There are: {listed}. See: "
+                "reverie sync status"
             )
         if found.kind == SERVER and account_url(store) == found.where:
             raise BadInput(LOGGED_IN_TOO.format(url=found.where))

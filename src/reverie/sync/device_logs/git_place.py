@@ -26,6 +26,7 @@ BRANCHES = "refs/heads/reverie"
 FETCHED = "refs/remotes/place/reverie"
 SECONDS = 60.0  # that one command may take
 PUSHES = 3
+MAX_SAID = 300  # letters of what a git host says
 PAUSE = 0.5  # seconds before a push is tried again
 NO_REPOSITORY = "not a git repository"  # what git says of a copy of which too much is gone
 AUTHOR = ("-c", "user.name=reverie", "-c", "user.email=reverie@localhost")
@@ -33,6 +34,10 @@ AUTHOR = ("-c", "user.name=reverie", "-c", "user.email=reverie@localhost")
 
 class GitRefused(PlaceAway):
     """A git command failed."""
+
+    def __init__(self, message: str, refusal: str = "") -> None:
+        super().__init__(message)
+        self.refusal = refusal  # why the other side takes no push, as it says; "" for other errors
 
 
 class GitPlace:
@@ -143,6 +148,10 @@ class GitPlace:
                 self._git("push", "--quiet", self.url, what)
                 return
             except GitRefused as err:
+                if err.refusal and number == PUSHES:
+                    raise CannotShow(
+                        f"{self.shown} takes nothing of this machine: {err.refusal}"
+                    ) from err
                 if number == PUSHES:
                     raise CannotShow(str(err)) from err
                 clock.sleep(PAUSE * number)
@@ -184,8 +193,19 @@ class GitPlace:
             raise PlaceAway(f"git cannot be run: {err.strerror}") from err
         if done.returncode:
             said = hide_login(last_line(done.stderr))
-            raise GitRefused(f"{self.shown} cannot be reached: {said}")
+            refusal = hide_login(find_refusal(done.stderr))
+            raise GitRefused(f"{self.shown} cannot be reached: {said}", refusal)
         return done.stdout
+
+
+def find_refusal(said: bytes) -> str:
+    """Why the other side refused a push, as it says itself; "" if it did not."""
+    lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines()]
+    if not any("[remote rejected]" in line or "[rejected]" in line for line in lines):
+        return ""
+    told = [line.removeprefix("remote:").strip() for line in lines if line.startswith("remote:")]
+    rejected = [line for line in lines if "rejected]" in line]
+    return " ".join(filter(None, told))[:MAX_SAID] or rejected[0]
 
 
 def last_line(said: bytes) -> str:

@@ -11,7 +11,7 @@ from reverie.core.errors import BadInput, NotFound
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
 from reverie.sync.device_logs.age_keys import clean_code, new_code, seal_by_code
-from reverie.sync.device_logs.batch_file import REQUEST
+from reverie.sync.device_logs.batch_file import REQUEST, RING
 from reverie.sync.device_logs.home_keys import (
     KEYS_GONE,
     HomeKeys,
@@ -41,6 +41,12 @@ NOT_SEALED = (
     "The logs of this memory are not sealed, so no machine holds keys. To seal them: reverie sync "
     "remove PLACE, then reverie sync add with an empty folder. To take the files of a machine "
     "away: reverie sync remove-device NAME --files"
+)
+
+
+NOBODY_ACCEPTS = (
+    "No other machine has put its keys there, so none could accept this one, and what is sealed "
+    "could not be read again. Nothing was changed"
 )
 
 
@@ -172,7 +178,9 @@ def remove_device(work: WorkContext, named: str) -> PairedDevice:
         found = [one for one in ring.devices if named in (one.name, one.device)]
         if not found:
             listed = ", ".join(f"{one.name} ({one.device})" for one in ring.devices)
-            raise NotFound(f"No paired device is called {named}. There are: {listed}")
+            raise NotFound(
+                f"No paired device is called {named}. There are: {listed}. See: reverie sync pair"
+            )
         if len(found) > 1:
             listed = ", ".join(one.device for one in found)
             raise BadInput(f"{len(found)} devices are called {named}. Say which: {listed}")
@@ -196,7 +204,14 @@ def remove_device(work: WorkContext, named: str) -> PairedDevice:
 
 
 def ask_again(work: WorkContext) -> str:
-    """Give up this home's keys, under a new number, and ask to be paired; the code."""
+    """Give up this home's keys, under a new number, and ask to be paired; the code. BadInput where
+    no other machine has shown keys, so that none could accept it: what is sealed would be lost.
+    """
+    own, home = load_own(work.store), work.settings.home
+    if own is not None and load_keys(home) is not None:
+        shown = read_key_files(own, home)
+        if not any(data.startswith(RING) for data in shown.values()):
+            raise BadInput(NOBODY_ACCEPTS)
     with work.store.transaction():
         own = load_own(work.store)
         if own is None or load_keys(work.settings.home) is None:

@@ -474,7 +474,7 @@ def describe_machines(found: "DevicesStatus") -> Iterator[str]:
 def describe_place(place: "LogPlace") -> str:
     """A line about a place."""
     seen = f"last seen {format_moment(place.seen_at)} UTC" if place.seen_at else "not seen yet"
-    away = f". It is away: {place.trouble}" if place.fails else ""
+    away = f". Not in step: {place.trouble}" if place.fails else ""
     return f"  through {place.where}: {seen}{away}"
 
 
