@@ -26,9 +26,9 @@ from reverie.storage.candidates import CandidateRequest
 from reverie.storage.column_cache import Shard
 from reverie.storage.postgres import (
     PostgresDatabase,
-    candidate_pool,
     column_memory,
     column_search,
+    question_postings,
 )
 from reverie.storage.postgres.column_memory import ColumnKey, ColumnMemory, KeptSpace
 from reverie.storage.postgres.connection import TenantConnection
@@ -374,12 +374,12 @@ def test_words_that_are_too_common_are_read_once(url, monkeypatch, column_bytes)
     """A word that counts for nothing is not read again for a while, unless nothing else is asked
     for; the answers stay the same.
     """
-    monkeypatch.setattr(candidate_pool, "MAX_OCCURRENCES", 2)
+    monkeypatch.setattr(question_postings, "MAX_OCCURRENCES", 2)
     read = []
     run = TenantConnection.run
 
     def spy(db, query, **values):
-        if query == candidate_pool.POSTINGS:
+        if query == question_postings.POSTINGS:
             read.append(values["tokens"])
         return run(db, query, **values)
 
@@ -400,7 +400,7 @@ def test_words_that_are_too_common_are_read_once(url, monkeypatch, column_bytes)
 
 def test_what_is_common_for_one_reader_is_not_for_another(database, monkeypatch):
     """A word that is common only in what a reader may not see counts for them."""
-    monkeypatch.setattr(candidate_pool, "MAX_OCCURRENCES", 2)
+    monkeypatch.setattr(question_postings, "MAX_OCCURRENCES", 2)
     store = database.store(next(tenants))
     for id in IDS[:3]:
         keep(store, id, space="team")

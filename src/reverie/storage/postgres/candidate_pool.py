@@ -18,7 +18,6 @@ import numpy.typing as npt
 from psycopg import Cursor
 
 from reverie.core.kinds import EXCERPT
-from reverie.storage.arrays import Ints
 from reverie.storage.bm25 import term_gain, term_weight
 from reverie.storage.candidates import (
     EXPANDED_PER_CHANNEL,
@@ -30,12 +29,17 @@ from reverie.storage.candidates import (
 from reverie.storage.derived_texts import tag_node
 from reverie.storage.postgres.connection import TenantConnection
 from reverie.storage.postgres.half_vectors import read_half_rows, to_half_vector
+from reverie.storage.postgres.question_postings import (
+    Postings,
+    PostingsReader,
+    intersect_term,
+    select_affordable,
+)
 from reverie.storage.postgres.space_figures import (
     GROWTH,
     LARGE_SPACE,
     FigureCache,
     SearchedSpace,
-    TokenKey,
     add_growth,
     count_spaces,
     find_typical_length,
@@ -56,9 +60,6 @@ from reverie.storage.postgres.vector_search import (
 )
 from reverie.storage.postgres.word_postings import stem_terms
 
-# Occurrences that one query may read: the rarest terms first, at least one, as in SQLite
-# (`sqlite/bm25_postings`).
-MAX_OCCURRENCES = 2_000
 # Proposals of a channel beyond twice what is wanted: some are retired, or not allowed.
 EXTRA_PROPOSALS = 50
 # Memories with an identifier that are looked at: most of them may be retired.
@@ -71,26 +72,6 @@ SAMPLE_SIZE = 1_000
 # planned for those that are asked; and compiling takes longer than any of these runs.
 PLANNING = ("set local plan_cache_mode = force_custom_plan", "set local jit = off")
 
-# A token's postings in each space, as bytes: numbers of arrays would be read one by one by Python,
-# a third of all that a search of 10,000 memories takes.
-POSTINGS = """
-    select t.place, s.place, p.packed
-    from unnest(%(tokens)s::text[]) with ordinality as t (token, place)
-    cross join unnest(%(spaces)s::text[]) with ordinality as s (space, place)
-    cross join lateral (
-        select string_agg(int8send(hit.num) || int4send(hit.tf) || int4send(hit.length), ''
-                          order by hit.num) as packed
-        from (
-            select num, tf, length
-            from posting
-            where tenant = %(tenant)s and space = s.space and term = t.token
-            order by num
-            limit %(most)s
-        ) as hit
-    ) as p
-    where p.packed is not null
-"""
-PACKED_POSTING = np.dtype([("num", ">i8"), ("tf", ">i4"), ("length", ">i4")])
 # An even sample of a space's vectors, one behind the other.
 SAMPLE = """
     select string_agg(halfvec_send(v.vec), '')
@@ -229,19 +210,6 @@ HAS_VECTOR = """
 """
 
 
-class Postings(NamedTuple):
-    """Where a term stands, columns side by side, in the order of numbers."""
-
-    nums: Ints
-    times: Ints
-    lengths: Ints
-    places: Ints  # of the space among those asked
-
-    def occurrences(self) -> int:
-        """How often the term occurs in all."""
-        return int(self.times.sum())
-
-
 class Row(NamedTuple):
     """A row of FEATURES: a candidate, or a turn beside one, or both."""
 
@@ -272,49 +240,6 @@ class WordScores:
         here = [num for num, where in self.place_of.items() if where == place]
         here.sort(key=lambda num: (-self.by_number[num], num))
         return here
-
-
-class PostingsReader:
-    """The postings of a question's tokens, without those that are known to be too common: of these
-    the server would read thousands for each search, and none would count.
-
-    `start` is meant for a pipeline, `collect` for after it.
-    """
-
-    def __init__(self, db: TenantConnection, request: CandidateRequest, cache: FigureCache) -> None:
-        self.db, self.cache = db, cache
-        self.spaces = list(dict.fromkeys(request.spaces))
-        self.key = TokenKey(db.tenant, db.readable, tuple(self.spaces))
-        self.terms = stem_terms(request.terms)
-        common = cache.find_common(self.key)
-        names = [token for term in stem_terms(request.identifiers) for token in term]
-        affordable = [term for term in self.terms if common.isdisjoint(term)]
-        # What an identifier is made of is read in any case: it counts where it stands in few.
-        self.tokens = sorted({*names, *(token for term in affordable for token in term)})
-        every = {token for term in self.terms for token in term}
-        self.left_out = sorted(every.difference(self.tokens))
-        self._begun: Cursor[tuple[Any, ...]] | None = None
-
-    def start(self) -> None:
-        """Begin to read."""
-        self._begun = self._read(self.tokens)
-
-    def collect(self) -> dict[str, Postings]:
-        """The postings by token; also those left out, if all that was read is too common."""
-        rows = self._begun.fetchall() if self._begun else []
-        postings = collect_postings(self.tokens, rows)
-        if self.left_out and not find_affordable(self.terms, postings):
-            postings |= collect_postings(self.left_out, self._read(self.left_out).fetchall())
-        self.cache.note_common(self.key, find_common_tokens(postings))
-        return postings
-
-    def _read(self, tokens: list[str]) -> Cursor[tuple[Any, ...]]:
-        most = MAX_OCCURRENCES + 1
-        return self.db.run(POSTINGS, tokens=tokens, spaces=self.spaces, most=most)
-
-
-NO_INTS: Ints = np.zeros(0, np.int64)
-NO_POSTINGS = Postings(NO_INTS, NO_INTS, NO_INTS, NO_INTS)
 
 
 def build_allowed(request: CandidateRequest) -> tuple[str, dict[str, Any]]:
@@ -651,88 +576,3 @@ def place_turns(rows: Iterable[Row]) -> dict[int, dict[int, Row]]:
 def to_array(values: Iterable[int | None]) -> str:
     """Numbers as PostgreSQL writes an array: sent much sooner than a list of many."""
     return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"
-
-
-def collect_postings(
-    tokens: Sequence[str],
-    rows: Sequence[Sequence[Any]],
-) -> dict[str, Postings]:
-    """The rows of POSTINGS by token."""
-    parts: dict[str, list[Postings]] = defaultdict(list)
-    for token, place, packed in rows:
-        found = np.frombuffer(packed, PACKED_POSTING)
-        part = Postings(
-            nums=found["num"].astype(np.int64),
-            times=found["tf"].astype(np.int64),
-            lengths=found["length"].astype(np.int64),
-            places=np.full(len(found), place - 1),
-        )
-        parts[tokens[token - 1]].append(part)
-    return {token: join_postings(some) for token, some in parts.items()}
-
-
-def join_postings(parts: Sequence[Postings]) -> Postings:
-    """Postings of one token in several spaces as one, in the order of numbers."""
-    if len(parts) == 1:
-        return parts[0]
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    order = np.argsort(columns[0])
-    return Postings(*(column[order] for column in columns))
-
-
-def intersect_term(term: Sequence[str], postings: Mapping[str, Postings]) -> Postings:
-    """Where all tokens of a term stand, and how often each of them at least does."""
-    found = postings.get(term[0], NO_POSTINGS)
-    for token in term[1:]:
-        other = postings.get(token, NO_POSTINGS)
-        _, here, there = np.intersect1d(
-            found.nums,
-            other.nums,
-            assume_unique=True,
-            return_indices=True,
-        )
-        times = np.minimum(found.times[here], other.times[there])
-        found = Postings(found.nums[here], times, found.lengths[here], found.places[here])
-    return found
-
-
-def find_common_tokens(postings: Mapping[str, Postings]) -> set[str]:
-    """The tokens that occur more often than one query may read."""
-    return {token for token, found in postings.items() if found.occurrences() > MAX_OCCURRENCES}
-
-
-def find_affordable(
-    terms: Sequence[tuple[str, ...]],
-    postings: Mapping[str, Postings],
-) -> list[tuple[int, tuple[str, ...], Postings]]:
-    """(occurrences, term, postings) of the terms without a common token, the rarest first."""
-    common = find_common_tokens(postings)
-    read = [
-        (found.occurrences(), term, found)
-        for term in terms
-        if common.isdisjoint(term) and len((found := intersect_term(term, postings)).nums)
-    ]
-    return sorted(read, key=lambda item: item[:2])
-
-
-def select_affordable(
-    terms: Sequence[tuple[str, ...]],
-    postings: Mapping[str, Postings],
-) -> list[Postings]:
-    """The postings of the rarest terms, with at most MAX_OCCURRENCES together, and of at least one.
-
-    A term of which a token is more common than that is left out, unless all are: then the rarest
-    counts as far as it was read.
-    """
-    read = find_affordable(terms, postings)
-    taken: list[Postings] = []
-    spent = 0
-    for occurrences, _, found in read:
-        if not taken or spent + occurrences <= MAX_OCCURRENCES:
-            spent += occurrences
-            taken.append(found)
-    if not taken and terms:
-        # Each is as long as the limit; where it ends is how dense it is.
-        held = [intersect_term(term, postings) for term in terms]
-        taken = [max(held, key=lambda found: int(found.nums.max(initial=0)))]
-    return taken

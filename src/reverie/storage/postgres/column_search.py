@@ -29,11 +29,7 @@ from reverie.storage.candidates import CandidatePool, CandidateRequest
 from reverie.storage.column_cache import ROW_BYTES, Corpus, Shard
 from reverie.storage.column_scores import score_postings
 from reverie.storage.derived_texts import tag_node
-from reverie.storage.postgres.candidate_pool import (
-    PostingsReader,
-    select_affordable,
-    to_array,
-)
+from reverie.storage.postgres.candidate_pool import to_array
 from reverie.storage.postgres.column_memory import (
     MAX_COLUMN_ROWS,
     MAX_WHOLE_ROWS,
@@ -44,6 +40,7 @@ from reverie.storage.postgres.column_memory import (
 )
 from reverie.storage.postgres.connection import TenantConnection
 from reverie.storage.postgres.half_vectors import read_half_rows
+from reverie.storage.postgres.question_postings import PostingsReader, select_affordable
 from reverie.storage.postgres.space_figures import FigureCache
 from reverie.storage.postgres.word_postings import stem_terms
 
