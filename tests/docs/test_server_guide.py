@@ -95,8 +95,9 @@ class Operator:
                 measured = answer.read().decode()
         finally:
             process.terminate()
-            process.stderr.close()
-            assert process.wait(120) == 0
+            # To the end: Python ends with 120 where nobody reads what it says last.
+            last = process.communicate(timeout=120)[1]
+            assert process.returncode == 0, last
         assert [] == [name for name in metrics_of_the_page() if name not in measured]
 
 

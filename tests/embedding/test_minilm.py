@@ -5,6 +5,7 @@ runs.
 
 import math
 import os
+import re
 import shutil
 import sys
 from itertools import pairwise
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from reverie.core.errors import ExtraMissing
+from reverie.core.installation import advise_install
 from reverie.embedding import bert_graph, model_weights
 from reverie.embedding.minilm import (
     MiniLM,
@@ -135,7 +137,7 @@ def test_float32_needs_no_onnx_and_int8_says_what_to_install(model_cache, tmp_pa
     )
     monkeypatch.setitem(sys.modules, "onnx", None)
     assert MiniLM(tmp_path).embed(["heron"]).shape == (1, 384)
-    with pytest.raises(ExtraMissing, match=r"pip install 'reverie\[int8\]'"):
+    with pytest.raises(ExtraMissing, match=re.escape(advise_install("int8"))):
         MiniLM(tmp_path, precision="int8").embed(["heron"])
 
 

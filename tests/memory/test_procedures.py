@@ -178,6 +178,7 @@ def test_matching_patterns_before_a_tool_is_bounded(mind, monkeypatch):
     """What must never be done is tried first; what was not tried is said."""
     never = mind.remember("Never drop prod", space=SPACE, kind="negative", triggers=["re:prod"])
     mind.remember("Prod is in Paris", space=SPACE, triggers=["re:prod"])
+    monkeypatch.setattr("reverie.retrieval.TOOL_WARNING_SECONDS", 0.1)
     clock = iter(range(1_000))
     monkeypatch.setattr("reverie.retrieval.trigger_search.ticks", lambda: next(clock))
     monkeypatch.setattr("reverie.retrieval.ticks", lambda: 2 - 0.1)

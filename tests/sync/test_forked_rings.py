@@ -1,3 +1,4 @@
+# mypy: no-check-untyped-defs
 """Machines that remove others at the same time: what the rings come to, and who can read on."""
 
 import json

@@ -35,7 +35,7 @@ AUTHOR = ("-c", "user.name=reverie", "-c", "user.email=reverie@localhost")
 class GitRefused(PlaceAway):
     """A git command failed."""
 
-    def __init__(self, message: str, refusal: str = "") -> None:
+    def __init__(self, message: str = "", refusal: str = "") -> None:
         super().__init__(message)
         self.refusal = refusal  # why the other side takes no push, as it says; "" for other errors
 
