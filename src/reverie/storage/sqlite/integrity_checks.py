@@ -288,7 +288,6 @@ def check_cursors(db: Connection, repair: bool) -> Iterator[Problem]:
 FILE_CHECKS: tuple[Check, ...] = (check_file, check_schema)
 ROW_CHECKS: tuple[Check, ...] = (
     check_shapes,
-    check_notes,
     check_memories,
     check_checksums,
     check_words,
@@ -311,7 +310,7 @@ def verify_database(db: Connection, repair: bool, backups: Sequence[Path] = ()) 
     db.execute("savepoint unrepaired")
     try:
         # Rows are brought up to date by what history says of them.
-        problems += run_checks(db, (check_changes,), repair)
+        problems += run_checks(db, (check_changes, check_notes), repair)
         if repair:
             problems += list_problems("rows", restore_rows(db, backups))
         problems += run_checks(db, ROW_CHECKS, repair)

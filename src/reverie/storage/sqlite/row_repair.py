@@ -202,9 +202,17 @@ def take_missing(db: Connection, backup: Connection, table: str) -> int:
     return taken
 
 
+def read_told(db: Connection) -> list[str]:
+    """Ids of lost memories that were told of already; none if that note is damaged."""
+    with suppress(ValueError):
+        told: list[str] = from_json(fetch_value(db, "select value from meta where name = ?", TOLD))
+        return told or []
+    return []
+
+
 def find_lost_memories(db: Connection) -> list[tuple[str, str]]:
     """(id, space) of memories whose history is there without them, unless that was told already."""
-    told = set(from_json(fetch_value(db, "select value from meta where name = ?", TOLD)) or ())
+    told = set(read_told(db))
     return [(id, space or "") for id, space in db.execute(LOST_MEMORIES) if id not in told]
 
 
@@ -212,7 +220,7 @@ def accept_losses(db: Connection) -> list[tuple[str, str]]:
     """Find lost memories, and tell of them no more; what `find_lost_memories` found."""
     lost = find_lost_memories(db)
     if lost:
-        told = from_json(fetch_value(db, "select value from meta where name = ?", TOLD)) or []
+        told = read_told(db)
         db.execute(
             "insert or replace into meta (name, value) values (?, ?)",
             (TOLD, to_json([*told, *(id for id, _ in lost)])),
