@@ -1246,8 +1246,9 @@ def test_hook_events_are_taken_in_while_another_process_settles(agent):
         assert mind.store.acquire(SETTLE_LEASE, "somebody", 59.0, time.time())
         agent.prepares("Which host is the staging server?", HERON)
         assert mind.store.acquire(SETTLE_LEASE, "somebody", 59.0, time.time())
-        wait_until(lambda: len(workers(agent.home)) == 1)
-        (worker,) = workers(agent.home)
+        wait_until(lambda: workers(agent.home))
+        # Hooks may have started another one, which finds that there is one and ends.
+        worker = min(workers(agent.home), key=int)
         before = cpu_seconds(worker)
         began = time.monotonic()
         wait_until(lambda: not is_worker_alive(agent.room.lock) or time.monotonic() - began > 1.0)

@@ -725,10 +725,11 @@ def test_a_companion_is_switched_off_and_on(tmp_path, clock):
     assert holding(tmp_path) == []
 
 
-def test_a_companion_in_memory_is_switched_off(clock):
+def test_a_companion_in_memory_is_switched_off(clock, tmp_path, monkeypatch):
     """Without a home it holds for the mind, and no config.toml is written; what was not learned yet
     is not learned.
     """
+    monkeypatch.chdir(tmp_path)
     with (
         memory(now=clock, embedder="none") as mind,
         mind.companion(SPACE, session="s1") as companion,
