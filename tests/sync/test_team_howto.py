@@ -167,6 +167,9 @@ def test_a_colleagues_claude_code_is_given_what_was_shared(postgres_folder, tmp_
         assert FENCE not in bob.say(ASKED)[-1]
         run_line(share, **places[0])
         run_line(join_space, **places[1])
+        # What came is searched by its words at once, by its meaning once it is embedded: by a worker
+        # that is just leaving only after the next prompt.
+        bob.reverie("data", "settle")
         given = bob.say(ASKED)[-1]
         told = given[given.index(f"<{FENCE}>") :]
         assert NOTE in told and "(admin, written by others" in told
