@@ -175,6 +175,7 @@ def test_a_colleagues_claude_code_is_given_what_was_shared(postgres_folder, tmp_
         assert NOTE in told and "(admin, written by others" in told
         assert FENCE not in bob.say(QUIET)[-1]
         run_line(line_with("reverie unshare"), **places[0])
+        bob.reverie("sync")  # what else his worker does, half a minute later, if it still runs
         wait_until(lambda: NOTE not in bob.reverie("list"))
         assert NOTE not in bob.say(ASKED)[-1]
         wait_until(lambda: not is_worker_alive(HookFiles(str(bob.home)).lock))
