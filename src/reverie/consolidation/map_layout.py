@@ -89,13 +89,7 @@ def lay_out(
     if not new.any():
         return [known[id] for id in ids]
     afresh = new.mean() > MAX_NEW_SHARE
-    places = np.array(
-        [
-            known.get(id) or begin_at(id, community)
-            for id, community in zip(ids, communities, strict=True)
-        ],
-        dtype=np.float32,
-    )
+    places = np.array(find_starts(ids, communities, known), dtype=np.float32)
     if not afresh:
         move_to_neighbours(places, new.tolist(), ties)
     moving = np.ones(len(ids), dtype=bool) if afresh else new
@@ -112,13 +106,19 @@ def begin_beside(
     """A place for each node at once, without any forces: what is new stands beside what it is tied
     to, or where it begins.
     """
-    places = [
+    places = find_starts(ids, communities, known)
+    move_to_neighbours(places, [id not in known for id in ids], ties)
+    return places
+
+
+def find_starts(
+    ids: Sequence[str], communities: Sequence[int], known: Mapping[str, tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """The known place of each node, or where it begins."""
+    return [
         known.get(id) or begin_at(id, community)
         for id, community in zip(ids, communities, strict=True)
     ]
-    new = [id not in known for id in ids]
-    move_to_neighbours(places, new, ties)
-    return places
 
 
 def begin_at(id: str, community: int) -> tuple[float, float]:

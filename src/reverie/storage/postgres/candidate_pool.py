@@ -36,6 +36,7 @@ from reverie.storage.postgres.question_postings import (
     select_affordable,
 )
 from reverie.storage.postgres.space_figures import (
+    EVEN_PLACES,
     GROWTH,
     LARGE_SPACE,
     FigureCache,
@@ -78,7 +79,7 @@ SAMPLE = """
     from (
         select num, row_number() over (order by num) - 1 as place
         from vector
-        where tenant = %(tenant)s and space = %(largest)s and model = %(model)s
+        where tenant = %(tenant)s and space = %(space)s and model = %(model)s
     ) as numbered
     join vector v on v.tenant = %(tenant)s and v.num = numbered.num and v.model = %(model)s
     join memory m on m.tenant = %(tenant)s and m.num = numbered.num
@@ -87,20 +88,13 @@ SAMPLE = """
 """
 # The same of a space of which looking through all numbers takes seconds: the vectors that follow
 # numbers at even distances.
-LARGE_SAMPLE = """
+LARGE_SAMPLE = f"""
     with chosen as (
         select distinct next.num
-        from (
-            select min(num) as first, max(num) as last
-            from memory
-            where tenant = %(tenant)s and space = %(largest)s
-        ) as ends
-        cross join generate_series(
-            ends.first, ends.last, greatest(1, (ends.last - ends.first) / %(rows)s)
-        ) as place
+        from {EVEN_PLACES}
         cross join lateral (
             select num from vector
-            where tenant = %(tenant)s and space = %(largest)s and model = %(model)s
+            where tenant = %(tenant)s and space = %(space)s and model = %(model)s
               and num >= place
             order by num
             limit 1
@@ -487,10 +481,10 @@ class CandidateSearch:
         """About SAMPLE_SIZE vectors of a space, evenly spaced."""
         memories = space.figures.memories
         if memories > LARGE_SPACE:
-            ((sent,),) = self.run(LARGE_SAMPLE, largest=space.name, rows=SAMPLE_SIZE)
+            ((sent,),) = self.run(LARGE_SAMPLE, space=space.name, rows=SAMPLE_SIZE)
         else:
             step = max(1, memories // SAMPLE_SIZE)
-            ((sent,),) = self.run(SAMPLE, largest=space.name, step=step)
+            ((sent,),) = self.run(SAMPLE, space=space.name, step=step)
         return read_half_rows(sent or b"", len(self.request.vector))
 
     def build_pool(

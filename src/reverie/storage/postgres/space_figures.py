@@ -70,9 +70,10 @@ MEDIAN_LENGTH = """
     from memory m
     where m.tenant = %(tenant)s and m.space = %(space)s
 """
-LARGE_MEDIAN = """
-    select percentile_cont(0.5) within group (order by next.length)
-    from (
+# Numbers at even distances through a space: what follows them is a sample of it that takes no look
+# through the whole.
+EVEN_PLACES = """
+    (
         select min(num) as first, max(num) as last
         from memory
         where tenant = %(tenant)s and space = %(space)s
@@ -80,6 +81,10 @@ LARGE_MEDIAN = """
     cross join generate_series(
         ends.first, ends.last, greatest(1, (ends.last - ends.first) / %(rows)s)
     ) as place
+"""
+LARGE_MEDIAN = f"""
+    select percentile_cont(0.5) within group (order by next.length)
+    from {EVEN_PLACES}
     cross join lateral (
         select char_length(text) as length from memory
         where tenant = %(tenant)s and space = %(space)s and num >= place
