@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from reverie.interfaces.cli.app import app
+from reverie.storage.sqlite import salvage
 from reverie.testing import SPACE, memory
 from tests.support.seeds import choose_seed
 
@@ -239,3 +240,18 @@ def test_an_altered_text_in_a_broken_file_is_named(tmp_path, whole_home):
     with memory(home, embedder="none") as mind:
         assert mind.data.verify() == []
         assert mind.get([altered])[0].text == "nope 250"
+
+
+@pytest.mark.proves("CC-10")
+def test_declarations_that_cannot_be_mended_are_those_of_a_backup(
+    tmp_path, whole_home, monkeypatch
+):
+    """The rows are read by the head of a backup, and that is said."""
+    source, texts, _ = whole_home
+    home = shutil.copytree(source, tmp_path / "home")
+    replace_bytes(home, b"salience         real", b"salienca         real")
+    monkeypatch.setattr(salvage, "mend_declarations", lambda path: False)
+    assert "could not be read: the head of the file" in repair(home)
+    with memory(home, embedder="none") as mind:
+        assert mind.data.verify() == []
+        assert {one.id: one.text for one in mind.get([*texts])} == texts

@@ -30,7 +30,7 @@ from reverie.storage.sqlite import database_library, repair_store
 from reverie.storage.sqlite.encrypted_pages import PAGE_BYTES, write_mended_copy
 from reverie.storage.sqlite.home_conversion import alone_in_home
 from reverie.storage.sqlite.home_gate import PENDING_FILE
-from reverie.storage.sqlite.salvage import find_schema_fault
+from reverie.storage.sqlite.salvage import find_table_fault
 from reverie.testing import NOON, SPACE, memory
 from tests.support.encrypted_homes import (
     decrypt,
@@ -475,7 +475,7 @@ def find_schema_page(path, key, folder):
         shutil.copy(path, one)
         damage_page(one, number)
         write_mended_copy(one, key, folder / "mended.db")
-        if find_schema_fault(one, folder / "mended.db", key):
+        if find_table_fault(folder / "mended.db", key):
             return number
     raise AssertionError("the schema stands on one page")
 

@@ -22,10 +22,10 @@ from reverie.storage.sqlite import database_library
 from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.row_repair import find_lost_memories, restore_rows
 from reverie.storage.sqlite.row_shapes import (
-    BROKEN_NOTE,
     UNREADABLE,
     count_broken_changes,
     drop_broken_notes,
+    find_broken_notes,
     find_misfits,
     mend_changes,
     read_columns,
@@ -126,19 +126,14 @@ def check_shapes(db: Connection, repair: bool) -> Iterator[Problem]:
 
 def check_changes(db: Connection, repair: bool) -> Iterator[Problem]:
     """Records of history that point nowhere, or say what is no JSON."""
-    broken = count_broken_changes(db)
-    if broken and repair:
-        mend_changes(db)
+    broken = mend_changes(db) if repair else count_broken_changes(db)
     if broken:
         yield Problem("history", f"{broken} records of it cannot be read", repaired=repair)
 
 
 def check_notes(db: Connection, repair: bool) -> Iterator[Problem]:
     """Notes that are no longer what was written."""
-    names = [name for (name,) in db.execute(f"select name from meta where {BROKEN_NOTE}")]
-    if repair:
-        drop_broken_notes(db)
-    for name in names:
+    for name in drop_broken_notes(db) if repair else find_broken_notes(db):
         yield Problem("notes", f"the note {name} cannot be read", repaired=repair)
 
 

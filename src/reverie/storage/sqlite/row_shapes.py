@@ -97,10 +97,18 @@ def count_broken_changes(db: Connection) -> int:
     return count
 
 
-def mend_changes(db: Connection) -> None:
-    """Delete records of history that point nowhere, and empty those that say what is no JSON."""
-    db.execute(f"delete from change where {MISPLACED}")
-    db.execute(f"update change set before = null, after = null where {NO_JSON}")
+def mend_changes(db: Connection) -> int:
+    """Delete records of history that point nowhere, and empty those that say what is no JSON; how
+    many they were.
+    """
+    gone = db.execute(f"delete from change where {MISPLACED}").rowcount
+    emptied = f"update change set before = null, after = null where {NO_JSON}"
+    return gone + db.execute(emptied).rowcount
+
+
+def find_broken_notes(db: Connection) -> list[str]:
+    """The names of notes that cannot be read."""
+    return [name for (name,) in db.execute(f"select name from meta where {BROKEN_NOTE}")]
 
 
 def drop_broken_notes(db: Connection) -> list[str]:

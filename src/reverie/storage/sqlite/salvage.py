@@ -11,7 +11,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from sqlite3 import Connection
@@ -39,7 +39,7 @@ from reverie.storage.sqlite.row_repair import (
     restore_lost_rows,
     take_missing,
 )
-from reverie.storage.sqlite.row_shapes import count_broken_changes, drop_broken_notes, mend_changes
+from reverie.storage.sqlite.row_shapes import drop_broken_notes, mend_changes
 from reverie.storage.sqlite.schema_migration import migrate, version
 from reverie.storage.sqlite.sealed_rows import seal_older_rows
 
@@ -83,8 +83,7 @@ def salvage_database(
             if key is None
             else copy_decryptable(damaged, fresh, key, backups)
         )
-        if broken := count_broken_changes(fresh):
-            mend_changes(fresh)
+        if broken := mend_changes(fresh):
             lost.append(f"{broken} records of history")
         if notes := drop_broken_notes(fresh):
             lost.append(f"the notes {', '.join(notes)}")
@@ -131,31 +130,47 @@ def copy_decryptable(
     """
     with tempfile.TemporaryDirectory(dir=damaged.parent) as folder:
         mended = Path(folder) / "mended.db"
-        write_mended_copy(damaged, key, mended)
-        reason, lost = find_schema_fault(damaged, mended, key), []
-        if reason:
+        write_decryptable(damaged, key, mended)
+        lost = []
+        if reason := find_table_fault(mended, key):
             lost.append("the head of the file")
             if not has_schema_of_backup(damaged, mended, key, backups):
                 return [f"the whole file ({reason})"]
-        with connect_read_only(mended, immutable=False, key=key) as old:
-            old.text_factory = decode_damaged
+        with connect_damaged(mended, key) as old:
             return [*copy_tables(old, fresh), *lost]
 
 
-def find_schema_fault(damaged: Path, mended: Path, key: bytes) -> str:
-    """Why the tables of a mended copy cannot be found; "" if they can. The copy has the journal of
-    the file.
+def write_decryptable(
+    damaged: Path, key: bytes, copy: Path, spare: Mapping[int, bytes] | None = None
+) -> None:
+    """Write the pages of an encrypted file that are as they were sealed, and its journal; `spare`
+    pages in place of others.
     """
-    for tail in ("-wal", "-shm"):
-        mended.with_name(f"{mended.name}{tail}").unlink(missing_ok=True)
-    copy_journal(damaged, mended)
+    write_mended_copy(damaged, key, copy, spare)
+    copy_journal(damaged, copy)
+
+
+def find_table_fault(path: Path, key: bytes | None = None) -> str:
+    """Why the tables of a file cannot be found; "" if they can."""
     try:
-        with connect_read_only(mended, immutable=False, key=key) as old:
+        with connect_damaged(path, key) as old:
             old.execute("select name, sql from sqlite_master").fetchall()
             old.execute("select count(*) from memory").fetchone()
     except database_library.Error as err:
         return str(err)
     return ""
+
+
+@contextmanager
+def connect_damaged(
+    path: Path, key: bytes | None = None, *, immutable: bool = False
+) -> Iterator[Connection]:
+    """A connection that reads texts also where they are none any more; their row's checksum
+    tells.
+    """
+    with connect_read_only(path, immutable=immutable, key=key) as old:
+        old.text_factory = decode_damaged
+        yield old
 
 
 def has_schema_of_backup(damaged: Path, mended: Path, key: bytes, backups: Sequence[Path]) -> bool:
@@ -169,8 +184,8 @@ def has_schema_of_backup(damaged: Path, mended: Path, key: bytes, backups: Seque
         few = spare[:MAX_SPARE_TRIES]
         for choice in (*(few[:count] for count in range(1, len(few) + 1)), spare):
             used = dict(choice)
-            write_mended_copy(damaged, key, mended, used)
-            if used and not find_schema_fault(damaged, mended, key):
+            write_decryptable(damaged, key, mended, used)
+            if used and not find_table_fault(mended, key):
                 keep_needed_pages(damaged, mended, key, used)
                 return True
     return False
@@ -180,11 +195,10 @@ def keep_needed_pages(damaged: Path, mended: Path, key: bytes, used: dict[int, b
     """Take out of a mended copy the pages of a backup without which its tables are found too."""
     for number in list(used)[:MAX_SPARE_TRIES]:
         page = used.pop(number)
-        write_mended_copy(damaged, key, mended, used)
-        if find_schema_fault(damaged, mended, key):
+        write_decryptable(damaged, key, mended, used)
+        if find_table_fault(mended, key):
             used[number] = page
-    write_mended_copy(damaged, key, mended, used)
-    find_schema_fault(damaged, mended, key)  # its journal is that of the file again
+    write_decryptable(damaged, key, mended, used)
 
 
 def fill_small_tables(fresh: Connection, olds: Sequence[Connection], *, whole: bool) -> None:
@@ -199,31 +213,30 @@ def fill_small_tables(fresh: Connection, olds: Sequence[Connection], *, whole: b
 
 def copy_readable(damaged: Path, fresh: Connection, backups: Sequence[Path]) -> list[str]:
     """Copy every readable canonical row. Returns what was lost, in words."""
-    with connect_read_only(damaged, immutable=False) as old:
-        old.text_factory = decode_damaged
+    with connect_damaged(damaged) as old:
         try:
             old.execute("select count(*) from memory").fetchone()
-            is_declared = not any(check_schema(old, False))
+            faults = [problem.message for problem in check_schema(old, False)]
         except database_library.Error as err:
-            is_declared, reason = False, str(err)
-        if is_declared:
+            faults = [str(err)]
+        if not faults:
             return copy_tables(old, fresh)
     with tempfile.TemporaryDirectory(dir=damaged.parent) as folder:
-        mended = copy_with_journal(damaged, Path(folder) / "mended.db")
+        mended = Path(folder) / "mended.db"
+        shutil.copyfile(damaged, mended)
+        copy_journal(damaged, mended)
         if mend_declarations(mended):
-            with connect_read_only(mended, immutable=False) as old:
-                old.text_factory = decode_damaged
+            with connect_damaged(mended) as old:
                 return copy_tables(old, fresh)
     tried = fresh.execute("select count(*) from memory").fetchone()[0]
-    lost = [f"the whole file ({reason})"]
+    lost = [f"the whole file ({faults[0]})"]
     for first in iter_first_pages(damaged, backups):
         with tempfile.TemporaryDirectory(dir=damaged.parent) as folder:
             mended = Path(folder) / "mended.db"
             shutil.copyfile(damaged, mended)
             with mended.open("r+b") as file:
                 file.write(first)
-            with connect_read_only(mended, immutable=True) as old:
-                old.text_factory = decode_damaged
+            with connect_damaged(mended, immutable=True) as old:
                 try:
                     old.execute("select count(*) from sqlite_master").fetchone()
                 except database_library.Error:
@@ -235,17 +248,12 @@ def copy_readable(damaged: Path, fresh: Connection, backups: Sequence[Path]) -> 
 
 
 def copy_journal(path: Path, copy: Path) -> None:
-    """Put what a database's journal holds beside a copy of it."""
+    """Put what a database's journal holds beside a copy of it, in place of an earlier one's."""
+    for tail in ("-wal", "-shm"):
+        copy.with_name(f"{copy.name}{tail}").unlink(missing_ok=True)
     journal = path.with_name(f"{path.name}-wal")
     if journal.exists():
         shutil.copyfile(journal, copy.with_name(f"{copy.name}-wal"))
-
-
-def copy_with_journal(path: Path, copy: Path) -> Path:
-    """Copy a database and what its journal holds. Returns `copy`."""
-    shutil.copyfile(path, copy)
-    copy_journal(path, copy)
-    return copy
 
 
 def mend_declarations(path: Path) -> bool:
@@ -276,11 +284,7 @@ def mend_declarations(path: Path) -> bool:
             return False
         except NewerStore:  # a step of the schema that nobody has taken yet
             return False
-    with connect_read_only(path, immutable=False) as db:
-        try:
-            return db.execute("select count(*) from memory").fetchone() is not None
-        except database_library.Error:
-            return False
+    return not find_table_fault(path)
 
 
 def choose_declaration(
