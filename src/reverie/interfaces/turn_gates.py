@@ -17,8 +17,14 @@ MIN_NEAR_CHANCE = 0.05
 
 def weigh_turn(mind: Mind, turn: FedTurn) -> Sequence[GateVerdict]:
     """All that fits the last words of a person in a turn, weighed against what is known now."""
+    words = read_last_words(turn)
+    return mind.sessions.weigh(words, space=turn.space) if words else []
+
+
+def read_last_words(turn: FedTurn) -> str:
+    """The last words of a person in a turn; "" if there are none."""
     words = [one.text for one in turn.said if one.role == "user" and one.text.strip()]
-    return mind.sessions.weigh(words[-1], space=turn.space) if words else []
+    return words[-1] if words else ""
 
 
 def is_near(verdict: GateVerdict) -> bool:

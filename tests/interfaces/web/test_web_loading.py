@@ -1,12 +1,16 @@
 """The first look at a large space: what is there at once, and that it says what is still missing."""
 
+import asyncio
 import re
 import threading
 
 import pytest
+from starlette.requests import Request
 
+from reverie.core.errors import HomeLockedError
 from reverie.core.model import Event
-from reverie.interfaces.web import local_server
+from reverie.interfaces.web import late_ranking, local_server
+from reverie.interfaces.web.live import LiveEvents
 from reverie.interfaces.web.local_server import warm_up
 from reverie.interfaces.web.security import LocalSecurity
 from reverie.interfaces.web.web_app import LocalMinds, OpenRequests, build_web_app
@@ -67,6 +71,36 @@ def test_a_turn_is_shown_before_it_is_weighed(large, path):
     assert LOADING in first and "Which server is staging?" in first and "called heron" not in first
     second = site.get(path).text
     assert LOADING not in second and "called heron" in second
+
+
+@pytest.mark.parametrize("path", ["/ask?q=staging", "/turn/{turn}", "/sessions/s1/0"])
+@pytest.mark.parametrize("why", ["no model", "off"])
+def test_where_nothing_is_loaded_nobody_is_told_to_wait(large, path, why, monkeypatch):
+    """Without a model nothing ranks but words, and where memory is off nothing is looked for."""
+    (turn,) = large.activity.turns(limit=1)
+    if why == "off":
+        large.context.settings = large.settings._replace(off=(SPACE,))
+    else:
+        monkeypatch.setattr(late_ranking, "is_embedder_ready", lambda settings: False)
+    assert LOADING not in open_site(large).get(path.format(turn=turn.event)).text
+
+
+def test_of_two_that_look_at_once_one_loads(large, monkeypatch):
+    """The other answers at once."""
+    with late_ranking.LOADING:
+        monkeypatch.setattr(type(large), "recall", lambda *_, **__: pytest.fail("loaded twice"))
+        late_ranking.load_ranking(large, SPACE)
+
+
+def test_a_stream_of_a_locked_memory_ends_at_once(large):
+    """Nobody is left listening."""
+
+    def refuse(_request):
+        raise HomeLockedError("Memory is locked")
+
+    live = LiveEvents(refuse)
+    answer = asyncio.run(live.serve(Request({"type": "http", "query_string": b""})))
+    assert answer.status_code == 503 and b"locked" in answer.body and not live._listeners
 
 
 def test_a_small_space_is_ranked_at_once(home):

@@ -14,9 +14,10 @@ from typing import Any, Protocol
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from reverie import Mind
+from reverie.core.errors import ReverieError
 
 POLL_SECONDS = 0.25
 # Proxies and browsers take a stream that is silent for longer for a dead one.
@@ -48,13 +49,20 @@ class LiveEvents:
         """The stream of one page, from the event on that it was made after."""
         queue: asyncio.Queue[str | None] = asyncio.Queue(MAX_QUEUED)
         self._listeners.add(queue)
-        # First of all: what happens from here on the task tells, what happened before is read now.
-        seen = await run_in_threadpool(self._last_event, request)
-        after = request.query_params.get("after", "")
-        if after.isascii() and after.isdigit() and len(after) < 18:
-            missed = await run_in_threadpool(self._read, request, int(after))
-            if missed["last"] > int(after):
-                put_newest(queue, json.dumps(missed))
+        try:
+            # First of all: what happens from here on the task tells, what happened before is read
+            # now.
+            seen = await run_in_threadpool(self._last_event, request)
+            after = request.query_params.get("after", "")
+            if after.isascii() and after.isdigit() and len(after) < 18:
+                missed = await run_in_threadpool(self._read, request, int(after))
+                if missed["last"] > int(after):
+                    put_newest(queue, json.dumps(missed))
+        except BaseException as err:
+            self._listeners.discard(queue)
+            if isinstance(err, ReverieError):  # such as a memory that was locked meanwhile
+                return PlainTextResponse(str(err), 503)
+            raise
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._watch(request, seen))
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

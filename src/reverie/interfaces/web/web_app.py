@@ -244,7 +244,7 @@ class WebSite:
         if after is not None:
 
             def work() -> None:
-                with self.minds(request) as mind, suppress(ReverieError):
+                with suppress(ReverieError), self.minds(request) as mind:
                     after(mind, asked, values)
 
             tasks.add_task(work)
@@ -252,7 +252,7 @@ class WebSite:
 
     def _recount(self, request: Request) -> None:
         """Bring what the frame says up to date, after the page was sent."""
-        with self.minds(request) as mind:
+        with suppress(ReverieError), self.minds(request) as mind:
             self.renderer.recount(mind)
 
     def _act(self, action: Action, page: Page | None = None) -> Endpoint:

@@ -11,6 +11,7 @@ from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import SAID, Hit, Memory, visible_spaces
 from reverie.interfaces.cli.user_input import parse_as_of_time
 from reverie.interfaces.terminal.typed_search import Question, find_by_words
+from reverie.interfaces.web.late_ranking import is_ranking_late, load_ranking
 from reverie.interfaces.web.page import Page, View, WebRequest
 from reverie.interfaces.worker import is_embedder_ready
 
@@ -76,7 +77,7 @@ def answer_question(mind: Mind, asked: WebRequest) -> Answer:
         if asked.address.partition("?")[0].endswith(".json"):
             raise
         return Answer(query, place, day, problem=str(err))
-    if then is None and place in HASTY_PLACES and is_loading(mind, asked):
+    if then is None and place in HASTY_PLACES and is_ranking_late(mind, asked, asked.space):
         return answer_by_words(mind, asked, query, limit)
     memories: list[Hit] = []
     talk: list[Hit] = []
@@ -117,12 +118,6 @@ def answer_question(mind: Mind, asked: WebRequest) -> Answer:
     )
 
 
-def is_loading(mind: Mind, asked: WebRequest) -> bool:
-    """True if the first page of a large space would wait for what ranks."""
-    spaces = visible_spaces(asked.space)
-    return asked.is_page and not mind.settings.is_off(asked.space) and mind.store.must_load(spaces)
-
-
 def answer_by_words(mind: Mind, asked: WebRequest, query: str, limit: int) -> Answer:
     """What the index of words finds at once."""
     question = Question(query, limit=limit)
@@ -130,11 +125,10 @@ def answer_by_words(mind: Mind, asked: WebRequest, query: str, limit: int) -> An
     return Answer(query, asked.text("in"), "", hits, is_hasty=True)
 
 
-def load_ranking(mind: Mind, asked: WebRequest, answer: Answer) -> None:
+def load_for_answer(mind: Mind, asked: WebRequest, answer: Answer) -> None:
     """Have the next question find all that ranks."""
     if answer.is_hasty:
-        mode = "auto" if is_embedder_ready(mind.settings) else "words"
-        mind.recall(answer.query, space=asked.space, limit=1, mode=mode)
+        load_ranking(mind, asked.space)
 
 
 def fits_question(hit: Hit) -> bool:
@@ -203,7 +197,7 @@ PAGE = Page(
     "ask",
     "Ask",
     (
-        View("/ask", answer_question, "ask.html", after=load_ranking),
+        View("/ask", answer_question, "ask.html", after=load_for_answer),
         View("/ask/elsewhere", find_elsewhere, "elsewhere.html"),
     ),
     place=2,

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from reverie import Mind
 from reverie.activity.turn_feed import FedTurn
 from reverie.core.errors import NotFound
-from reverie.core.model import visible_spaces
 from reverie.injection.gate_report import GateVerdict
-from reverie.interfaces.turn_gates import is_near, list_stopped, weigh_turn
+from reverie.interfaces.turn_gates import is_near, list_stopped, read_last_words, weigh_turn
+from reverie.interfaces.web.late_ranking import is_ranking_late, load_ranking
 from reverie.interfaces.web.page import Page, View, WebRequest
 
 PER_PAGE = 20
@@ -51,7 +51,7 @@ class WeighedTurn(NamedTuple):
 def show_turn(mind: Mind, asked: WebRequest) -> WeighedTurn:
     """A turn with what was given, and what a gate stops."""
     turn = find_turn(mind, asked)
-    if asked.is_page and mind.store.must_load(visible_spaces(turn.space)):
+    if read_last_words(turn) and is_ranking_late(mind, asked, turn.space):
         return WeighedTurn(turn, (), is_late=True)
     return WeighedTurn(turn, weigh_turn(mind, turn))
 
@@ -59,7 +59,7 @@ def show_turn(mind: Mind, asked: WebRequest) -> WeighedTurn:
 def load_weighing(mind: Mind, _asked: WebRequest, shown: WeighedTurn) -> None:
     """Have the next look at a turn find what is weighed."""
     if shown.is_late:
-        weigh_turn(mind, shown.turn)
+        load_ranking(mind, shown.turn.space)
 
 
 def show_gates(mind: Mind, asked: WebRequest) -> WeighedTurn:

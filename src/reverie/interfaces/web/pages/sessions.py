@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from reverie import Mind
 from reverie.core.errors import NotFound
-from reverie.core.model import SAID, Hit, visible_spaces
+from reverie.core.model import SAID, Hit
 from reverie.extraction.past_conversations import PastConversation
 from reverie.extraction.session_replay import ReplayStep
 from reverie.injection.gate_report import GateVerdict
+from reverie.interfaces.web.late_ranking import is_ranking_late, load_ranking
 from reverie.interfaces.web.page import Page, View, WebRequest
 
 PER_PAGE = 20
@@ -93,8 +94,9 @@ def show_moment(mind: Mind, asked: WebRequest) -> ReplayMoment:
         raise NotFound(f"No step of this conversation begins with message {number}")
     place = places[number]
     step = steps[place]
-    is_late = asked.is_page and mind.store.must_load(visible_spaces(asked.space))
-    is_asked = bool(step.words.strip()) and not is_late
+    has_words = bool(step.words.strip())
+    is_late = has_words and is_ranking_late(mind, asked, asked.space)
+    is_asked = has_words and not is_late
     known = (
         mind.recall(step.words, space=asked.space, limit=KNOWN, as_of=step.at) if is_asked else []
     )
@@ -115,7 +117,7 @@ def show_moment(mind: Mind, asked: WebRequest) -> ReplayMoment:
 def load_moment(mind: Mind, asked: WebRequest, shown: ReplayMoment) -> None:
     """Have the next look at a step find what its words bring up."""
     if shown.is_late:
-        mind.recall(shown.step.words or shown.session, space=asked.space, limit=1)
+        load_ranking(mind, asked.space)
 
 
 PAGE = Page(
