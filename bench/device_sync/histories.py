@@ -371,7 +371,7 @@ class History:
             luck = self.rng.random()
             if luck < 0.1:
                 data = data[: self.rng.randrange(max(1, len(data)))]
-            elif luck < 0.15:
+            elif luck < 0.15 and data:
                 place = self.rng.randrange(len(data))
                 data = data[:place] + bytes([data[place] ^ 0x55]) + data[place + 1 :]
             elif luck < 0.2:

@@ -10,8 +10,10 @@ import pytest
 
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import Filter
-from reverie.sync.device_logs import log_step, own_log
+from reverie.sync.device_logs import log_state, log_step, own_log
+from reverie.sync.device_logs.departure import DeviceFiles
 from reverie.sync.device_logs.log_folder import LogFolder
+from reverie.sync.device_logs.log_state import DepartingLog, LogPlace, OwnLog
 from reverie.testing import Clock, memory
 from tests.support.helpers import run_command, toy_home
 from tests.sync.conftest import devices_at, paired_homes
@@ -250,3 +252,46 @@ def test_a_purge_by_git_holds_up_nothing(make):
     keep(laptop, "Two.")
     assert desk.devices.sync().troubles == ()
     assert texts_of(desk) == ["One.", "Two."]
+
+
+SECRET_PLACE = LogPlace("git", "https://ann:ghp_token@host.test/logs.git")
+
+
+def test_a_token_of_a_git_host_is_shown_nowhere(tmp_path):
+    """Neither in what is found of a machine nor in what is still to be taken away."""
+    found = DeviceFiles("d1", "desk", ((SECRET_PLACE, 1, ()),))
+    assert "ghp_token" not in repr(found.shown()) and "host.test" in repr(found.shown())
+    with memory(tmp_path / "home", embedder="none") as mind:
+        leaving = DepartingLog("d1", "desk", SECRET_PLACE.kind, SECRET_PLACE.where)
+        log_state.save_own(
+            mind.store, OwnLog("d0", "laptop", places=(SECRET_PLACE,), departing=(leaving,))
+        )
+        assert "ghp_token" not in repr(mind.devices.status())
+
+
+def test_what_cannot_be_read_later_is_not_lost_by_an_earlier_yes(make, place):
+    """The command asks once, about what it found: what turns up after that keeps its files."""
+    if (place / "HEAD").exists():
+        pytest.skip("files are damaged in a folder")
+    desk, laptop = make("desk"), make("laptop")
+    keep(desk, "Only on the desk.")
+    laptop.devices.sync()
+    found = laptop.devices.find_files("desk")
+    keep(desk, "Said later.")
+    newest = max((place / "reverie-log").glob(f"{found.device}*"))
+    newest.write_bytes(newest.read_bytes()[:-9])
+    laptop.devices.remove_files(found, even_unread=bool(found.unread))
+    laptop.devices.sync()
+    assert newest.exists() and laptop.devices.status().departing
+
+
+def test_a_machine_whose_last_place_is_removed_is_named_no_more(make, place):
+    """Its files were to be taken away there only."""
+    desk, laptop = make("desk"), make("laptop")
+    keep(desk, "One.")
+    laptop.devices.sync()
+    with patch.object(log_step.DeviceStep, "_erase_departed"):
+        laptop.devices.remove_files("desk")
+        laptop.devices.sync()
+        laptop.devices.remove(laptop.devices.status().places[0].where)
+    assert laptop.devices.status().departing == () and "desk" not in names_of(laptop)

@@ -246,6 +246,23 @@ def test_a_ring_that_nothing_could_be_sealed_with_is_told_and_not_kept(spoil, tm
     assert laptop.ring == before and laptop.hear(desk) == ""
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda text: [text, ["ä" * 64], {}, []],
+        lambda text: [text.replace(",[]]]", ',[["x",Infinity]]]]', 1), [], {}, []],
+    ],
+)
+def test_what_a_stranger_seals_to_a_machine_ends_no_exchange(written, tmp_path):
+    """Who was removed knows the key that it is sealed to."""
+    laptop, desk = make_machines(tmp_path, 2)
+    before = laptop.ring
+    text = json.dumps([1, desk.ring], separators=(",", ":"))
+    sealed = seal_to([one.public for one in before.devices], json.dumps(written(text)).encode())
+    assert laptop.hear_file(desk.device, RING + sealed) != ""
+    assert laptop.ring == before and laptop.hear(desk) == ""
+
+
 # Whole homes
 
 

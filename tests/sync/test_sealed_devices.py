@@ -1,5 +1,6 @@
 """Sealed logs of devices: who can read the folder, who cannot, and what is noticed."""
 
+import errno
 import hashlib
 import json
 import re
@@ -20,6 +21,7 @@ from reverie.sync.device_logs.log_step import sync_devices
 from reverie.sync.wire_format import memory_to_wire
 from reverie.testing import memory
 from tests.support.helpers import run_command, toy_home
+from tests.sync.test_device_faults import refuse_writing
 
 EVERYTHING = Filter(active=None, limit=1_000)
 NAMES = ("laptop", "desk", "phone")
@@ -360,6 +362,25 @@ def test_a_place_that_is_sealed_later_keeps_nothing_open(alone):
     for mind in (alone.laptop, alone.desk):
         mind.devices.sync()
     assert {"Kept on the laptop.", "Kept later on the laptop."} <= set(texts_of(alone.desk))
+
+
+def test_a_full_place_does_not_make_a_strangers_log_of_ones_own(alone, monkeypatch):
+    """What a home wrote there before it was sealed is still there, and still its own."""
+    left, right = alone.root / "at-laptop/reverie-log", alone.root / "at-desk/reverie-log"
+    alone.laptop.devices.add(str(alone.root / "at-laptop"), sealed=True)
+    alone.laptop.devices.sync()
+    carry(left, right)
+    code = alone.desk.devices.add(str(alone.root / "at-desk")).code
+    alone.desk.devices.sync()
+    carry(right, left)
+    alone.laptop.devices.accept(code)
+    alone.laptop.devices.sync()
+    carry(left, right)
+    refuse_writing(right, monkeypatch, errno.ENOSPC)
+    assert alone.desk.devices.sync().troubles and len(open_files_in(right)) == 2
+    assert [one.name for one in alone.desk.devices.status().others] == ["laptop"]
+    monkeypatch.undo()
+    assert not alone.desk.devices.sync().troubles and open_files_in(right) == []
 
 
 def test_who_is_paired_at_a_place_where_it_was_open_takes_its_open_log_away(alone):

@@ -133,14 +133,15 @@ class DeviceVerbs(VerbGroup):
         self.sync()
         return look_over(self._work, device, known)
 
-    def remove_files(self, name: str, *, even_unread: bool = False) -> DeviceFiles:
-        """Take the files of a machine away from all places, once what they told stands in this
-        machine's own log: the next `sync` does it. BadInput if some cannot be read here, unless
-        those are to go too. A machine that is still in use puts its files there again.
+    def remove_files(self, files: str | DeviceFiles, *, even_unread: bool = False) -> DeviceFiles:
+        """Take the files of a machine, by name or number or as `find_files` found them, away from
+        all places, once what they told stands in this machine's own log: the next `sync` does it.
+        BadInput if some cannot be read here, unless those are to go too. A machine that is still
+        in use puts its files there again.
         """
         from reverie.sync.device_logs.departure import start_departure
 
-        found = self.find_files(name)
+        found = self.find_files(files) if isinstance(files, str) else files
         start_departure(self._work, found, even_unread=even_unread)
         return found
 

@@ -47,6 +47,11 @@ class DeviceFiles(NamedTuple):
     places: tuple[tuple[LogPlace, int, tuple[int, ...]], ...]
     troubles: tuple[str, ...] = ()  # what of its log was not taken in, and why
 
+    def shown(self) -> DeviceFiles:
+        """They as people see them: without what one is known by at a git host."""
+        places = ((place.shown(), count, numbers) for place, count, numbers in self.places)
+        return self._replace(places=tuple(places))
+
     @property
     def total(self) -> int:
         """How many files lie at all places."""

@@ -28,6 +28,7 @@ from reverie.sync.device_logs.log_state import (
     LogPlace,
     OpenLog,
     OwnLog,
+    end_departure,
     hide_login,
     load_conflicts,
     load_own,
@@ -345,10 +346,11 @@ def remove_place(store: Store, home: Path, where: str) -> LogPlace:
             )
         if found.kind == SERVER and account_url(store) == found.where:
             raise BadInput(LOGGED_IN_TOO.format(url=found.where))
-        key = (found.kind, found.where)
-        rest = tuple(one for one in own.departing if (one.kind, one.where) != key)
         left = tuple(one for one in places if one != found)
-        save_own(store, own._replace(places=left, departing=rest))
+        save_own(store, own._replace(places=left))
+        for log in own.departing:
+            if (log.kind, log.where) == (found.kind, found.where):
+                end_departure(store, log)
     if found.kind == SERVER:
         save_place_key(home, found.where, "")
     return found.shown()
@@ -392,7 +394,7 @@ def describe_devices(store: Store, home: Path) -> DevicesStatus | None:
         pairing,
         bool(own.open_logs and pairing and pairing.code),
         own.talk,
-        own.departing,
+        tuple(one.shown() for one in own.departing),
     )
 
 

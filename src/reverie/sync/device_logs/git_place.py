@@ -148,12 +148,9 @@ class GitPlace:
                 self._git("push", "--quiet", self.url, what)
                 return
             except GitRefused as err:
-                if err.refusal and number == PUSHES:
-                    raise CannotShow(
-                        f"{self.shown} takes nothing of this machine: {err.refusal}"
-                    ) from err
                 if number == PUSHES:
-                    raise CannotShow(str(err)) from err
+                    refused = f"{self.shown} takes nothing of this machine: {err.refusal}"
+                    raise CannotShow(refused if err.refusal else str(err)) from err
                 clock.sleep(PAUSE * number)
 
     def _list_files(self, branch: str) -> dict[str, str]:
@@ -201,10 +198,10 @@ class GitPlace:
 def find_refusal(said: bytes) -> str:
     """Why the other side refused a push, as it says itself; "" if it did not."""
     lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines()]
-    if not any("[remote rejected]" in line or "[rejected]" in line for line in lines):
+    rejected = [line for line in lines if "[remote rejected]" in line or "[rejected]" in line]
+    if not rejected:
         return ""
     told = [line.removeprefix("remote:").strip() for line in lines if line.startswith("remote:")]
-    rejected = [line for line in lines if "rejected]" in line]
     return " ".join(filter(None, told))[:MAX_SAID] or rejected[0]
 
 

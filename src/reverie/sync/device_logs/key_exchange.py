@@ -183,11 +183,11 @@ class RingIntake:
 
     def _note_ask(self, device: str, found: OpenedRing) -> None:
         """Keep by which key a device of the ring asks for proofs, and show them from now on."""
-        keys = self.keys
+        keys, ring = self.keys, self.keys.ring
         key = open_ask(keys.secret, found.asks)
-        if keys.ring and key and keys.ring.find(device) and keys.asked.get(device) != key:
+        if ring and key and ring.find(device) and keys.asked.get(device) != key:
             keys = keys._replace(asked={**keys.asked, device: key})
-            self.keys = save_ring(self.home, keys, keys.ring or found.ring)
+            self.keys = save_ring(self.home, keys, ring)
 
     def _keep(self, ring: KeyRing) -> None:
         if ring != self.keys.ring:

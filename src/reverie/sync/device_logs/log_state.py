@@ -68,6 +68,10 @@ class DepartingLog(NamedTuple):
     where: str
     left: tuple[int, ...] = ()  # files that cannot be read, and go all the same
 
+    def shown(self) -> DepartingLog:
+        """It as people see it: without what one is known by at a git host."""
+        return self._replace(where=hide_login(self.where))
+
 
 class OwnLog(NamedTuple):
     """This device, and how far its log has come."""

@@ -313,13 +313,17 @@ class DeviceStep:
             self.done = self.done._replace(more=True)
             return False
         refusal: CannotShow | None = None
+        former = self._find_open_files(own, there, sizes)
         try:
             self._show_all(own, there, sizes, reads=reads)
-            sizes = self._erase_open_logs(own, there, sizes)
+            if is_told_sealed(self.work, own):
+                for device in sorted(set(former.values())):
+                    there.erase_log(device)
         except CannotShow as err:
             refusal = err
         if takes_in:
-            self._take_all(own, there, sizes)
+            others = {name: size for name, size in sizes.items() if name not in former}
+            self._take_all(own, there, others)
         if refusal is not None:
             raise refusal
         return True
@@ -447,24 +451,18 @@ class DeviceStep:
             there.remove(name)
         return bool(needless)
 
-    def _erase_open_logs(
-        self,
-        own: OwnLog,
-        there: Place,
-        sizes: dict[str, int],
-    ) -> dict[str, int]:
-        """Take away what this home wrote at a place before it was sealed, once its sealed log tells
-        it; what is left to be read. What somebody else wrote under its number, as a copy of the
-        home may have, stays.
+    def _find_open_files(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> dict[str, str]:
+        """The files that this home wrote at a place before it was sealed, with the number of its
+        device then: they go once the sealed log tells it, and are not read here. What somebody else
+        wrote under that number, as a copy of the home may have, is none of it.
         """
         is_told = is_told_sealed(self.work, own)
+        found: dict[str, str] = {}
         for log in own.open_logs:
             names = [name for name in sizes if owner_of(name) == log.device]
             if names and (not is_told or is_written_here(log, there, names)):
-                if is_told:
-                    there.erase_log(log.device)
-                sizes = {name: size for name, size in sizes.items() if name not in names}
-        return sizes
+                found |= dict.fromkeys(names, log.device)
+        return found
 
     def _erase_departed(self, place: LogPlace, there: Place) -> None:
         """Take away what is to go from a place, if the own log lies there whole and tells all."""

@@ -161,7 +161,7 @@ class OwnLogWriter:
         return self.store.event(known.events[0]) if known else None
 
     def _fit_talk(
-        self, own: OwnLog, page: Sequence[Event], *, again: bool = False
+        self, own: OwnLog, page: Sequence[Event], *, again: bool
     ) -> tuple[list[dict[str, Any]], int]:
         """(entries of as many events as one file may hold, the last event that was looked at)."""
         entries: list[dict[str, Any]] = []

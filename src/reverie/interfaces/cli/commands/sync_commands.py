@@ -263,21 +263,22 @@ def take_files_away(cli: CliContext, mind: Mind, name: str, *, yes: bool) -> Non
     state = mind.devices.pairing()
     if state and found.device in {one.device for one in state.paired}:
         mind.devices.remove_device(found.device)
-    mind.devices.remove_files(found.device, even_unread=True)
+    # Of those that could not be read was told just now; others keep all from being taken away.
+    mind.devices.remove_files(found, even_unread=bool(found.unread))
     done = sync_devices(cli, mind)
     hand_to_worker(cli, mind)
     status = mind.devices.status()
     waits = [one for one in status.departing if one.device == found.device] if status else []
     said = [f"{found.name}: its files are gone, and what they told this machine tells."]
     if waits:
-        said = [f"{describe_departing(one).strip()}" for one in waits]
-    cli.answer({"removed": found, "devices": done}, [*said, *describe_devices(done)])
+        said = [describe_departing(one).strip() for one in waits]
+    cli.answer({"removed": found.shown(), "devices": done}, [*said, *describe_devices(done)])
 
 
 def describe_files(found: "DeviceFiles") -> Iterator[str]:
     """What lies of a machine where, and what would be lost."""
-    for place, count, _ in found.places:
-        yield f"{found.name} ({found.device}): {count:,} files at {place.shown().where}"
+    for place, count, _ in found.shown().places:
+        yield f"{found.name} ({found.device}): {count:,} files at {place.where}"
     if found.unread:
         yield f"{found.unread:,} of them could not be read here, and what they say is lost:"
     yield from (f"  {trouble}" for trouble in found.troubles[:MAX_NAMED])
@@ -287,10 +288,8 @@ def describe_files(found: "DeviceFiles") -> Iterator[str]:
 
 def describe_departing(log: "DepartingLog") -> str:
     """A line about files that are still to be taken away."""
-    from reverie.sync.device_logs.log_state import hide_login
-
     return (
-        f"  {log.name}: its files are taken away from {hide_login(log.where)} as soon as what they "
+        f"  {log.name}: its files are taken away from {log.where} as soon as what they "
         "told lies there in this machine's log (reverie sync)"
     )
 
