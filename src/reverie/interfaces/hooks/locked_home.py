@@ -5,7 +5,6 @@ session. Guards stop as far as they can be read (`locked_guards`).
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -22,7 +21,6 @@ from reverie.interfaces.hooks.locked_guards import (
     stop_while_locked,
 )
 from reverie.interfaces.hooks.spool import create_file, write_json_object
-from reverie.interfaces.hosts.host_agent import CANNOT_ASK
 
 if TYPE_CHECKING:
     from reverie.interfaces.hooks.hook_main import HookCall
@@ -73,13 +71,13 @@ def answer_locked(
             take_in(call, NO_BLOCK)
     except ReverieError as err:
         files.log_trouble(f"{event.kind}: {type(err).__name__}: {err}")
-        return tell_once(call, host, name, UNSEALABLE)
+        return tell_once(call, host, name, lambda: UNSEALABLE)
     if event.kind == kinds.PROMPT:
         note = call.note._replace(asked=call.now)
         with suppress(OSError):
             write_json_object(files.session_file(event.session, "json"), note._asdict())
     start_worker_if_useful(call)
-    return tell_once(call, host, name, compose_notice(call))
+    return tell_once(call, host, name, lambda: compose_notice(call))
 
 
 def answer_guarded(
@@ -90,7 +88,7 @@ def answer_guarded(
     if stop is None:
         return {}
     answer = host.decide(name, stop.decision, stop.reason)
-    if not stop.ids and CANNOT_ASK in json.dumps(answer, ensure_ascii=False):
+    if answer and not stop.ids and not host.can_ask:
         return host.decide(name, DENY, f"{stop.reason}. {HELD_UP}")
     if answer:
         try:
@@ -109,12 +107,14 @@ def compose_notice(call: HookCall) -> str:
     return LOCKED.format(asleep=asleep)
 
 
-def tell_once(call: HookCall, host: HostAgent, name: str, line: str) -> Mapping[str, Any]:
-    """What shows the person a line, once in a session; empty afterwards."""
+def tell_once(
+    call: HookCall, host: HostAgent, name: str, compose: Callable[[], str]
+) -> Mapping[str, Any]:
+    """What shows the person a line, once in a session; afterwards empty, and nothing composed."""
     event = call.event
     may_show = call.note.notices and event.kind in (kinds.SESSION_START, kinds.PROMPT)
     marker = call.files.session_file(event.session, "locked")
-    return host.show(name, line) if may_show and create_file(marker, os.O_EXCL) else {}
+    return host.show(name, compose()) if may_show and create_file(marker, os.O_EXCL) else {}
 
 
 def start_worker_if_useful(call: HookCall) -> None:

@@ -8,6 +8,7 @@
     sessions/<session>.unended that its end never came was told                     by the hook
     sessions/<session>.locked  that the home is locked was told                     by the hook
     sessions/<session>.unguarded  that guards sleep, for it is locked, was asked    by the hook
+    sessions/<session>.unusable  that config.toml cannot be used was told            by the hook
     locked-guards.json         what is known of guards while it is locked            by the worker
     news/<space>.json          what was learned since somebody was told              by the worker
     guards/<space>.json        what to say before a tool runs (`WarningTable`)       by the worker

@@ -69,5 +69,6 @@ HOST = HostAgent(
     find_switches,
     past_files=past_files,
     decide=decide_codex,
+    can_ask=False,
     show=show_claude,
 )

@@ -118,4 +118,5 @@ HOST = HostAgent(
     prompt_fields=("conversation_id", "session_id", "cwd", "prompt"),
     past_files=past_files,
     decide=decide_cursor,
+    can_ask=False,
 )

@@ -78,6 +78,7 @@ class HostAgent(NamedTuple):
     prompt_fields: tuple[str, ...] = ("session_id", "cwd", "prompt")
     # (its name of the event before a tool, "ask" or "deny", why) -> what keeps it from running
     decide: Callable[[str, str, str], dict[str, Any]] = decide_nothing
+    can_ask: bool = True  # the person, before a tool; else what should be asked is denied
     # (its name of the event, a line) -> what shows it to the person and not to the agent
     show: Callable[[str, str], dict[str, Any]] = show_nothing
     # a project's folder, or None for the user's own -> where files of our commands lie; None: the

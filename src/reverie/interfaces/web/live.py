@@ -42,13 +42,13 @@ class LiveEvents:
 
     def __init__(self, minds: Callable[[Request], AbstractContextManager[Mind]]) -> None:
         self._minds = minds
-        self._listeners: set[asyncio.Queue[str | None]] = set()
+        self.listeners: set[asyncio.Queue[str | None]] = set()
         self._task: asyncio.Task[None] | None = None
 
     async def serve(self, request: Request) -> Response:
         """The stream of one page, from the event on that it was made after."""
         queue: asyncio.Queue[str | None] = asyncio.Queue(MAX_QUEUED)
-        self._listeners.add(queue)
+        self.listeners.add(queue)
         try:
             # First of all: what happens from here on the task tells, what happened before is read
             # now.
@@ -59,7 +59,7 @@ class LiveEvents:
                 if missed["last"] > int(after):
                     put_newest(queue, json.dumps(missed))
         except BaseException as err:
-            self._listeners.discard(queue)
+            self.listeners.discard(queue)
             if isinstance(err, ReverieError):  # such as a memory that was locked meanwhile
                 return PlainTextResponse(str(err), 503)
             raise
@@ -74,7 +74,7 @@ class LiveEvents:
         """End the task and all streams."""
         if self._task is not None:
             self._task.cancel()
-        for queue in list(self._listeners):
+        for queue in list(self.listeners):
             put_newest(queue, None)
 
     async def _stream(self, queue: asyncio.Queue[str | None]) -> AsyncIterator[str]:
@@ -90,18 +90,18 @@ class LiveEvents:
                     return
                 yield f"data: {told}\n\n"
         finally:
-            self._listeners.discard(queue)
+            self.listeners.discard(queue)
 
     async def _watch(self, request: Request, seen: int) -> None:
         """Tell listeners of what comes after the event `seen`, until there are none left."""
-        while self._listeners:
+        while self.listeners:
             await asyncio.sleep(POLL_SECONDS)
             with suppress(Exception):  # a store that is busy is asked again
                 last = await run_in_threadpool(self._last_event, request)
                 if last > seen:
                     told = json.dumps(await run_in_threadpool(self._read, request, seen))
                     seen = last
-                    for queue in list(self._listeners):
+                    for queue in list(self.listeners):
                         put_newest(queue, told)
 
     def _last_event(self, request: Request) -> int:

@@ -13,7 +13,6 @@ from reverie.core import clock, config
 from reverie.core.errors import (
     BadInput,
     HomeLockedError,
-    ModelUnavailable,
     ReverieError,
     StoreDamaged,
 )
@@ -510,11 +509,12 @@ def fetch_model(cli: CliContext, mind: "Mind") -> str:
     that cannot be.
     """
     from reverie.interfaces.worker import is_model_missing
+    from reverie.pipeline.pending_vectors import NO_VECTOR_ERRORS
 
     if mind.embedder is not None and is_model_missing(cli.settings):
         try:
             mind.embedder.embed(["."])
-        except ModelUnavailable as err:
+        except NO_VECTOR_ERRORS as err:
             return str(err)
     return ""
 

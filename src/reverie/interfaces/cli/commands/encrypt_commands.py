@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reverie.core.encryption_file import read_encryption
-from reverie.core.errors import BadInput, HomeLockedError, StoreBusy
+from reverie.core.errors import BadInput, ReverieError, StoreBusy
 from reverie.core.home_key import (
     check_value,
     describe_key,
@@ -22,7 +22,7 @@ from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.guard_commands import (
     LOCKED_CHOICES,
     choose_locked_guards,
-    tell_of_locked_guards,
+    try_to_tell_of_locked_guards,
 )
 from reverie.interfaces.cli.key_choice import (
     NOTHING_CHOSEN,
@@ -161,13 +161,12 @@ def tell_hooks_of_guards(cli: CliContext, choice: str | None) -> None:
     """Write what hooks are to know of guards while the memory is locked, by a choice or as it was
     chosen before.
     """
-    # Where it cannot be opened just now, as on a machine without memory for its key, the worker
-    # does that.
-    with suppress(HomeLockedError):
-        if choice is None:
-            tell_of_locked_guards(cli)
-        else:
-            choose_locked_guards(cli, choice)
+    if choice is None:
+        try_to_tell_of_locked_guards(cli)
+        return
+    # It is encrypted, and that has to be answered whatever comes of this.
+    with suppress(ReverieError, OSError):
+        choose_locked_guards(cli, choice)
 
 
 def is_key_of_home(home: Path, key: "HomeKey") -> bool:

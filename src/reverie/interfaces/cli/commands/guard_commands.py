@@ -1,11 +1,12 @@
 """The command of guards: what stops a tool, tried and changed."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 from reverie import Mind
 from reverie.core import config
-from reverie.core.errors import BadInput, HomeLockedError
+from reverie.core.errors import BadInput, HomeLockedError, ReverieError
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.remember_commands import require_memory
 from reverie.interfaces.cli.terminal_output import one_line
@@ -22,7 +23,7 @@ DOES_LOCKED = {
     SEALED: "guards stop nothing, and you are asked once in a session",
     OPEN: "guards stop as ever; their triggers lie in its home in the clear",
 }
-LOCKED_CHOICES = tuple(DOES_LOCKED)
+LOCKED_CHOICES = config.ALLOWED_VALUES["locked_guards"]
 TRY, SET, ALLOW, DEFAULT, LOCKED = "try", "set", "allow", "default", "locked"
 USAGE = (
     'reverie guards; reverie guards try "git push -f"; reverie guards set ID '
@@ -179,6 +180,12 @@ def choose_locked_guards(cli: CliContext, choice: str) -> None:
             cli.note("It is chosen, and guards stop from the next locking on, once it is unlocked")
             raise
         close_guards(HookFiles(str(cli.settings.home)))
+
+
+def try_to_tell_of_locked_guards(cli: CliContext) -> None:
+    """Do that where the memory can be opened and written just now; else the worker does it."""
+    with suppress(ReverieError, OSError):
+        tell_of_locked_guards(cli)
 
 
 def tell_of_locked_guards(cli: CliContext) -> None:

@@ -14,7 +14,6 @@ from reverie.core.errors import (
     BadInput,
     CannotOpen,
     HomeLockedError,
-    ReverieError,
     StoreBusy,
     StoreDamaged,
 )
@@ -28,7 +27,7 @@ from reverie.core.home_key import (
 )
 from reverie.core.key_ways import KEY_FILE, KEYRING, KINDS, PASSPHRASE, KeyWay
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
-from reverie.interfaces.cli.commands.guard_commands import tell_of_locked_guards
+from reverie.interfaces.cli.commands.guard_commands import try_to_tell_of_locked_guards
 from reverie.interfaces.cli.key_choice import (
     KeyChoice,
     KeyFileOption,
@@ -250,8 +249,7 @@ def unlock_home(
     unlocked_key.save_unlocked(encryption.name, key.files, until)
     convert_side_files(home, key)  # what was brought back from a copy in the clear, say
     # What was chosen while it was locked.
-    with suppress(ReverieError):
-        tell_of_locked_guards(cli)
+    try_to_tell_of_locked_guards(cli)
     waiting = take_in_waiting(cli)
     cli.answer(
         {"unlocked": True, "until": until, "waiting": waiting},
@@ -315,8 +313,7 @@ def lock_home(cli: CliContext) -> None:
 
     encryption = read_encryption_or_refuse(cli.settings.home)
     # What was forbidden since a worker was here. It may be locked already, or open elsewhere.
-    with suppress(ReverieError):
-        tell_of_locked_guards(cli)
+    try_to_tell_of_locked_guards(cli)
     was_unlocked = unlocked_key.remove_unlocked(encryption.name)
     lock = HookFiles(str(cli.settings.home)).lock
     has_stopped = not Path(lock).exists() or stop_worker(lock)
