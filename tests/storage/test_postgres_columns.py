@@ -307,7 +307,8 @@ def test_other_tenants_and_models_have_columns_of_their_own(database):
 
 def test_a_space_that_outgrows_its_columns_is_the_servers(database, monkeypatch):
     """Nothing is missing then, and nothing stays in memory."""
-    monkeypatch.setattr("reverie.storage.postgres.column_search.MAX_COLUMN_ROWS", 4)
+    for name in ("MAX_COLUMN_ROWS", "MAX_WHOLE_ROWS"):
+        monkeypatch.setattr(f"reverie.storage.postgres.column_search.{name}", 4)
     store = database.store(next(tenants))
     for number, id in enumerate(IDS, 1):
         keep(store, id)

@@ -384,7 +384,16 @@ def test_many_first_searches_of_a_space_count_it_once(postgres_url, database, mo
         db.execute("select pg_sleep(0.3)")
         return count_spaces(db, cache, spaces)
 
+    begun_at = []
+    values_of = candidate_pool.growth_values
+
+    def note_values(known):
+        values = values_of(known)
+        begun_at.append(max(values["lasts"]))
+        return values
+
     monkeypatch.setattr(candidate_pool, "count_spaces", count_slowly)
+    monkeypatch.setattr(candidate_pool, "growth_values", note_values)
     with closing(PostgresDatabase(postgres_url, column_bytes=0)) as other:
         begin = threading.Barrier(4)
 
@@ -396,4 +405,6 @@ def test_many_first_searches_of_a_space_count_it_once(postgres_url, database, mo
             found = [done.result() for done in [threads.submit(search) for _ in range(4)]]
 
     assert len(counted) == 1
+    # Nobody counts from the beginning once it was counted.
+    assert len(begun_at) == 4 and all(begun_at)
     assert all(ids == found[0] for ids in found)

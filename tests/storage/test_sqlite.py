@@ -423,7 +423,6 @@ OPENING = """
 import sys
 from reverie.core.model import Add
 from reverie.storage import open_store
-from reverie.storage.sqlite import candidate_search
 from reverie.testing import make_event, make_memory
 sys.stdin.readline()
 store = open_store(sys.argv[1])

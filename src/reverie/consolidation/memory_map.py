@@ -17,7 +17,13 @@ from math import log1p
 from pathlib import Path
 from typing import NamedTuple
 
-from reverie.consolidation.map_layout import Tie, begin_at, begin_beside, find_communities, lay_out
+from reverie.consolidation.map_layout import (
+    Tie,
+    begin_beside,
+    find_communities,
+    find_starts,
+    lay_out,
+)
 from reverie.core.atomic_file import write_atomically
 from reverie.core.kinds import DAY, retention
 from reverie.core.model import (
@@ -162,11 +168,7 @@ def draw_in_haste(store: Store, asked: MapRequest, kept: KeptMap) -> MemoryMap:
     else:
         memories, chosen = choose_memories(store, spaces, now, max(1, int(most * MEMORY_SHARE)))
     graph = tie_memories(store, memories, kept.similar, most)
-    places = recall_places(kept, graph.ids)
-    standing = [
-        places.get(id) or begin_at(id, group)
-        for id, group in zip(graph.ids, graph.groups, strict=True)
-    ]
+    standing = find_starts(graph.ids, graph.groups, recall_places(kept, graph.ids))
     drawn = build_map(graph, standing, now, chosen)
     return drawn._replace(is_draft=not kept.ids and bool(memories), is_due=True)
 

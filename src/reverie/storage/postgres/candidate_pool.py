@@ -295,7 +295,8 @@ class CandidateSearch:
         with self.cache.counting(self.db.tenant, self.names) as is_new:
             if is_new:
                 count_spaces(self.db, self.cache, self.names)
-                self.known = self.cache.look_up(self.db.tenant, self.names)
+        # Also what another search has counted, for which this one waited.
+        self.known = self.cache.look_up(self.db.tenant, self.names)
         postings, near = self.read_both_channels()
         if not self.spaces or not (any(near.values()) or self.has_vector()):
             return None

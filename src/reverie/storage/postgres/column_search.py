@@ -361,8 +361,7 @@ class ColumnSearch:
 
 def outgrows_columns(shard: Shard) -> bool:
     """True if a space has more memories than are kept as it is."""
-    most = MAX_COLUMN_ROWS if shard.has_halves else min(MAX_COLUMN_ROWS, MAX_WHOLE_ROWS)
-    return shard.n > most
+    return shard.n > (MAX_COLUMN_ROWS if shard.has_halves else MAX_WHOLE_ROWS)
 
 
 def is_behind(kept: KeptSpace, place: Position) -> bool:
