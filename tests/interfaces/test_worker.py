@@ -6,8 +6,9 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,9 +16,12 @@ import pytest
 import reverie
 from reverie.core import config
 from reverie.core.config import Settings
+from reverie.core.file_lock import take_lock
 from reverie.embedding.minilm import MiniLM
 from reverie.embedding.toy import ToyEmbedder
 from reverie.interfaces import worker
+from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.worker_start import is_worker_alive
 from reverie.pipeline.leases import SETTLE_LEASE
 from reverie.pipeline.pending_vectors import embed_pending
 from reverie.runtime import settle
@@ -199,6 +203,36 @@ def test_the_worker_exits_when_settings_changed(home):
         mind.remember("one", space="me/demo")
         assert not one.work(60.0) and held(mind) is None
     assert not (home / "spaces").exists()
+
+
+@pytest.mark.parametrize("hooks_are", ["its own", "another's"])
+def test_what_is_left_to_a_worker_that_goes_is_done_by_another(home, hooks_are):
+    """It has the lease still, so who leaves something starts none; nobody did it then until the
+    next prompt or command.
+    """
+    config.save_settings(Settings(home=home), embedder="toy", idle=60.0)
+    settings = config.load_settings(home)
+    lock = HookFiles(str(home)).lock
+    with ExitStack() as stack:
+        mind = stack.enter_context(open_mind(home))
+        if hooks_are == "another's":
+            Path(lock).parent.mkdir(parents=True, exist_ok=True)
+            taken = take_lock(lock)
+            assert taken is not None
+            stack.callback(os.close, taken)
+        mind.remember("one", space="me/demo")
+        process = started(home)
+        wait_until(lambda: mind.data.stats().vectors == 1)
+        os.kill(process.pid, signal.SIGSTOP)
+        config.save_settings(settings, idle=1.0)
+        mind.remember("two", space="me/demo")
+        assert not worker.spawn_worker(settings, mind.store)
+        os.kill(process.pid, signal.SIGCONT)
+        assert process.wait(120) == 0
+        process.stdout.close()
+        wait_until(lambda: mind.data.stats().vectors == 2)
+        wait_until(lambda: held(mind) is None)
+    wait_until(lambda: not is_worker_alive(lock))
 
 
 def test_the_worker_exits_when_the_model_came_that_it_lacks(home):

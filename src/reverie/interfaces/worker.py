@@ -16,8 +16,9 @@ Before it exits it sleeps if that is due (`consolidation.scheduled_sleep`); if o
 for that, it waits with the model unloaded. It exits after `settings.idle` seconds without work (0:
 no worker is ever started), on SIGTERM or SIGINT, when its lease was taken, when its home is gone,
 when config.toml changed (the next worker reads it), when the embedding model came that it had to do
-without, when its home was locked, and when a newer Reverie has migrated the database. Nothing
-depends on it: texts wait, and words find them meanwhile.
+without, when its home was locked, and when a newer Reverie has migrated the database. What was left
+to it while it went, by one who saw that it was there, it hands to another. Nothing depends on it:
+texts wait, and words find them meanwhile.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from reverie import Mind
     from reverie.core.config import Settings
     from reverie.interfaces.hooks.hook_consumer import HookConsumer
+    from reverie.interfaces.hooks.spool import HookFiles
     from reverie.runtime.sync_thread import SyncThread
     from reverie.storage import Store
 
@@ -152,10 +154,35 @@ def run_worker(
             os.close(held)
         # Not while the lock is held: another worker need not wait for a collector.
         worker.spans.close()
-    if held is not None and worker.idled and (files.list_events() or worker.spans.are_waiting()):
-        # A hook or a command wrote after our last look, while we still held the lock.
-        wake_worker(files.home, files.lock)
+    with suppress(ReverieError, OSError):
+        start_successor(worker, files, was_with_hooks=held is not None)
     return done
+
+
+def start_successor(worker: Worker, files: HookFiles, *, was_with_hooks: bool) -> None:
+    """Start another worker for what came after the last look of one that has gone.
+
+    Whoever left it saw that one at its lock or its lease, and started none.
+    """
+    mind = worker.mind
+    if not worker.can_work():
+        return
+    # One that was only idle has looked again after it gave back its lease (`Worker.work`).
+    if not (
+        (was_with_hooks and (files.list_events() or worker.spans.are_waiting()))
+        or (worker.is_outdated() and has_texts_or_events(mind))
+    ):
+        return
+    settings = config.load_settings(mind.settings.home)
+    if was_with_hooks and settings.idle > 0:
+        wake_worker(files.home, files.lock)
+    elif not was_with_hooks:
+        spawn_worker(settings, mind.store)
+
+
+def has_texts_or_events(mind: Mind) -> bool:
+    """True if something waits to be embedded or learned."""
+    return has_work_left(mind.work) or has_waiting_chunks(mind.work)
 
 
 def refresh_locked_guards(mind: Mind) -> None:
@@ -214,7 +241,7 @@ class Worker:
         self._sync: SyncThread | None = None
         self._hook_at = 0.0  # clock ticks when a hook was served last
         self._hooks_end = threading.Event()
-        self.idled = self.failed = False  # exited without work; exited because of trouble
+        self.failed = False  # exited because of trouble
 
     def stop(self, *_: object) -> None:
         """Exit after the present step."""
@@ -239,7 +266,6 @@ class Worker:
                 if not self.wait_for_work(idle) and not self.sleep_if_due():
                     self.mind.store.release(SETTLE_LEASE, self.holder)
                     if not self.has_work():
-                        self.idled = self.may_continue()
                         break
         except ReverieError as err:
             # A full disk, a home that went away: the next worker tries again.
@@ -285,17 +311,26 @@ class Worker:
         self.tell_trouble(trouble)
 
     def may_continue(self) -> bool:
-        """True until told to stop, while home and settings are those it started with, the key of
-        the home is at hand, the database has a known schema and no model came that it lacks.
+        """True while it may work and no other worker would do better."""
+        return self.can_work() and not self.is_outdated()
+
+    def can_work(self) -> bool:
+        """True until told to stop or in trouble, while the home is the one it started with, its key
+        at hand, and its database of a known schema.
         """
         return (
             not self._stop.is_set()
+            and not self.failed
             and folder_identity(self.mind.settings.home) == self._home
-            and config.config_modified_at(self.mind.settings) == self._config
             and has_home_key(self.mind.settings.home)
             and self.mind.store.has_current_schema()
+        )
+
+    def is_outdated(self) -> bool:
+        """True if the settings were changed, or the model came that it lacks."""
+        return config.config_modified_at(self.mind.settings) != self._config or bool(
             # It would hold the lease, and `reverie data settle` wait a minute for it in vain.
-            and not (self._lacks_model_of and is_embedder_ready(self._lacks_model_of))
+            self._lacks_model_of and is_embedder_ready(self._lacks_model_of)
         )
 
     def renew_lease(self) -> bool:
@@ -372,7 +407,7 @@ class Worker:
             return False
         if self.hooks and self.hooks.has_work():
             return True
-        return self._holds and (has_work_left(self.mind.work) or has_waiting_chunks(self.mind.work))
+        return self._holds and has_texts_or_events(self.mind)
 
     def make_backup(self) -> None:
         """Make today's backup.
