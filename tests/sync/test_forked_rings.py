@@ -391,3 +391,83 @@ def test_the_only_machine_with_keys_does_not_give_them_up(tmp_path):
             laptop.devices.ask_again()
         assert laptop.devices.status().device == before
         assert laptop.devices.pairing().paired and not laptop.devices.sync().troubles
+
+
+@pytest.mark.parametrize("had_another_number", [False, True])
+def test_the_keys_are_not_given_up_where_only_a_removed_machine_has_shown_its_own(
+    tmp_path, had_another_number
+):
+    """Nor where the other file is that of a number which this machine had itself: neither accepts."""
+    (tmp_path / "carried").mkdir()
+    with paired_homes(tmp_path, str(tmp_path / "carried"), sealed=True) as open_home:
+        laptop, desk = open_home("laptop"), open_home("desk")
+        if had_another_number:
+            code = laptop.devices.ask_again()
+            laptop.devices.sync()
+            desk.devices.accept(code)
+            sync(laptop, desk)
+        keep(laptop, "One.")
+        laptop.devices.remove_device("desk")
+        laptop.devices.sync()
+        before = laptop.devices.status().device
+        with pytest.raises(BadInput, match="none could accept"):
+            laptop.devices.ask_again()
+        assert laptop.devices.status().device == before
+        assert not laptop.devices.sync().troubles and not laptop.devices.pairing().code
+
+
+def test_who_waits_may_ask_anew_though_nobody_could_accept_it_yet(tmp_path):
+    """It has no keys to give up; a code that was lost is made anew."""
+    (tmp_path / "carried").mkdir()
+    with paired_homes(tmp_path, str(tmp_path / "carried"), sealed=True) as open_home:
+        laptop = open_home("laptop")
+        with memory(tmp_path / "desk", embedder="none") as desk:
+            code = desk.devices.add(str(tmp_path / "carried"), name="desk").code
+            file = tmp_path / f"carried/reverie-log/{laptop.devices.status().device}-keys.age"
+            file.rename(tmp_path / "late")
+            fresh = desk.devices.ask_again()
+            assert fresh and fresh != code and desk.devices.pairing().code == fresh
+
+
+def test_of_the_only_two_machines_that_removed_each_other_one_may_ask(tmp_path):
+    """Each has the other as removed; that one goes on with keys of its own, and can accept it."""
+    (tmp_path / "carried").mkdir()
+    with paired_homes(tmp_path, str(tmp_path / "carried"), sealed=True) as open_home:
+        laptop, desk = open_home("laptop"), open_home("desk")
+        laptop.devices.remove_device("desk")
+        desk.devices.remove_device("laptop")
+        sync(laptop, desk)
+        code = desk.devices.ask_again()
+        desk.devices.sync()
+        laptop.devices.accept(code)
+        keep(laptop, "Both again.")
+        sync(desk, laptop)
+        assert texts_of(desk) == ["Both again."] and not troubles_of(desk)
+
+
+def test_of_two_machines_that_both_began_with_an_empty_folder_one_may_ask(tmp_path):
+    """Neither knows the other; once the folders are carried, one gives up its keys for the other's."""
+    for name in ("left", "right"):
+        (tmp_path / name).mkdir()
+    with (
+        memory(tmp_path / "laptop", embedder="none") as laptop,
+        memory(tmp_path / "desk", embedder="none") as desk,
+    ):
+        laptop.devices.add(str(tmp_path / "left"), name="laptop", sealed=True)
+        desk.devices.add(str(tmp_path / "right"), name="desk", sealed=True)
+        keep(laptop, "One."), keep(desk, "Two.")
+
+        places = {laptop: tmp_path / "left/reverie-log", desk: tmp_path / "right/reverie-log"}
+
+        def bring_in_step(mind):
+            mind.devices.sync()
+            other = next(one for one in places if one is not mind)
+            shutil.copytree(places[mind], places[other], dirs_exist_ok=True)
+
+        bring_in_step(desk)
+        code = laptop.devices.ask_again()
+        bring_in_step(laptop)
+        desk.devices.accept(code)
+        for mind in (desk, laptop, desk, laptop):
+            bring_in_step(mind)
+        assert texts_of(laptop) == texts_of(desk) == ["One.", "Two."]

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from reverie.core.age_sealing import public_of
+from reverie.core.age_sealing import open_with, public_of
 from reverie.core.errors import CannotOpen, ReverieError
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
@@ -199,6 +199,29 @@ def is_yet_to_hear(keys: HomeKeys, device: str) -> bool:
     who waits, or was paired just now, sees such.
     """
     return keys.ring is None or (keys.ring.find(device) is not None and device not in keys.heard)
+
+
+def is_able_to_accept(keys: HomeKeys, own: OwnLog, device: str, data: bytes) -> bool:
+    """True if the device of a key file could accept this machine, were that to ask for the keys.
+
+    A number that this machine had itself could not, nor could a removed device, unless that removed
+    this one in turn and so goes on with keys of its own. One of which nothing is known may: two
+    machines that both began with an empty folder do not know each other.
+    """
+    if not data.startswith(RING) or device in own.former:
+        return False
+    if keys.ring is None or keys.ring.find_removal(device) is None:
+        return True
+    return device in keys.heard and not is_sealed_to(keys.secret, data.removeprefix(RING))
+
+
+def is_sealed_to(secret: str, sealed: bytes) -> bool:
+    """True if something can be opened with a key."""
+    try:
+        open_with(secret, sealed)
+    except CannotOpen:
+        return False
+    return True
 
 
 def ask_text(own: OwnLog, public: str) -> bytes:

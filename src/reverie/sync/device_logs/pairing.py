@@ -11,7 +11,7 @@ from reverie.core.errors import BadInput, NotFound
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
 from reverie.sync.device_logs.age_keys import clean_code, new_code, seal_by_code
-from reverie.sync.device_logs.batch_file import REQUEST, RING
+from reverie.sync.device_logs.batch_file import REQUEST
 from reverie.sync.device_logs.home_keys import (
     KEYS_GONE,
     HomeKeys,
@@ -22,6 +22,7 @@ from reverie.sync.device_logs.home_keys import (
 from reverie.sync.device_logs.key_exchange import (
     answer_request,
     ask_text,
+    is_able_to_accept,
     list_key_files,
     recover_ring,
 )
@@ -45,8 +46,9 @@ NOT_SEALED = (
 
 
 NOBODY_ACCEPTS = (
-    "No other machine has put its keys there, so none could accept this one, and what is sealed "
-    "could not be read again. Nothing was changed"
+    "No other machine that is still one of yours has put its keys there, so none could accept this "
+    "one, and what is sealed could not be read again. Nothing was changed. First pair another one "
+    "(on it: reverie sync add PLACE)"
 )
 
 
@@ -205,12 +207,12 @@ def remove_device(work: WorkContext, named: str) -> PairedDevice:
 
 def ask_again(work: WorkContext) -> str:
     """Give up this home's keys, under a new number, and ask to be paired; the code. BadInput where
-    no other machine has shown keys, so that none could accept it: what is sealed would be lost.
+    no other machine that shows its keys could accept it: what is sealed would be lost.
     """
-    own, home = load_own(work.store), work.settings.home
-    if own is not None and load_keys(home) is not None:
-        shown = read_key_files(own, home)
-        if not any(data.startswith(RING) for data in shown.values()):
+    own, keys = load_own(work.store), load_keys(work.settings.home)
+    if own is not None and keys is not None and keys.ring is not None:
+        shown = read_key_files(own, work.settings.home)
+        if not any(is_able_to_accept(keys, own, device, shown[device]) for device in shown):
             raise BadInput(NOBODY_ACCEPTS)
     with work.store.transaction():
         own = load_own(work.store)
