@@ -33,7 +33,7 @@ from bench.device_sync.histories import Oracle
 from bench.device_sync.team_server import TeamServer
 from reverie.core.errors import ServerAway
 from reverie.core.model import Filter, Memory
-from reverie.sync.device_logs import key_exchange, log_step, own_log, take_in
+from reverie.sync.device_logs import key_exchange, log_step, own_log, place_writer, take_in
 from reverie.sync.device_logs.git_place import GitPlace
 from reverie.sync.device_logs.log_folder import LogFolder
 from reverie.sync.device_logs.log_state import load_own, save_own
@@ -55,6 +55,7 @@ COMMITS = (
     (take_in, "save_marks"),
     (take_in, "note_gone"),
     (log_step, "save_own"),
+    (place_writer, "save_own"),
     (key_exchange, "save_own"),
 )
 # What a home asks of a server: it may be killed before and after each.

@@ -1,22 +1,26 @@
 # mypy: no-check-untyped-defs
 """Taking away the files of a machine that is gone: nothing that it told is lost."""
 
+import errno
 import shutil
 import subprocess
 from contextlib import suppress
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
 
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import Filter
-from reverie.sync.device_logs import log_state, log_step, own_log
+from reverie.sync.device_logs import log_state, own_log, place_writer
 from reverie.sync.device_logs.departure import DeviceFiles
 from reverie.sync.device_logs.log_folder import LogFolder
 from reverie.sync.device_logs.log_state import DepartingLog, LogPlace, OwnLog
+from reverie.sync.device_logs.log_step import DeviceReport
 from reverie.testing import Clock, memory
 from tests.support.helpers import run_command, toy_home
 from tests.sync.conftest import devices_at, paired_homes
+from tests.sync.test_device_faults import random_words, refuse_writing
 from tests.sync.test_device_talk import TALK, talk_of
 
 EVERYTHING = Filter(active=None, limit=1_000)
@@ -125,7 +129,7 @@ def test_who_is_killed_goes_on_later(tmp_path, calls):
         with (
             patch.object(LogFolder, "write", dying(LogFolder.write)),
             patch.object(LogFolder, "erase_log", dying(LogFolder.erase_log)),
-            patch.object(log_step, "end_departure", dying(log_step.end_departure)),
+            patch.object(place_writer, "end_departure", dying(place_writer.end_departure)),
             patch.object(own_log, "save_own", dying(own_log.save_own)),
             suppress(KeyboardInterrupt),
         ):
@@ -290,8 +294,117 @@ def test_a_machine_whose_last_place_is_removed_is_named_no_more(make, place):
     desk, laptop = make("desk"), make("laptop")
     keep(desk, "One.")
     laptop.devices.sync()
-    with patch.object(log_step.DeviceStep, "_erase_departed"):
+    with patch.object(place_writer.PlaceWriter, "erase_departed"):
         laptop.devices.remove_files("desk")
         laptop.devices.sync()
         laptop.devices.remove(laptop.devices.status().places[0].where)
     assert laptop.devices.status().departing == () and "desk" not in names_of(laptop)
+
+
+# A place that is full
+
+
+@pytest.fixture
+def crowded(tmp_path, monkeypatch):
+    """`fill(laptop_words, desk_words)`: two homes at a folder, each of which has told so many texts
+    of its own, the desk a revised one once more; then the folder takes not a byte more, and laptop
+    has kept what does not fit.
+    """
+    (tmp_path / "place").mkdir()
+    folder = tmp_path / "place/reverie-log"
+    with devices_at(tmp_path / "place", tmp_path, Clock()) as make:
+
+        def fill(of_laptop, of_desk, revised):
+            desk, laptop = make("desk"), make("laptop")
+            keep(laptop, *(random_words(f"laptop {number}") for number in range(of_laptop)))
+            keep(desk, *(random_words(f"desk {number}") for number in range(of_desk)))
+            note = desk.remember(random_words("note"), space="me/demo")
+            for number in range(revised):
+                desk.devices.sync()
+                desk.revise(note.id, text=random_words(f"note {number}"))
+            desk.devices.sync()
+            desk.close()
+            laptop.devices.sync()
+            kept = sum(one.stat().st_size for one in folder.iterdir())
+            refuse_writing(folder, monkeypatch, errno.ENOSPC, beyond=kept)
+            for number in range(12):
+                laptop.remember(random_words(f"late {number}"), space="me/demo")
+                troubles = laptop.devices.sync().troubles
+                if troubles:
+                    break
+            assert "remove-device NAME --files" in troubles[0]
+            return laptop
+
+        yield SimpleNamespace(fill=fill, make=make, folder=folder)
+
+
+@pytest.mark.parametrize(("of_laptop", "of_desk"), [(1, 1), (1, 6), (6, 1)])
+def test_in_a_full_folder_the_files_of_a_machine_that_is_gone_make_room(
+    crowded, monkeypatch, of_laptop, of_desk
+):
+    """As is advised there, whichever log is the larger: not a byte more is taken, and what both
+    told is in the log that stays.
+    """
+    laptop = crowded.fill(of_laptop, of_desk, revised=6)
+    laptop.devices.remove_files("desk")
+    assert laptop.devices.sync().troubles == ()
+    assert names_of(laptop) == set() and not laptop.devices.status().departing
+    assert laptop.devices.sync() == DeviceReport()
+    monkeypatch.undo()
+    phone = crowded.make("phone")
+    phone.devices.sync()
+    assert texts_of(phone) == texts_of(laptop) and names_of(phone) == {"laptop"}
+
+
+def test_what_would_not_fit_even_so_takes_nobodys_files_away(crowded, monkeypatch):
+    """Of what desk told alone there would be no log at the place: it stays until there is room."""
+    laptop = crowded.fill(3, 3, revised=0)
+    for number in range(6):
+        laptop.remember(random_words(f"more {number}"), space="me/demo")
+    (desk,) = laptop.devices.status().others
+    before = {one.name: one.read_bytes() for one in crowded.folder.glob(f"{desk.device}*")}
+    laptop.devices.remove_files("desk")
+    for _ in range(2):
+        (trouble,) = laptop.devices.sync().troubles
+        assert "would be without the files of desk too" in trouble
+        assert before and before == {
+            one.name: one.read_bytes() for one in crowded.folder.glob(f"{desk.device}*")
+        }
+    assert [one.name for one in laptop.devices.status().departing] == ["desk"]
+    monkeypatch.undo()
+    assert laptop.devices.sync().troubles == ()
+    assert not list(crowded.folder.glob(f"{desk.device}*"))
+    phone = crowded.make("phone")
+    phone.devices.sync()
+    assert texts_of(phone) == texts_of(laptop) and names_of(phone) == {"laptop"}
+
+
+@pytest.mark.parametrize("calls", range(0, 8, 2))
+def test_who_is_killed_in_a_full_folder_goes_on_later(crowded, monkeypatch, calls):
+    """Between any two writes: the home has all, and the next time that it is asked it lies there."""
+    laptop, left = crowded.fill(3, 3, revised=6), calls
+
+    def dying(real):
+        def call(*args, **more):
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise KeyboardInterrupt
+            return real(*args, **more)
+
+        return call
+
+    laptop.devices.remove_files("desk")
+    with (
+        patch.object(LogFolder, "write", dying(LogFolder.write)),
+        patch.object(LogFolder, "remove", dying(LogFolder.remove)),
+        patch.object(LogFolder, "erase_log", dying(LogFolder.erase_log)),
+        patch.object(place_writer, "end_departure", dying(place_writer.end_departure)),
+        suppress(KeyboardInterrupt),
+    ):
+        laptop.devices.sync()
+    assert laptop.devices.sync().troubles == () and names_of(laptop) == set()
+    monkeypatch.undo()
+    phone = crowded.make("phone")
+    phone.devices.sync()
+    assert texts_of(phone) == texts_of(laptop)

@@ -353,6 +353,33 @@ def test_in_a_full_place_a_device_makes_room_and_goes_on(server_homes, ann):
     assert "Desk has room still." in texts_of(laptop)
 
 
+def test_in_a_full_place_a_machine_that_is_gone_makes_room(server_homes, ann):
+    """By what the trouble advises: its files go, and what they told this machine's log tells."""
+    laptop, desk = server_homes("laptop"), server_homes("desk")
+    note = desk.remember("The port is 4100.", space="me/demo")
+    for number in range(12):
+        desk.revise(note.id, text=f"The port is {4200 + number}. " + random_words(number))
+        sync(desk, rounds=1)
+    sync(laptop, rounds=1)
+    tenants, tables = ann.team.control.tenants, ann.team.control.tables
+    tenants.set_limits("acme", Limits(bytes=bytes_kept(ann.team.control) + 100), now())
+    tables.forget_lookups("acme")
+    laptop.remember(random_words("laptop"), space="me/demo")
+    (trouble,) = laptop.devices.sync().troubles
+    assert "reverie sync remove-device NAME --files" in trouble
+    run_command(
+        "sync", "remove-device", "desk", "--files", "--yes", "--home", str(laptop.settings.home)
+    )
+    assert not laptop.devices.sync().troubles
+    status = laptop.devices.status()
+    assert not status.others and not status.departing
+    tenants.set_limits("acme", Limits(bytes=10_000_000), now())
+    tables.forget_lookups("acme")
+    phone = server_homes("phone")
+    sync(laptop, phone)
+    assert texts_of(phone) == texts_of(laptop) and len(texts_of(phone)) == 2
+
+
 def random_words(seed):
     """Some 2,000 letters that cannot be compressed by much, the same for a seed."""
     return " ".join(hashlib.sha256(f"{seed} {n}".encode()).hexdigest() for n in range(30))

@@ -2,9 +2,10 @@
 
 What only its log told must be in another log first. So all of it is read once more, this machine's
 own log is made to tell whatever it has from others, and only where that lies whole are the files
-taken away, place by place. It is kept in the own log's state what is still to be taken away where,
-so whoever is killed, or finds a place away, goes on later. A file that cannot be read goes only if
-the user was told of it and agreed.
+taken away, place by place; in a place that is full it comes into their room (`place_writer`). It is
+kept in the own log's state what is still to be taken away where, so whoever is killed, or finds a
+place away, goes on later. A file that cannot be read goes only if the user was told of it and
+agreed.
 """
 
 from __future__ import annotations
@@ -16,9 +17,15 @@ from reverie.core.errors import BadInput, NotFound
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
 from reverie.sync.device_logs.batch_file import owner_of
-from reverie.sync.device_logs.home_keys import UNPAIRED, is_waiting, last_trusted, load_keys
+from reverie.sync.device_logs.home_keys import (
+    UNPAIRED,
+    is_waiting,
+    last_trusted,
+    list_wanted,
+    load_keys,
+)
 from reverie.sync.device_logs.local_changes import add_waiting
-from reverie.sync.device_logs.log_reading import PeerLog, group_by_device, list_unread
+from reverie.sync.device_logs.log_reading import PeerLog, group_by_device
 from reverie.sync.device_logs.log_state import (
     DepartingLog,
     LogPlace,
@@ -128,14 +135,14 @@ def look_over(work: WorkContext, device: str, name: str) -> DeviceFiles:
     if off := list_left_out(work.settings):
         raise BadInput(LEAVES_OUT.format(off=", ".join(off), name=name))
     peer = load_peers(work.store).get(device) or PeerLog(device)
-    after = last_trusted(work.settings.home, device)
     places = []
     for place in own.places:
         with visit_place(place, own, work.settings.home) as there:
             names = [one for one in there.sizes() if owner_of(one) == device]
         numbers = group_by_device(names).get(device, [])
-        unread = tuple(number for number in list_unread(peer, numbers) if number <= after)
-        places.append((place, len(names), unread))
+        unread = list_wanted(work.settings.home, peer, numbers)
+        places.append((place, len(names), tuple(unread)))
+    after = last_trusted(work.settings.home, device)
     troubles = (
         why for number, why in peer.troubles.items() if not number.isdigit() or int(number) <= after
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from reverie.core.private_files import SEALED_HEADER, read_private_bytes, write_
 from reverie.sync.device_logs.age_keys import is_secret_key
 from reverie.sync.device_logs.batch_file import RING
 from reverie.sync.device_logs.key_ring import (
+    MAX_NUMBER,
     KeyRing,
     check_ring,
     is_out_of_date,
@@ -28,10 +29,10 @@ from reverie.sync.device_logs.key_ring import (
     seal_batch,
     seal_ring,
 )
+from reverie.sync.device_logs.log_reading import PeerLog, list_unread
 from reverie.sync.device_logs.sealer import LIES_OPEN, PlainSealer, Sealer
 
 FILE = "device-keys"
-MAX_NUMBER = 99_999_999  # of a file of a log
 UNPAIRED = "This machine is not paired yet: reverie sync pair says how"
 
 KEYS_GONE = (
@@ -125,12 +126,17 @@ def is_waiting(home: Path) -> bool:
 
 
 def last_trusted(home: Path, device: str) -> int:
-    """The last file of a device that is to be read: of one that was removed what it wrote after
-    that is none of the user's.
+    """The last file of a device that is to be read, as `KeyRing.last_trusted`; all are in a home
+    that seals nothing.
     """
     keys = load_keys(home)
-    removal = keys.ring.find_removal(device) if keys and keys.ring else None
-    return removal.upto if removal else MAX_NUMBER
+    return keys.ring.last_trusted(device) if keys and keys.ring else MAX_NUMBER
+
+
+def list_wanted(home: Path, peer: PeerLog, numbers: Iterable[int]) -> list[int]:
+    """The files of a device that were not read yet and are to be, in order."""
+    last = last_trusted(home, peer.device)
+    return [number for number in list_unread(peer, numbers) if number <= last]
 
 
 class RingSealer:
@@ -153,7 +159,7 @@ class RingSealer:
         """What a device on the ring sealed, or one that was removed since."""
         ring = self._ring()
         removal = ring.find_removal(device)
-        if removal is not None and number > removal.upto:
+        if removal is not None and number > ring.last_trusted(device):
             raise CannotOpen(f"was written by {removal.name}, which was removed: it is not read")
         if not sealed.startswith(SEALED_HEADER):
             raise CannotOpen(LIES_OPEN)

@@ -27,6 +27,7 @@ from reverie.sync.device_logs.ring_proofs import ask_proofs, prove
 from reverie.sync.wire_format import is_number
 
 FORMAT = 1
+MAX_NUMBER = 99_999_999  # of a file of a log
 
 
 class DeviceKey(NamedTuple):
@@ -82,6 +83,13 @@ class KeyRing(NamedTuple):
     def find_removal(self, device: str) -> Removal | None:
         """How a device was removed; None if it was not."""
         return next((one for one in self.removed if one.device == device), None)
+
+    def last_trusted(self, device: str) -> int:
+        """The last file of a device that is to be read: what one that was removed wrote after that
+        is none of the user's.
+        """
+        removal = self.find_removal(device)
+        return removal.upto if removal else MAX_NUMBER
 
 
 def new_ring(device: DeviceKey, recovery: str) -> KeyRing:

@@ -89,8 +89,10 @@ class OwnLog(NamedTuple):
     # a snapshot that is being written: its first number, and the last id; 0: none is
     snapshot: int = 0
     snapshot_after: str = ""
-    # the number of the last file of the last snapshot, or of the first telling of all; 0: none
+    # the last file of the last snapshot, or of going through all memories; 0: none
     snapshot_end: int = 0
+    # the first file of that, if all that is before it is told again in it
+    told_from: int = 0
     must_compact: bool = False  # something was purged that stands in older files
     # (in the logs, here) of spaces that are called otherwise on other machines
     spaces: tuple[tuple[str, str], ...] = ()
@@ -106,6 +108,21 @@ class OwnLog(NamedTuple):
     departing: tuple[DepartingLog, ...] = ()
     # devices whose talk the own log tells instead of theirs
     carried: tuple[str, ...] = ()
+
+    @property
+    def has_begun(self) -> bool:
+        """True if all memories have been gone through."""
+        return self.full_after is None
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the log is not being written anew, and need not be."""
+        return self.has_begun and not self.snapshot and not self.must_compact
+
+    @property
+    def last_told(self) -> int:
+        """The last file of the last time that the log told all."""
+        return self.snapshot_end or self.since - 1
 
     @property
     def relays(self) -> bool:

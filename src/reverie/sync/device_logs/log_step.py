@@ -25,14 +25,13 @@ from reverie.sync.device_logs.batch_file import (
     owner_of,
     read_batch,
 )
-from reverie.sync.device_logs.home_keys import KEYS_GONE, is_waiting, last_trusted, load_keys
-from reverie.sync.device_logs.key_exchange import exchange_keys, show_keys
+from reverie.sync.device_logs.home_keys import KEYS_GONE, is_waiting, load_keys
+from reverie.sync.device_logs.key_exchange import exchange_keys
 from reverie.sync.device_logs.log_folder import (
     CannotShow,
     LogFolder,
     Place,
     PlaceAway,
-    PlaceFull,
     own_folder,
 )
 from reverie.sync.device_logs.log_reading import (
@@ -51,13 +50,13 @@ from reverie.sync.device_logs.log_state import (
     LogPlace,
     OpenLog,
     OwnLog,
-    end_departure,
     load_own,
     load_peers,
     save_own,
     save_peers,
 )
-from reverie.sync.device_logs.own_log import OwnLogWriter, has_slack, own_sizes
+from reverie.sync.device_logs.own_log import OwnLogWriter, own_sizes
+from reverie.sync.device_logs.place_writer import PlaceWriter
 from reverie.sync.device_logs.sealer import PlainSealer, Sealer
 from reverie.sync.device_logs.take_in import Intake, Purge
 from reverie.sync.device_logs.talk import drop_erasing, load_erasing
@@ -246,13 +245,13 @@ class DeviceStep:
         self._finish_erasing()
         self.files.create()
         # Who has no keys yet can neither write nor read: it asks for them.
-        is_whole = not is_waiting(self.work.settings.home) and self._write()
+        has_begun = not is_waiting(self.work.settings.home) and self._write()
         own = load_own(self.store)
         if own is None:
             return self.done
         for place in own.places:
             if self.job.everywhere or place.kind == FOLDER or is_place_due(self.work, own, place):
-                self._visit(place, takes_in=is_whole)
+                self._visit(place, takes_in=has_begun)
         self._finish_erasing()
         has_news = not is_waiting(self.work.settings.home) and self.writer.has_news()
         return self.done._replace(more=self.done.more or has_news)
@@ -262,18 +261,17 @@ class DeviceStep:
         for _ in range(FILES_PER_STEP):
             if not self.renew():
                 break
-            was_whole = self._is_whole()
+            had_begun = self._has_begun()
             written = self.writer.write_next(with_used=self.job.everywhere)
             self.done = self.done._replace(written=self.done.written + written)
             # A home without memories is gone through at once, and may have something else to say.
-            if not written and was_whole:
+            if not written and had_begun:
                 break
-        return self._is_whole()
+        return self._has_begun()
 
-    def _is_whole(self) -> bool:
-        """True if all memories have been gone through."""
+    def _has_begun(self) -> bool:
         own = load_own(self.store)
-        return own is not None and own.full_after is None
+        return own is not None and own.has_begun
 
     def _visit(self, place: LogPlace, *, takes_in: bool) -> None:
         """Show a place what is new, and take in what others wrote there."""
@@ -283,11 +281,10 @@ class DeviceStep:
         trouble = ""
         try:
             with visit_place(place, own, self.work.settings.home) as there:
-                # What was damaged in a folder may have the size that it had.
-                reads = place.kind == FOLDER and self.job.everywhere
-                if not self._exchange(own, there, takes_in=takes_in, reads=reads):
+                writer = PlaceWriter(self.work, self.writer, place, there)
+                if not self._exchange(own, writer, takes_in=takes_in):
                     return
-                self._erase_departed(place, there)
+                writer.erase_departed()
         except StoreError:
             raise
         except (ReverieError, OSError) as err:
@@ -298,14 +295,14 @@ class DeviceStep:
     def _exchange(
         self,
         own: OwnLog,
-        there: Place,
+        writer: PlaceWriter,
         *,
         takes_in: bool,
-        reads: bool,
     ) -> bool:
         """Show a place that was opened what is new, and take in what lies there; False if this
         home is another device from now on.
         """
+        there = writer.there
         sizes = there.sizes()
         self._take_keys(own, there, sizes)
         if self._is_copied(own, there, sizes):
@@ -315,57 +312,20 @@ class DeviceStep:
         refusal: CannotShow | None = None
         former = self._find_open_files(own, there, sizes)
         try:
-            self._show_all(own, there, sizes, reads=reads)
+            writer.show(own, sizes, is_asked=self.job.everywhere)
             if is_told_sealed(self.work, own):
                 for device in sorted(set(former.values())):
                     there.erase_log(device)
         except CannotShow as err:
             refusal = err
+        self.done = self.done._replace(more=self.done.more or writer.more)
         if takes_in:
+            if own.departing:
+                sizes = there.sizes()  # some of it may have made room
             others = {name: size for name, size in sizes.items() if name not in former}
             self._take_all(own, there, others)
         if refusal is not None:
             raise refusal
-        return True
-
-    def _show_all(
-        self,
-        own: OwnLog,
-        there: Place,
-        sizes: dict[str, int],
-        *,
-        reads: bool,
-    ) -> None:
-        """Show a place this home's keys and log; CannotShow if it takes them not, though it was
-        made as empty as this machine can.
-        """
-        home = self.work.settings.home
-        try:
-            show_keys(home, own, there, sizes)
-            self._show(own, there, sizes, reads=reads)
-        except PlaceFull:
-            if self._remove_superseded(own, there, sizes):
-                # The snapshot that stands for them is whole in the home, and comes in their place.
-                there.finish()
-                sizes = there.sizes()
-                show_keys(home, own, there, sizes)
-                self._show(own, there, sizes, reads=reads)
-            elif not self._is_compacting():
-                raise
-
-    def _is_compacting(self) -> bool:
-        """True if a snapshot of the own log is being written, or is asked for now since the log
-        would take less room by it.
-        """
-        with self.store.transaction():
-            own = load_own(self.store)
-            if own is None or own.full_after is not None:
-                return False
-            if not (own.snapshot or own.must_compact):
-                if not has_slack(self.files, own):
-                    return False
-                save_own(self.store, own._replace(must_compact=True))
-        self.done = self.done._replace(more=True)
         return True
 
     def _take_keys(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> None:
@@ -419,38 +379,6 @@ class DeviceStep:
         """Write a log of one's own from now on; what the old one says is taken in as another's."""
         renew_log(self.work, own)
 
-    def _show(
-        self,
-        own: OwnLog,
-        there: Place,
-        sizes: dict[str, int],
-        *,
-        reads: bool,
-    ) -> None:
-        """Bring the own log at a place in step with that in the home; `reads`: files of the right
-        size are looked into.
-        """
-        mine = own_sizes(self.files, own)
-        written = False
-        for number, size in sorted(mine.items()):
-            name = LogName(own.device, number).text
-            is_other = sizes.get(name) != size
-            if is_other or (reads and there.read(name) != self.files.read(name)):
-                there.write(name, self.files.read(name))
-                written = True
-        if self._remove_superseded(own, there, sizes) or written:
-            there.finish()
-
-    def _remove_superseded(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> bool:
-        """Take away the files of the own log in whose stead a snapshot lies in the home; whether
-        there were any.
-        """
-        names = [LogName(own.device, n) for n in group_by_device(sizes).get(own.device, ())]
-        needless = [name.text for name in names if name.number < own.since]
-        for name in needless:
-            there.remove(name)
-        return bool(needless)
-
     def _find_open_files(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> dict[str, str]:
         """The files that this home wrote at a place before it was sealed, with the number of its
         device then: they go once the sealed log tells it, and are not read here. What somebody else
@@ -463,28 +391,6 @@ class DeviceStep:
             if names and (not is_told or is_written_here(log, there, names)):
                 found |= dict.fromkeys(names, log.device)
         return found
-
-    def _erase_departed(self, place: LogPlace, there: Place) -> None:
-        """Take away what is to go from a place, if the own log lies there whole and tells all."""
-        own = load_own(self.store)
-        if own is None or not own.departing or not self.writer.has_told_all():
-            return
-        sizes, mine = there.sizes(), own_sizes(self.files, own)
-        if any(
-            sizes.get(LogName(own.device, number).text) != size for number, size in mine.items()
-        ):
-            return
-        peers = load_peers(self.store)
-        for log in own.departing:
-            if (log.kind, log.where) != (place.kind, place.where):
-                continue
-            peer = peers.get(log.device) or PeerLog(log.device)
-            numbers = group_by_device(sizes).get(log.device, [])
-            until = last_trusted(self.work.settings.home, log.device)
-            unread = {number for number in list_unread(peer, numbers) if number <= until}
-            if unread <= set(log.left):
-                there.erase_log(log.device)
-                end_departure(self.store, log)
 
     def _take_all(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> None:
         """Take in what others wrote, as many files as a step may. Those that cannot be read do not
@@ -577,7 +483,7 @@ def is_told_sealed(work: WorkContext, own: OwnLog) -> bool:
     """True if all that a home told in the open before it was sealed stands in its sealed log."""
     if not own.open_logs or not own.is_sealed or is_waiting(work.settings.home):
         return False
-    return own.full_after is None and not own.snapshot and not own.must_compact
+    return own.is_whole
 
 
 def is_written_here(log: OpenLog, there: Place, names: Iterable[str]) -> bool:

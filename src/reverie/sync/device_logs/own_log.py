@@ -71,7 +71,7 @@ ENTRIES_PER_FILE = 1_000
 MAX_FILES = 128
 MAX_GROWTH = 3
 SMALL_LOG_BYTES = 1_000_000
-# In a place that is full a snapshot is written once this part of the log came after the last one.
+# In a place that is full a snapshot is written once this part of the log is not of the last one.
 WORTH_SLACK = 10
 TALK_EVENTS = 200  # that are looked at for one file
 TALK_SECONDS = 300.0  # that what was said waits for what follows it
@@ -94,7 +94,7 @@ class OwnLogWriter:
             if own is None:
                 return 0
             note_local_changes(self.store, own, self.work.settings, self.work.now)
-            if own.full_after is not None:
+            if not own.has_begun:
                 done, written = self._write_all(own)
             elif own.snapshot or self._must_compact(own):
                 done, written = self._write_snapshot(own)
@@ -115,9 +115,7 @@ class OwnLogWriter:
             return False
         waiting = load_waiting(self.store)
         return bool(
-            own.full_after is not None
-            or own.snapshot
-            or own.must_compact
+            not own.is_whole
             or waiting.ids
             or waiting.gone
             or waiting.said
@@ -128,7 +126,7 @@ class OwnLogWriter:
     def has_told_all(self) -> bool:
         """True if the own log tells everything that it is to tell by now."""
         own = load_own(self.store)
-        if own is None or own.full_after is not None or own.snapshot or own.must_compact:
+        if own is None or not own.is_whole:
             return False
         return not count_waiting(self.store) and not self._next_talk(own, at_once=True)
 
@@ -221,6 +219,8 @@ class OwnLogWriter:
 
     def _write_all(self, own: OwnLog) -> tuple[OwnLog, int]:
         """The next of all memories that are in no log yet."""
+        if own.tells_again and not own.full_after:
+            own = own._replace(told_from=own.number + 1)
         page, after = self._page(own.full_after or "")
         wanted = [memory for memory in page if is_wanted(memory, self.work.settings)]
         known = {memory.id: load_marks(self.store, memory.id) for memory in wanted}
@@ -262,6 +262,7 @@ class OwnLogWriter:
         if is_last:
             return own._replace(
                 since=own.snapshot,
+                told_from=own.snapshot,
                 snapshot=0,
                 snapshot_after="",
                 snapshot_end=own.number,
@@ -333,16 +334,12 @@ class OwnLogWriter:
         """True if a snapshot is due."""
         if own.must_compact:
             return True
-        last = own.snapshot_end or own.since - 1
-        if own.number - last < 2:
+        count = own.number - own.last_told
+        if count < 2:
             return False
-        sizes = own_sizes(self.files, own)
-        snapshot = sum(size for number, size in sizes.items() if number <= last)
-        since = sum(size for number, size in sizes.items() if number > last)
-        has_many = own.number - last > MAX_FILES
-        return has_many or (
-            own.snapshot_end > 0 and since > MAX_GROWTH * snapshot + SMALL_LOG_BYTES
-        )
+        told, rest = measure_log(self.files, own)
+        has_grown = rest > MAX_GROWTH * told + SMALL_LOG_BYTES
+        return count > MAX_FILES or (own.snapshot_end > 0 and has_grown)
 
     def _remove_before(self, own: OwnLog) -> None:
         """Remove the files that a snapshot has made needless."""
@@ -378,10 +375,15 @@ def own_sizes(files: LogFolder, own: OwnLog) -> dict[int, int]:
 
 def has_slack(files: LogFolder, own: OwnLog) -> bool:
     """True if a snapshot may make the own log smaller, by enough to be worth writing all again."""
-    last = own.snapshot_end or own.since - 1
+    told, rest = measure_log(files, own)
+    return len(own_sizes(files, own)) > 1 and rest * WORTH_SLACK >= told + rest
+
+
+def measure_log(files: LogFolder, own: OwnLog) -> tuple[int, int]:
+    """The bytes of the own log: of the last time that it told all, and of the rest."""
     sizes = own_sizes(files, own)
-    since = sum(size for number, size in sizes.items() if number > last)
-    return len(sizes) > 1 and since * WORTH_SLACK >= sum(sizes.values())
+    told = sum(size for n, size in sizes.items() if own.told_from <= n <= own.last_told)
+    return told, sum(sizes.values()) - told
 
 
 def count_waiting(store: Store) -> int:
