@@ -162,6 +162,9 @@ doubt guard tighten
 """
 # Verbs of events by which Reverie records what it did and decided; nobody else may write them.
 OWN_VERBS = frozenset(_OWN_VERBS.split())
+# Of those the ones by which another version of a memory is taken in: that of a page of the mirror,
+# and that of the team's server.
+MIRRORED, PULLED = "mirror", "synced"
 
 
 class Add(NamedTuple):

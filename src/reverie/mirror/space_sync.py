@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reverie.core.errors import Conflict, NotFound
-from reverie.core.model import Event, Filter, Memory, Record, index_memories, with_fields
+from reverie.core.model import MIRRORED, Event, Filter, Memory, Record, index_memories, with_fields
 from reverie.mirror.apply_page_edits import PageEdits, decide_page_edits
 from reverie.mirror.base_copy import BaseCopy
 from reverie.mirror.file_exchange import FileLook
@@ -291,7 +291,7 @@ class SyncRound:
             meanwhile = {record.memory_id for record in self.store.changes_after(self.seq)}
             if meanwhile & set(edits.ids):
                 raise Conflict
-            event = Event("mirror", self.folder.space, self.work.now, payload=payload)
+            event = Event(MIRRORED, self.folder.space, self.work.now, payload=payload)
             return self.store.apply(edits.changes, event)
 
     def refresh_sheets(self, edits: PageEdits) -> None:

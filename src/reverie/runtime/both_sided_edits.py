@@ -18,6 +18,8 @@ from reverie.core.authorship import author_of
 from reverie.core.clock import new_id
 from reverie.core.errors import BadInput
 from reverie.core.model import (
+    MIRRORED,
+    PULLED,
     Add,
     Change,
     Edge,
@@ -34,11 +36,9 @@ from reverie.mirror.shared_lines import HEARD
 from reverie.pipeline.decided_pairs import load_settled_pairs
 from reverie.storage import Store
 from reverie.sync.merge_rules import changes_content, known_fields, rewind, version_time
-from reverie.sync.outbox import PULLED
 from reverie.sync.sync_state import load_state
 
 OWN_PAGE = "you, on its page"
-PAGE = "mirror"  # the verb of what was taken in from a page
 # Events of pages that are looked at, the newest; and for how many seconds they are asked about:
 # what nobody has missed for a month, nobody misses.
 MAX_PAGE_EVENTS = 200
@@ -123,7 +123,7 @@ def iter_open_meetings(store: Store, now: float) -> Iterator[Meeting]:
 
 def iter_page_meetings(store: Store, now: float) -> Iterator[Meeting]:
     """Those on pages of the mirror."""
-    for event in store.events(verbs=(PAGE,), newest=True, limit=MAX_PAGE_EVENTS):
+    for event in store.events(verbs=(MIRRORED,), newest=True, limit=MAX_PAGE_EVENTS):
         clashes = event.payload.get("clashes")
         if now - event.at <= ASKED_FOR and isinstance(clashes, list):
             for id in dict.fromkeys(map(str, clashes)):
@@ -146,7 +146,7 @@ def read_both_sided_edit(store: Store, met: Meeting) -> BothSidedEdit | None:
     """Both versions, from the history; None if there is no other one, or it says the same."""
     memory = index_memories(store.get([met.id])).get(met.id)
     records = store.history(met.id) if memory else []
-    seq, is_page = met.event.seq, met.event.verb == PAGE
+    seq, is_page = met.event.seq, met.event.verb == MIRRORED
     of_event = [one for one in records if one.event.seq == seq and one.op != "link"]
     before = rewind(memory, records, seq - 1) if memory and of_event else None
     if memory is None or before is None:
@@ -210,7 +210,7 @@ def name_editor(version: Memory, record: Record | None) -> str:
     session = record.event.session if record else ""
     if record is not None and record.event.verb == PULLED:
         return name_team_editor(version)
-    if record is not None and record.event.verb == PAGE:
+    if record is not None and record.event.verb == MIRRORED:
         return OWN_PAGE
     name = author.agent or author.model
     if name or session:

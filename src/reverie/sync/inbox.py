@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from reverie.core.errors import ReverieError
-from reverie.core.model import Change, Event, Memory, Retire, index_memories
+from reverie.core.model import PULLED, Change, Event, Memory, Retire, index_memories
 from reverie.pipeline.event_reader import WorkContext
 from reverie.sync.foreign_words import to_local
 from reverie.sync.merge_rules import Merge, list_past_digests, merge_version
-from reverie.sync.outbox import PULLED, find_bases, is_touched
+from reverie.sync.outbox import find_bases, is_touched
 from reverie.sync.space_map import Account, SpaceMap, is_own
 from reverie.sync.sync_state import (
     SyncState,

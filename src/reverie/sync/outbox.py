@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from reverie.core import clock
 from reverie.core.config import Settings
-from reverie.core.model import Filter, Memory, Record
+from reverie.core.model import PULLED, Filter, Memory, Record
 from reverie.storage import Store
 from reverie.sync.merge_rules import changes_content, rewind
 from reverie.sync.space_map import PRIVATE, Account, SpaceMap, is_own, is_tidied_away
@@ -33,8 +33,6 @@ from reverie.sync.wire_format import (
     digest_content,
 )
 
-# The verb of the events by which what the server told is applied here.
-PULLED = "synced"
 BATCH_SIZE = 200  # memories of one batch
 
 

@@ -14,13 +14,13 @@ from typing import NamedTuple, Protocol
 
 from reverie.core import clock
 from reverie.core.errors import ReverieError, ServerAway, StoreError, Unauthenticated
-from reverie.core.model import Change, Event, Revise, index_memories
+from reverie.core.model import PULLED, Change, Event, Revise, index_memories
 from reverie.pipeline.event_reader import WorkContext
 from reverie.pipeline.leases import process_mark, release_of_the_dead
 from reverie.storage import Store
 from reverie.sync.inbox import Inbox, Purge, receive_memories
 from reverie.sync.merge_rules import merge_version
-from reverie.sync.outbox import PULLED, Outbox, Outgoing
+from reverie.sync.outbox import Outbox, Outgoing
 from reverie.sync.space_map import Account
 from reverie.sync.sync_state import (
     SyncState,

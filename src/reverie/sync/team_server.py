@@ -14,7 +14,7 @@ from reverie.access.rights import check_shared
 from reverie.core import clock
 from reverie.core.config import ME, Settings
 from reverie.core.errors import BadInput, LoginPending, NotFound, ServerAway, Unauthenticated
-from reverie.core.model import Event, Filter, Retire
+from reverie.core.model import PULLED, Event, Filter, Retire
 from reverie.storage import Store
 from reverie.sync.credentials import (
     Credentials,
@@ -24,7 +24,6 @@ from reverie.sync.credentials import (
     save_credentials,
 )
 from reverie.sync.inbox import LEFT_WHY
-from reverie.sync.outbox import PULLED
 from reverie.sync.server_client import USUAL_WAITS, ServerClient, Waits, parse_server_url
 from reverie.sync.space_map import Account, Link, is_own
 from reverie.sync.sync_state import (

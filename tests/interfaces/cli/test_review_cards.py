@@ -16,10 +16,7 @@ from reverie.interfaces.terminal.review_view import (
     replace_cards,
     toggle_selected,
 )
-from reverie.runtime.both_sided_edits import PAGE
-from reverie.runtime.mind.review_verbs import MEETING_VERBS
 from reverie.runtime.review_queue import ReviewCard
-from reverie.sync.outbox import PULLED
 from tests.interfaces.cli.terminal_process import TerminalProcess
 from tests.support.helpers import open_mind, run_command, toy_home
 
@@ -186,11 +183,6 @@ def test_a_card_says_the_same_reason_whether_it_is_judged_at_once_or_later(tmp_p
         assert list(map(mind.review.explain_card, cards)) == cards
         mind.review.answer(bare[0].key, "both", space=SPACE)
         assert mind.review.explain_card(bare[0]) == bare[0]
-
-
-def test_the_verbs_by_which_versions_meet_are_those_of_pages_and_of_the_server():
-    """Where the log has neither, nobody looks for edits on both sides."""
-    assert (PAGE, PULLED) == MEETING_VERBS
 
 
 def make_card(key):

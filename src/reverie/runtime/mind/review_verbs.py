@@ -18,6 +18,8 @@ from reverie.core.doubt import DOUBT, is_in_doubt
 from reverie.core.errors import BadInput, Conflict
 from reverie.core.kinds import is_unverified
 from reverie.core.model import (
+    MIRRORED,
+    PULLED,
     TRUST_BY_PROVENANCE,
     UNDECIDED_RELATIONS,
     Add,
@@ -52,8 +54,6 @@ if TYPE_CHECKING:
 # Newest memories among which those that wait are looked for.
 MAX_PENDING_SCAN = 10_000
 PENDING_BATCH = 1_000
-# The verbs of events in which two versions of a memory meet: of a page, and of the team's server.
-MEETING_VERBS = ("mirror", "synced")
 
 
 class ReviewVerbs(VerbGroup):
@@ -326,7 +326,7 @@ class ReviewVerbs(VerbGroup):
         most = check_limit(limit)
         # Most homes have none of these, and what tells more of them takes a tenth of a second to
         # load.
-        if not most or not self._store.events(verbs=MEETING_VERBS, newest=True, limit=1):
+        if not most or not self._store.events(verbs=(MIRRORED, PULLED), newest=True, limit=1):
             return []
         from reverie.runtime.both_sided_edits import list_both_sided_edits
 
