@@ -17,7 +17,6 @@ from reverie.core.errors import ReverieError, ServerAway, StoreError, Unauthenti
 from reverie.core.model import PULLED, Change, Event, Revise, index_memories
 from reverie.pipeline.event_reader import WorkContext
 from reverie.pipeline.leases import process_mark, release_of_the_dead
-from reverie.storage import Store
 from reverie.sync.inbox import Inbox, Purge, receive_memories
 from reverie.sync.merge_rules import merge_version
 from reverie.sync.outbox import Outbox, Outgoing
@@ -273,9 +272,3 @@ def note_trouble(work: WorkContext, trouble: str) -> None:
         work.store,
         state._replace(fails=state.fails + 1, tried_at=work.now, trouble=trouble),
     )
-
-
-def describe_account(store: Store) -> str:
-    """The server and user of a home, as people say it; "" for none."""
-    account = load_account(store)
-    return f"{account.user} at {account.url}" if account else ""

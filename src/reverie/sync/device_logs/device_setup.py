@@ -204,31 +204,42 @@ def add_place(
         place, sealed = prepare_server(work, where, key), True
     else:
         place = make_place(where, work.settings.home)
-    with work.store.transaction():
-        own = load_own(work.store)
-        if own is None:
-            work.store.advance(CURSOR, work.store.last_event())
-            own = OwnLog(new_device(), name)
-            save_own(work.store, own)
+    own = begin_log(work.store, name)
     added = seal_place(work, own, place, sealed=sealed)
     if place.kind == SERVER and not added.is_sealed:
         raise BadInput(OPEN_FOR_SERVER)
-    with work.store.transaction():
-        own = load_own(work.store) or own
+    keep_place(work.store, own, place, is_sealed=added.is_sealed)
+    return added
+
+
+def begin_log(store: Store, name: str) -> OwnLog:
+    """The own log of a home, which begins now if there is none."""
+    with store.transaction():
+        own = load_own(store)
+        if own is None:
+            store.advance(CURSOR, store.last_event())
+            own = OwnLog(new_device(), name)
+            save_own(store, own)
+    return own
+
+
+def keep_place(store: Store, own: OwnLog, place: LogPlace, *, is_sealed: bool) -> None:
+    """Have all told at a place from now on, and all read that lies there."""
+    with store.transaction():
+        own = load_own(store) or own
         rest = [one for one in own.places if (one.kind, one.where) != (place.kind, place.where)]
         # With another place, what others told goes there too.
         save_own(
-            work.store,
+            store,
             own._replace(
                 places=(*rest, place),
                 full_after="",
                 tells_again=own.tells_again or bool(rest),
-                is_sealed=added.is_sealed,
+                is_sealed=is_sealed,
                 talk_after=0,
             ),
         )
-        save_peers(work.store, ())
-    return added
+        save_peers(store, ())
 
 
 def seal_place(

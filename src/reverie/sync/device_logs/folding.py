@@ -127,12 +127,6 @@ def note_change(
         )
         for name in SET_FIELDS
     }
-    counts = dict(marks.counts)
-    for name in changed.intersection(COUNT_FIELDS):
-        by = counts.get(name, {})
-        known = by.get(now.device, (0, 0))[1]
-        more = getattr(after, name) - getattr(before, name)
-        counts[name] = {**by, now.device: (now.stamp, known + more)}
     said = {
         name: Element(now, weight)
         for name, weight in edges.items()
@@ -143,10 +137,24 @@ def note_change(
         past=past,
         sets={name: held for name, held in sets.items() if held},
         edges={**marks.edges, **said},
-        counts=counts,
+        counts={**marks.counts, **note_counts(marks, before, after, now)},
         life=life,
     )
     return Telling(in_order(after, told), told)
+
+
+def note_counts(
+    marks: Marks, before: Memory, after: Memory, now: Mark
+) -> dict[str, dict[str, tuple[int, int]]]:
+    """The marks of what is counted and was counted on: to what a device had added it adds."""
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for name in COUNT_FIELDS:
+        more = getattr(after, name) - getattr(before, name)
+        if more:
+            by = marks.counts.get(name, {})
+            known = by.get(now.device, (0, 0))[1]
+            found[name] = {**by, now.device: (now.stamp, known + more)}
+    return found
 
 
 def note_elements(

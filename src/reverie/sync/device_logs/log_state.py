@@ -110,14 +110,14 @@ class OwnLog(NamedTuple):
     carried: tuple[str, ...] = ()
 
     @property
-    def has_begun(self) -> bool:
+    def has_all_memories(self) -> bool:
         """True if all memories have been gone through."""
         return self.full_after is None
 
     @property
     def is_whole(self) -> bool:
         """True if the log is not being written anew, and need not be."""
-        return self.has_begun and not self.snapshot and not self.must_compact
+        return self.has_all_memories and not self.snapshot and not self.must_compact
 
     @property
     def last_told(self) -> int:

@@ -245,13 +245,13 @@ class DeviceStep:
         self._finish_erasing()
         self.files.create()
         # Who has no keys yet can neither write nor read: it asks for them.
-        has_begun = not is_waiting(self.work.settings.home) and self._write()
+        is_written = not is_waiting(self.work.settings.home) and self._write()
         own = load_own(self.store)
         if own is None:
             return self.done
         for place in own.places:
             if self.job.everywhere or place.kind == FOLDER or is_place_due(self.work, own, place):
-                self._visit(place, takes_in=has_begun)
+                self._visit(place, takes_in=is_written)
         self._finish_erasing()
         has_news = not is_waiting(self.work.settings.home) and self.writer.has_news()
         return self.done._replace(more=self.done.more or has_news)
@@ -261,17 +261,17 @@ class DeviceStep:
         for _ in range(FILES_PER_STEP):
             if not self.renew():
                 break
-            had_begun = self._has_begun()
+            had_all = self._has_all_memories()
             written = self.writer.write_next(with_used=self.job.everywhere)
             self.done = self.done._replace(written=self.done.written + written)
             # A home without memories is gone through at once, and may have something else to say.
-            if not written and had_begun:
+            if not written and had_all:
                 break
-        return self._has_begun()
+        return self._has_all_memories()
 
-    def _has_begun(self) -> bool:
+    def _has_all_memories(self) -> bool:
         own = load_own(self.store)
-        return own is not None and own.has_begun
+        return own is not None and own.has_all_memories
 
     def _visit(self, place: LogPlace, *, takes_in: bool) -> None:
         """Show a place what is new, and take in what others wrote there."""
@@ -289,7 +289,7 @@ class DeviceStep:
             raise
         except (ReverieError, OSError) as err:
             trouble = str(err)
-            self.done = self.done.plus(DeviceReport(troubles=(trouble,), more=self.done.more))
+            self._report(trouble)
         self._note_visit(place, trouble)
 
     def _exchange(
@@ -306,7 +306,8 @@ class DeviceStep:
         sizes = there.sizes()
         self._take_keys(own, there, sizes)
         if self._is_copied(own, there, sizes):
-            self._become_another(own)
+            # What the old log says is taken in as another's.
+            renew_log(self.work, own)
             self.done = self.done._replace(more=True)
             return False
         refusal: CannotShow | None = None
@@ -375,10 +376,6 @@ class DeviceStep:
                 return True
         return False
 
-    def _become_another(self, own: OwnLog) -> None:
-        """Write a log of one's own from now on; what the old one says is taken in as another's."""
-        renew_log(self.work, own)
-
     def _find_open_files(self, own: OwnLog, there: Place, sizes: dict[str, int]) -> dict[str, str]:
         """The files that this home wrote at a place before it was sealed, with the number of its
         device then: they go once the sealed log tells it, and are not read here. What somebody else
@@ -425,7 +422,7 @@ class DeviceStep:
             return False
         except (DamagedFile, CannotOpen, PlaceAway) as err:
             self._note(name.device, number, str(err))
-            self.done = self.done.plus(DeviceReport(troubles=(str(err),), more=self.done.more))
+            self._report(str(err))
             return False
         try:
             self._take(own, name, batch)
@@ -434,7 +431,7 @@ class DeviceStep:
         except ReverieError as err:
             # One file that this Reverie cannot apply holds up no other.
             self._note(name.device, number, str(err))
-            self.done = self.done.plus(DeviceReport(troubles=(str(err),), more=self.done.more))
+            self._report(str(err))
             return False
         return True
 
@@ -460,6 +457,10 @@ class DeviceStep:
                 self.done.more,
             )
         )
+
+    def _report(self, trouble: str) -> None:
+        """Have the report of this step name what could not be done."""
+        self.done = self.done.plus(DeviceReport(troubles=(trouble,), more=self.done.more))
 
     def _finish_erasing(self) -> None:
         """Purge the words that messages of other devices no longer hold."""

@@ -94,7 +94,7 @@ class OwnLogWriter:
             if own is None:
                 return 0
             note_local_changes(self.store, own, self.work.settings, self.work.now)
-            if not own.has_begun:
+            if not own.has_all_memories:
                 done, written = self._write_all(own)
             elif own.snapshot or self._must_compact(own):
                 done, written = self._write_snapshot(own)

@@ -118,7 +118,7 @@ class PlaceWriter:
             own = load_own(self.store)
             if own is None:
                 return False
-            if not own.has_begun:
+            if not own.has_all_memories:
                 # What tells all once more is followed by a snapshot where that is smaller.
                 return own.tells_again
             if own.is_whole:
