@@ -364,6 +364,14 @@ def test_what_would_not_fit_even_so_takes_nobodys_files_away(crowded, monkeypatc
     (desk,) = laptop.devices.status().others
     before = {one.name: one.read_bytes() for one in crowded.folder.glob(f"{desk.device}*")}
     laptop.devices.remove_files("desk")
+    arrives = crowded.folder / f"{'0' * 12}-00000001.log"
+    erase_log = LogFolder.erase_log
+
+    def erase_while_a_file_arrives(*args):
+        erase_log(*args)
+        arrives.write_bytes(b"RVLOG1\r\nx")
+
+    monkeypatch.setattr(LogFolder, "erase_log", erase_while_a_file_arrives)
     for _ in range(2):
         (trouble,) = laptop.devices.sync().troubles
         assert "would be without the files of desk too" in trouble
@@ -371,6 +379,8 @@ def test_what_would_not_fit_even_so_takes_nobodys_files_away(crowded, monkeypatc
             one.name: one.read_bytes() for one in crowded.folder.glob(f"{desk.device}*")
         }
     assert [one.name for one in laptop.devices.status().departing] == ["desk"]
+    assert arrives.exists()
+    arrives.unlink()
     monkeypatch.undo()
     assert laptop.devices.sync().troubles == ()
     assert not list(crowded.folder.glob(f"{desk.device}*"))

@@ -164,7 +164,9 @@ class PlaceWriter:
             self._write(own, self.there.sizes())
         except BaseException as err:
             for name in self.there.sizes().keys() - sizes.keys():
-                self.there.remove(name)
+                # What another machine has put there meanwhile is none of ours.
+                if owner_of(name) == own.device:
+                    self.there.remove(name)
             for name, data in before.items():
                 self.there.write(name, data)
             self.there.finish()
