@@ -393,6 +393,32 @@ def test_the_only_machine_with_keys_does_not_give_them_up(tmp_path):
         assert laptop.devices.pairing().paired and not laptop.devices.sync().troubles
 
 
+@pytest.mark.parametrize("named", ["again", "elsewhere"])
+def test_a_place_where_another_machine_waits_takes_no_keys_from_the_only_one(tmp_path, named):
+    """Both waited then, and nobody could accept them: what was sealed was lost to all but the
+    recovery key.
+    """
+    (tmp_path / "carried").mkdir()
+    with (
+        memory(tmp_path / "laptop", embedder="none") as laptop,
+        memory(tmp_path / "desk", embedder="none") as desk,
+    ):
+        laptop.devices.add(str(tmp_path / "carried"), name="laptop", sealed=True)
+        keep(laptop, "One.")
+        code = desk.devices.add(str(tmp_path / "carried"), name="desk").code
+        desk.devices.sync()
+        before = laptop.devices.status().device
+        if named == "elsewhere":
+            laptop.devices.remove(str(tmp_path / "carried"))
+        added = laptop.devices.add(str(tmp_path / "carried"))
+        assert added.is_sealed and not added.code
+        assert laptop.devices.status().device == before and laptop.devices.pairing().paired
+        laptop.devices.sync()
+        laptop.devices.accept(code)
+        sync(laptop, desk)
+        assert texts_of(desk) == ["One."] and not troubles_of(desk)
+
+
 @pytest.mark.parametrize("had_another_number", [False, True])
 def test_the_keys_are_not_given_up_where_only_a_removed_machine_has_shown_its_own(
     tmp_path, had_another_number

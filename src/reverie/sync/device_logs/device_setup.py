@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from reverie.storage import Store
 from reverie.sync.credentials import load_place_key, save_place_key
 from reverie.sync.device_logs.batch_file import key_file_owner, owner_of
 from reverie.sync.device_logs.home_keys import load_keys
+from reverie.sync.device_logs.key_exchange import is_able_to_accept
 from reverie.sync.device_logs.log_folder import FOLDER as LOG_FOLDER
 from reverie.sync.device_logs.log_folder import LogFolder, PlaceAway
 from reverie.sync.device_logs.log_reading import count_missing
@@ -261,10 +262,12 @@ def seal_place(
         raise BadInput(SEALED_HERE if sealed is False else OPEN_THERE)
     if keys is not None:
         is_alone = keys.ring is not None and len(keys.ring.devices) == 1 and not others
-        if lies.has_keys and is_alone:
+        # A machine there that only asks, or that was removed, has nothing to give in their stead.
+        can_accept = any(is_able_to_accept(keys, own, *shown) for shown in lies.key_files.items())
+        if is_alone and can_accept:
             return added._replace(code=start_waiting(work, renew_log(work, own)))
         return added._replace(code=keys.code)
-    if lies.has_keys:
+    if lies.key_files:
         if sealed is False or (others and not is_lost):
             raise BadInput(SEALED_THERE if sealed is False else OPEN_HERE)
         return added._replace(is_sealed=True, code=start_waiting(work, seal_log(work)))
@@ -296,7 +299,7 @@ def seal_log(work: WorkContext) -> OwnLog:
 class FoundThere(NamedTuple):
     """What other devices have put at a place."""
 
-    has_keys: bool = False
+    key_files: Mapping[str, bytes] = {}  # by device
     is_open: bool = False  # logs that nobody sealed
 
 
@@ -308,12 +311,14 @@ def look_at(place: LogPlace, own: OwnLog, home: Path, *, must_reach: bool) -> Fo
             mine = [OpenLog(own.device, own.number, own.digest), *own.open_logs]
             written = {log.device for log in mine if is_written_here(log, there, found)}
             names = [name for name in found if owner_of(name) not in written]
+            key_files = {
+                device: there.read(name) for name in names if (device := key_file_owner(name))
+            }
     except PlaceAway:
         if must_reach:
             raise
         return FoundThere()
-    has_keys = any(map(key_file_owner, names))
-    return FoundThere(has_keys, bool(names) and not has_keys)
+    return FoundThere(key_files, bool(names) and not key_files)
 
 
 def make_place(where: str, home: Path) -> LogPlace:
