@@ -10,6 +10,7 @@ from reverie.core.errors import LoginPending, Unauthenticated
 from reverie.core.model import Add, Event, Memory
 from reverie.storage.postgres import PostgresDatabase
 from tests.support.office import NOW, Office
+from tests.support.postgres import setting_up_cluster
 from tests.support.statement_plans import PlanReader, reading_plans
 
 
@@ -24,8 +25,9 @@ def test_a_team_on_a_cluster(citus_database):
     """
     plans = PlanReader()
     with closing(PostgresDatabase(citus_database)) as database, reading_plans(plans):
-        database.prepare()
-        database.distribute(shard_count=4)
+        with setting_up_cluster():
+            database.prepare()
+            database.distribute(shard_count=4)
         office = Office(database)
         control = office.control
         ann = office.hire("ann")

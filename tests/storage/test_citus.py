@@ -20,7 +20,7 @@ from reverie.embedding.toy import ToyEmbedder
 from reverie.storage import open_store
 from reverie.storage.postgres import PostgresDatabase
 from reverie.testing import SPACE, Clock, make_event, make_memory
-from tests.support.postgres import fresh_tenant, read_postmaster, spread_tables
+from tests.support.postgres import fresh_tenant, read_postmaster, setting_up_cluster, spread_tables
 from tests.support.statement_plans import judge_plan, read_plan
 from tools.citus_cluster import CitusCluster
 
@@ -64,7 +64,7 @@ def test_every_table_lies_with_its_tenant(citus_database):
     assert {"memory", "event", "vector"} <= {name.rpartition(".")[2] for name, *_ in spread}
     kept = "select tablename from pg_tables where schemaname = 'reverie'"
     assert len(rows) == len(ask(citus_database, kept))
-    with closing(PostgresDatabase(citus_database)) as database:
+    with setting_up_cluster(), closing(PostgresDatabase(citus_database)) as database:
         assert [] == database.distribute()
 
 
@@ -94,7 +94,7 @@ def test_rows_that_a_policy_hides_are_not_lost(citus_database):
         store.apply([Add(make_memory("The staging server is called heron."))], make_event())
     role = f"owner_{tenant_of(url).replace('-', '_')}"
     name = citus_database.partition("@/")[2].partition("?")[0]
-    with psycopg.connect(citus_database, autocommit=True) as db:
+    with setting_up_cluster(), psycopg.connect(citus_database, autocommit=True) as db:
         db.execute(f"create role {role} login createrole")
         db.execute(f"grant reverie_app to {role} with admin option")
         db.execute(f"alter database {name} owner to {role}")
@@ -104,7 +104,11 @@ def test_rows_that_a_policy_hides_are_not_lost(citus_database):
         ).fetchall():
             db.execute(f"alter table reverie.{table} owner to {role}")
     held = citus_database.replace("postgres@", f"{role}@", 1)
-    with closing(PostgresDatabase(held)) as database, pytest.raises(StoreError):
+    with (
+        setting_up_cluster(),
+        closing(PostgresDatabase(held)) as database,
+        pytest.raises(StoreError),
+    ):
         database.distribute()
     with psycopg.connect(citus_database) as db:
         assert db.execute("select count(*) from reverie.memory").fetchone() == (1,)
